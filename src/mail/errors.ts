@@ -2,11 +2,11 @@ import { defineErrors, UserError } from "../kernel/index.ts";
 import type { SmtpReply } from "./messages/index.ts";
 
 /**
- * Everything mail can refuse. The lower-case texts without a full stop and the header texts are the ones that Email Workers in the field
- * match on; they stay as they are.
+ * All errors of mail. The lower-case texts without a full stop and the header texts are matched by existing Email
+ * Workers; they must not change.
  */
 export const mailErrors = defineErrors("mail", {
-  // ---- taking a message in
+  // ---- receiving a message
   messageTooLarge: {
     code: "E_CONTENT_TOO_LARGE",
     http: 400,
@@ -89,7 +89,7 @@ export const mailErrors = defineErrors("mail", {
     message: "Too many reports in progress, try again later",
   },
 
-  // ---- handing it to its recipient
+  // ---- delivering it to its recipient
   noSuchRecipient: {
     code: "E_RECIPIENT_NOT_ALLOWED",
     http: 400,
@@ -199,7 +199,7 @@ export const mailErrors = defineErrors("mail", {
     fix: "Omit References (it is added automatically), or use the incoming References plus the incoming Message-ID, at most 100 entries.",
   },
 
-  // ---- what a worker sends
+  // ---- mail sent by a worker
   fromMismatch: {
     code: "E_VALIDATION_ERROR",
     http: 400,
@@ -300,7 +300,7 @@ export const mailErrors = defineErrors("mail", {
     message: "could not send email to {address}: {status} {reply}",
   },
 
-  // ---- mail on its way out
+  // ---- outbound mail
   queueFull: {
     code: "E_INTERNAL_SERVER_ERROR",
     http: 503,
@@ -343,7 +343,7 @@ export const mailErrors = defineErrors("mail", {
     fix: "Send a new message. A setting of the queue defines how long contents of failed messages are kept.",
   },
 
-  // ---- whether it is who it says it is
+  // ---- sender authentication
   notAuthenticated: {
     code: "E_REJECTED",
     http: 400,
@@ -447,7 +447,7 @@ const DISK_FULL = new Set(["ENOSPC", "EDQUOT"]);
 /** Limit of this process (EMFILE) or of the whole machine (ENFILE). */
 const NO_DESCRIPTOR = new Set(["EMFILE", "ENFILE"]);
 
-/** A file system, SQLite (SQLITE_FULL) or PostgreSQL (53100) without room. */
+/** True if a file system, SQLite (SQLITE_FULL) or PostgreSQL (53100) is out of space. */
 function isDiskFull(thrown: unknown): boolean {
   const { code, errcode } = (thrown ?? {}) as { code?: unknown; errcode?: unknown };
   return (typeof code === "string" && (DISK_FULL.has(code) || code === "53100")) || errcode === 13;

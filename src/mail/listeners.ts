@@ -37,11 +37,11 @@ interface ListenOptions {
 export interface Listeners {
   /** Inbound mail. Rejects with UserError when the port is unavailable. */
   listen(options: ListenOptions): Promise<SmtpListener>;
-  /** Mail from users; undefined where `submission.enabled` is false. */
+  /** Submission by users; undefined if `submission.enabled` is false. */
   listenForSubmission(options: ListenOptions): Promise<SmtpListener | undefined>;
 }
 
-/** The SMTP listeners as the settings of `smtp` and `submission` describe them. */
+/** Builds the SMTP listeners from the `smtp` and `submission` settings. */
 export function createListeners(deps: ListenersDeps, { clock, ids, log }: Basics): Listeners {
   const {
     settings: { smtp, submission },

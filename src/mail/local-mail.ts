@@ -16,14 +16,14 @@ interface LocalMailOptions extends Pick<ReceiverOptions, "route"> {
   maxMessageBytes?: number | undefined;
 }
 
-/** Mail of a development server: it receives from anyone and writes all outbound messages to files. */
+/** Mail of a development server: accepts mail from any sender and writes all outbound messages to files. */
 interface LocalMail {
   /** `send()` of a worker's send_email binding. */
   binding: SendEmailPort;
   spool: Spool;
   /** Receives mail for the workers of this runtime. */
   receiver(runtime: Pick<WorkerRuntime, "email">): Receiver;
-  /** Rejects with UserError when the port is unavailable. */
+  /** Rejects with UserError if the port is unavailable. */
   listen(
     receiver: Receiver,
     options: Pick<SmtpListenerOptions, "host" | "port" | "onRefused"> & { closeMs: number },

@@ -15,7 +15,7 @@ import {
   type Transport,
 } from "./messages/index.ts";
 
-/** Parts for the tests of this room. */
+/** Helpers for the authentication tests. */
 
 export const NOW = Date.UTC(2026, 0, 5, 7, 8, 9);
 export const clock = createManualClock(NOW);
@@ -32,13 +32,13 @@ export async function newSpool(
   options: { maxBytes?: number; memoryBytes?: number } = {},
 ): Promise<Spool & { files: () => Promise<string[]> }> {
   const dir = await temporaryFolder();
-  // The spool makes its folder anew when it first needs it.
+  // The spool recreates its folder on first use.
   return { ...createSpool({ dir, ids, ...options }), files: () => readdir(dir).catch(() => []) };
 }
 
 export type Sent = Omit<Outbound, "raw"> & { raw: string };
 
-/** Keeps what it is given; `answer` decides how a recipient fares. */
+/** Stores its messages; `answer` returns the result for a recipient. */
 export function memoryTransport(
   answer: (rcpt: string) => DeliveryResult = (rcpt) => ({ rcpt, ok: true }),
 ): Transport & { sent: Sent[] } {
@@ -63,7 +63,7 @@ export function memoryTrace(): ((event: TraceEvent) => void) & { events: TraceEv
 
 type Handler = (mail: InboundMail, actions: MailActions, reject: (reason: string) => void) => Promise<void> | void;
 
-/** The port that workers stand behind, with a function for a worker. */
+/** The port to the workers, with one function per worker. */
 export function runtimeOf(handlers: Record<string, Handler>): Pick<WorkerRuntime, "email"> {
   return {
     async email(script, mail, actions): Promise<EmailOutcome> {
@@ -82,13 +82,13 @@ export function runtimeOf(handlers: Record<string, Handler>): Pick<WorkerRuntime
 export const settledAll = (settled: DeliveryResult[]): string[] =>
   settled.map((one) => (one.ok ? "ok" : `${one.reply.code} ${one.reply.enhanced} ${one.reply.text}`));
 
-/** A client that says exactly what it is told, byte for byte. */
+/** A client that sends exactly the given bytes. */
 export interface RawClient {
-  /** Sends, then resolves with the next whole reply, without its line end. */
+  /** Sends, then resolves with the next complete reply, without its line end. */
   say(bytes: string | Buffer): Promise<string>;
   send(bytes: string | Buffer): void;
   reply(): Promise<string>;
-  /** Everything up to the end of the connection. */
+  /** All data up to the end of the connection. */
   rest(): Promise<string>;
   readonly socket: Socket;
 }
@@ -140,7 +140,7 @@ export async function rawClient(port: number): Promise<RawClient> {
   return client;
 }
 
-/** Through the greeting up to the go-ahead for the message. */
+/** Runs a session from the greeting up to the 354 reply. */
 export async function upToData(
   port: number,
   { from = "a@sender.example", to = ["b@here.example"] }: { from?: string; to?: string[] } = {},

@@ -67,7 +67,7 @@ interface MailDeps {
 
 /** Email Routing, Email Sending and the mail server of one process. */
 export interface Mail extends Listeners {
-  /** Delivers queued mail, retries and sweeps from now on, as far as the roles of this process include it. */
+  /** Starts delivering queued mail, retries and sweeps, as far as they belong to the roles of this process. */
   start(): void;
   /** Rules, destination addresses and DNS records of routed domains. */
   routing: EmailRouting;
@@ -78,7 +78,7 @@ export interface Mail extends Listeners {
   binding: SendEmailPort;
   /** The outbound queue. */
   queue: OutboundSetup["messages"];
-  /** The log of messages, and copies of sent mail. */
+  /** The message log, and copies of sent mail. */
   activity: ActivitySetup["activity"];
   sentMessages: ActivitySetup["sentMessages"];
   /** DMARC and TLS reports about zones. */
@@ -264,7 +264,7 @@ export function createMail(deps: MailDeps, basics: Basics): Mail {
         );
       }
       settleInterrupted(outbound.messages);
-      // Retries run the workers, which run in the processes that receive mail.
+      // Retries run workers, which only run in processes that receive mail.
       if (roles.has("smtp")) retries.start(receiver.retry);
     },
     routing,

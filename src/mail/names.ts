@@ -1,9 +1,9 @@
 import { hostname } from "node:os";
 import type { Settings } from "../kernel/settings.ts";
 
-/** The host name of this server in SMTP, in delivery reports and in Authentication-Results. */
+/** The host name of this server in SMTP, delivery reports and Authentication-Results. */
 export const smtpName = ({ name }: Settings["smtp"]): string => (name === "" ? hostname() : name);
 
-/** The hosts that receive mail, most preferred first. */
+/** Hosts that receive mail, most preferred first. */
 export const mxHosts = ({ mx }: Settings["email"]): { host: string; priority: number }[] =>
   mx.map((host, i) => ({ host, priority: (i + 1) * 10 }));

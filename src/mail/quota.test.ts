@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { createManualClock } from "../kernel/index.ts";
 import { createQuota } from "./quota.ts";
 
-test("so many in a period, each key by itself; what is too many is not counted", () => {
+test("limits each key per period; attempts beyond the limit are not counted", () => {
   const clock = createManualClock(0);
   const { take } = createQuota({ clock, limit: 2, perMs: 60_000 });
   assert.deepEqual([take("a"), take("a"), take("a"), take("b")], [0, 0, 60, 0]);
@@ -18,7 +18,7 @@ test("so many in a period, each key by itself; what is too many is not counted",
   );
 });
 
-test("whoever comes by the thousands costs a bounded memory: the first are forgotten", () => {
+test("uses bounded memory for thousands of keys: the oldest are evicted", () => {
   const { take } = createQuota({ clock: createManualClock(0), limit: 1, perMs: 60_000 });
   for (let i = 0; i <= 10_000; i++) take(`key ${i}`);
   assert.deepEqual([take("key 10000"), take("key 0")], [60, 0]);

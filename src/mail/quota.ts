@@ -1,21 +1,24 @@
 import type { Clock } from "../kernel/index.ts";
 
 export interface Quota {
-  /** Counts one; 0, or the seconds to wait where it is used up, and nothing is counted then. */
+  /** Counts one and returns 0; if the quota is used up, counts nothing and returns the seconds to wait. */
   take(key: string): number;
 }
 
 export interface QuotaOptions {
   clock: Pick<Clock, "now">;
-  /** So many in each period; 0: no limit. */
+  /** Maximum per period; 0: no limit. */
   limit: number;
   perMs: number;
 }
 
-/** Those who are counted at the same time; the one that began first is forgotten. */
+/** Maximum number of keys; the one whose period began first is evicted. */
 const MAX_KEYS = 10_000;
 
-/** How often something is done, by whom, in periods that begin with the first. Counts in this process's memory: a bound, no book-keeping. */
+/**
+ * A rate limit per key, in periods that begin with the first use. Counts in the memory of this process: a limit, not
+ * accounting.
+ */
 export function createQuota({ clock, limit, perMs }: QuotaOptions): Quota {
   const periods = new Map<string, { until: number; count: number }>();
 

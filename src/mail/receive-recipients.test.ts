@@ -7,7 +7,7 @@ import { clock, ids, log, memoryTrace, memoryTransport, newSpool, runtimeOf, set
 import type { Envelope } from "./messages/index.ts";
 import { createReceiver, type ReceiverOptions } from "./receive.ts";
 
-/** What is said of recipients before and after the message, and who is judged. */
+/** Replies to recipients before and after the message, and which senders are authenticated. */
 
 const MESSAGE = "Received: ours\r\nFrom: a@sender.example\r\nSubject: hi\r\n\r\nbody\r\n";
 const envelope = (to: string[], from = "a@sender.example"): Envelope => ({
@@ -46,7 +46,7 @@ async function setUp(more: Partial<ReceiverOptions> = {}) {
   return { receiver, receive, trace, transport, spool };
 }
 
-/** Judges as it is told; tags with a field. */
+/** Authenticates as scripted; adds a field. */
 const judge = (accept: boolean): NonNullable<ReceiverOptions["authenticator"]> => ({
   check: async () =>
     ({
@@ -72,7 +72,7 @@ const bounces: NonNullable<ReceiverOptions["bounces"]> = {
   bounce: async () => false,
 };
 
-test("before the message: nobody, not now, and welcome", async () => {
+test("before the message: unknown, deferred, and accepted recipients", async () => {
   const { receiver } = await setUp({ bounces });
   const asked = async (rcpt: string, from?: string) => {
     const reply = await receiver.checkRecipient(rcpt, envelope([], from));
@@ -90,14 +90,14 @@ test("before the message: nobody, not now, and welcome", async () => {
   assert.equal(await asked("srs@fwd.example"), "550 5.1.1 no bounce");
 });
 
-test("a worker that is not there yet is a reason to come again", async () => {
+test("defers mail to a worker that does not exist yet", async () => {
   const { receive } = await setUp();
   assert.deepEqual(await receive(["gone@here.example"]), [
     "451 4.3.0 Mail for this address is temporarily rejected, try again later",
   ]);
 });
 
-test("what comes back is not judged; what comes with it is", async () => {
+test("does not authenticate bounces, but authenticates other mail", async () => {
   const { receive, trace } = await setUp({ bounces, authenticator: judge(false) });
   assert.deepEqual(await receive(["srs@fwd.example"], ""), ["ok"]);
   assert.deepEqual(
@@ -109,7 +109,7 @@ test("what comes back is not judged; what comes with it is", async () => {
   assert.deepEqual(await receive(["broken@fwd.example"], ""), ["451 4.3.0 Message processing failed, try again later"]);
 });
 
-test("a complaint comes from somebody who can be named", async () => {
+test("accepts complaints only from an identified sender", async () => {
   const stranger = await setUp({ bounces, authenticator: judge(false) });
   assert.deepEqual(await stranger.receive(["srs@fwd.example"], "fbl@provider.example"), ["550 5.7.26 who are you"]);
   const provider = await setUp({ bounces, authenticator: judge(true) });
@@ -165,7 +165,7 @@ test("authenticates the author of a complaint by DMARC or, without a policy, by 
   );
 });
 
-test("a judge that breaks puts everybody off; one that refuses is heard by all, in the log of each", async () => {
+test("an authentication error defers all recipients; a rejection applies to all, and appears in each one's log", async () => {
   const broken = await setUp({ authenticator: { ...judge(true), check: () => Promise.reject(new Error("secret")) } });
   assert.deepEqual(await broken.receive(["w@here.example"]), ["451 4.3.0 Message processing failed, try again later"]);
   const unclear = await setUp({
@@ -191,7 +191,7 @@ test("a judge that breaks puts everybody off; one that refuses is heard by all, 
   );
 });
 
-test("a held message is tried again for one recipient, to the end of what its worker does", async () => {
+test("retries a queued message for one recipient, including the waitUntil() work of its worker", async () => {
   const ended = Promise.withResolvers<void>();
   const { receiver, spool } = await setUp({
     runtime: { email: async () => ({ outcome: "ok", ended: ended.promise }) },
@@ -211,7 +211,7 @@ test("a held message is tried again for one recipient, to the end of what its wo
   });
 });
 
-test("a bounce that was held because others had theirs is a bounce the second time too", async () => {
+test("a bounce queued because other recipients had theirs is processed as a bounce again", async () => {
   const { receiver, spool } = await setUp({ bounces });
   const mail = {
     envelope: envelope(["srs@fwd.example"], ""),

@@ -63,7 +63,7 @@ test("a worker sees the envelope, the header fields, the size and the raw messag
   });
 });
 
-test("setReject() is final and keeps its reason, on one line", async () => {
+test("setReject() is final and keeps its reason, as one line", async () => {
   const { receive } = await setUp({
     handlers: { w: (_mail, _actions, reject) => reject("no\r\n250 thanks\0, grüße") },
   });
@@ -71,7 +71,7 @@ test("setReject() is final and keeps its reason, on one line", async () => {
   assert.deepEqual(await receive(["b@here.example"], MESSAGE, { smtputf8: true }), ["555 5.7.1 no 250 thanks , grüße"]);
 });
 
-test("a handler that throws or is stopped leaves the message with the sender", async () => {
+test("defers the message if a handler throws or is stopped", async () => {
   const { receive } = await setUp({
     handlers: {
       w: (_mail, _actions, reject) => {
@@ -98,7 +98,7 @@ test("a handler that throws or is stopped leaves the message with the sender", a
   }
 });
 
-test("a runtime that breaks is our fault: temporary, without details", async () => {
+test("a runtime failure is an internal error: temporary, without details", async () => {
   const { spool, trace, transport } = await setUp();
   const receiver = createReceiver({
     runtime: { email: () => Promise.reject(new Error("secret")) },
@@ -115,7 +115,7 @@ test("a runtime that breaks is our fault: temporary, without details", async () 
   ]);
 });
 
-test("routes: forward relays the bytes, drop accepts, none refuses", async () => {
+test("routes: forward relays the bytes, drop accepts, none rejects", async () => {
   const { receive, transport, trace } = await setUp({
     routes: {
       "f@here.example": { kind: "forward", to: ["x@there.example", "y@there.example"] },
@@ -147,7 +147,7 @@ test("routes: forward relays the bytes, drop accepts, none refuses", async () =>
   ]);
 });
 
-test("every recipient has a dispatch of its own, with an id of its own", async () => {
+test("every recipient has its own dispatch with its own id", async () => {
   const seen: string[] = [];
   const { receive } = await setUp({ handlers: { w: ({ id, to }) => void seen.push(`${to} ${id}`) } });
   const to = Array.from({ length: 25 }, (_, i) => `r${i}@here.example`);
@@ -158,7 +158,7 @@ test("every recipient has a dispatch of its own, with an id of its own", async (
   assert.equal(new Set(seen.map((one) => one.split(" ")[1])).size, 25);
 });
 
-test("a message that has passed more than 100 servers is a loop", async () => {
+test("rejects a message with more than 100 hops as a loop", async () => {
   const { receive } = await setUp({ handlers: { w: () => {} } });
   const passed = (hops: number) => `Received: ours\r\n${"Received: x\r\n".repeat(hops)}\r\nbody`;
   assert.deepEqual(await receive(["b@here.example"], passed(100)), ["ok"]);
@@ -167,7 +167,7 @@ test("a message that has passed more than 100 servers is a loop", async () => {
   ]);
 });
 
-test("a header section beyond its limits is refused, broken mail is not", async () => {
+test("rejects a header section beyond its limits, but accepts malformed mail", async () => {
   const { receive } = await setUp({ handlers: { w: () => {} } });
   assert.match(
     (await receive(["b@here.example"], "X: 1\r\n".repeat(10_100)))[0]!,
@@ -186,7 +186,7 @@ test("a header section beyond its limits is refused, broken mail is not", async 
   }
 });
 
-test("the spool file lives until waitUntil() work has ended", async () => {
+test("the spool file exists until waitUntil() work has ended", async () => {
   const { spool, trace, transport } = await setUp();
   const ended = Promise.withResolvers<void>();
   const receiver = createReceiver({
@@ -206,7 +206,7 @@ test("the spool file lives until waitUntil() work has ended", async () => {
   while ((await spool.files()).length > 0) await new Promise((resolve) => setImmediate(resolve));
 });
 
-test("dispatch() tells everything a worker did, in order", async () => {
+test("dispatch() reports all actions of a worker, in order", async () => {
   const { spool, receiver, transport } = await setUp({
     handlers: {
       async w({ from, to, headers }, actions, reject) {

@@ -33,7 +33,7 @@ import type { Bounces } from "./bounces/index.ts";
 
 export interface ReceiverOptions {
   runtime: Pick<WorkerRuntime, "email">;
-  /** Where mail for a recipient goes. */
+  /** The route of a recipient's mail. */
   route: (recipient: string, envelope: Envelope) => Routed | Promise<Routed>;
   transport: Transport;
   spool: Spool;
@@ -42,13 +42,15 @@ export interface ReceiverOptions {
   ids: Pick<Ids, "hex" | "messageId">;
   log: Log;
   rules?: ForwardRules;
-  /** More Received fields than this are a loop (RFC 5321 6.3). Default 100. */
+  /** More Received fields than this indicate a loop (RFC 5321 6.3). Default 100. */
   maxHops?: number;
   /** Authenticates senders. Without it all senders are trusted. */
   authenticator?: Pick<Authenticator, "check" | "tagged">;
-  /** Sends on what goes on, signed and with a sender of ours. Without it messages go to the transport as they are. */
+  /**
+   * Forwards messages, signed and with a rewritten sender. Without it messages are passed to the transport unchanged.
+   */
   forwarding?: Forwarding;
-  /** Takes what comes back. Without it no address is a return path. */
+  /** Processes bounces. Without it no address is a return path. */
   bounces?: Pick<Bounces, "isReturnPath" | "check" | "process" | "bounce">;
   /** Records reports about zones. Without it they are dropped. */
   reports?: ReportIntake;
@@ -58,18 +60,21 @@ export interface ReceiverOptions {
 
 export interface Receiver {
   /**
-   * Takes a message, our own Received field on top, through to its end for every recipient: it is relayed, handled, refused, or ours to see to
-   * when this resolves. Never rejects. The source is the receiver's from here on.
+   * Processes a message, with our own Received field on top, for every recipient: when this resolves it was relayed,
+   * handled, rejected or queued. Never rejects. The receiver takes ownership of the source.
    */
   receive(envelope: Envelope, source: MailSource): Promise<DeliveryResult[]>;
   /**
-   * What can be said of a recipient before the message is there (RFC 5321 3.3): undefined when it may come. Never rejects. `envelope` is what
-   * the session has said so far.
+   * Checks a recipient before the message arrives (RFC 5321 3.3): undefined if it is accepted. Never rejects.
+   * `envelope` is the state of the session so far.
    */
   checkRecipient(rcpt: string, envelope: Envelope): Promise<SmtpReply | undefined>;
-  /** Tries a recipient of a held message once more; for `RetryQueue.start`. */
+  /** Retries a recipient of a queued message; for `RetryQueue.start`. */
   retry: Retry;
-  /** Hands one message to one worker, past all routing, and tells everything it did. The source is the receiver's from here on. */
+  /**
+   * Passes one message to one worker, without routing, and returns all its actions. The receiver takes ownership of the
+   * source.
+   */
   dispatch(mail: {
     script: string;
     from: string;
@@ -162,7 +167,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     }
   }
 
-  /** Processes one message for all its recipients. `after` gets the waitUntil() work of workers. */
+  /** Processes one message for all its recipients. `after` receives the waitUntil() work of workers. */
   async function accept(
     envelope: Envelope,
     source: MailSource,
@@ -182,7 +187,8 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       subject: headerValue(message.fields, "subject")?.slice(0, MAX_SUBJECT),
       ...(back.size > 0 && { returnPaths: [...back] }),
     });
-    // Bounces arrive from servers without authentication; the signed address is the proof. The author of a complaint is checked later.
+    // Bounces come from unauthenticated servers; the signed address is the proof. The author of a complaint is checked
+    // later.
     const proven = from === "";
     const authenticated =
       back.size === to.length && proven ? { envelope, message } : await authenticate(envelope, message);
@@ -253,7 +259,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
   };
 }
 
-/** Of what the log shows. */
+/** Maximum length of the subject in the log. */
 const MAX_SUBJECT = 1000;
 
 /** waitUntil() work may still forward the message. */

@@ -1,10 +1,10 @@
 import { canonicalDomain, parseAddress } from "../protocol/rfc5322/index.ts";
 
-/** A recipient as it is compared. */
+/** A recipient in normalized form, for comparison. */
 export interface Recipient {
   /** Without quotes, in lower case. */
   local: string;
-  /** A-labels in lower case; "" of the bare `postmaster` (RFC 5321 4.1.1.3). */
+  /** A-labels in lower case; "" for the bare `postmaster` (RFC 5321 4.1.1.3). */
   domain: string;
 }
 
@@ -13,25 +13,26 @@ const PLAIN_DOMAIN = /^[a-z0-9-]+(?:\.[a-z0-9-]+)+$/;
 const MAX_ADDRESS = 254;
 
 /**
- * Reads a recipient of the envelope. Local parts are compared without case, as practically every mail system does (RFC 5321 2.4 would let
- * a domain tell `Bob` from `bob`), dots in them are ordinary characters, and those of RFC 6531 are compared in their normal form C.
+ * Parses a recipient of the envelope. Local parts are case-insensitive, as in practically every mail system (RFC 5321
+ * 2.4 would let a domain distinguish `Bob` from `bob`), dots in them are ordinary characters, and those of RFC 6531 are
+ * compared in normalization form C.
  */
 export function readRecipient(text: string): Recipient | undefined {
   const at = text.lastIndexOf("@");
   if (at === -1) return text.toLowerCase() === "postmaster" ? { local: "postmaster", domain: "" } : undefined;
   if (text.length > MAX_ADDRESS) return undefined;
   const [local, domain] = [text.slice(0, at), text.slice(at + 1).toLowerCase()];
-  // Nearly all of them; the whole grammar takes a hundred times as long.
+  // Fast path for nearly all addresses; the full grammar takes a hundred times as long.
   if (PLAIN.test(local) && PLAIN_DOMAIN.test(domain)) return { local: local.toLowerCase(), domain };
   const read = parseAddress(text);
   const canonical = read && canonicalDomain(read.domain);
   return canonical === undefined ? undefined : { local: read!.local.normalize("NFC").toLowerCase(), domain: canonical };
 }
 
-/** What two spellings of one address share. */
+/** A key shared by all spellings of an address. */
 export const keyOf = ({ local, domain }: Recipient): string => `${local}@${domain}`;
 
-/** The address without its tag: `user+tag` is `user` (RFC 5233). Undefined where there is none. */
+/** The address without its tag: `user` for `user+tag` (RFC 5233). Undefined if it has none. */
 export function untagged({ local, domain }: Recipient): Recipient | undefined {
   const plus = local.indexOf("+");
   return plus > 0 ? { local: local.slice(0, plus), domain } : undefined;

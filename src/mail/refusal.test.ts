@@ -4,7 +4,7 @@ import { mailErrors, refusalOf, replyOf } from "./errors.ts";
 
 const failed = (code: string) => Object.assign(new Error(`${code}: open '/srv/reelpost/spool/1'`), { code });
 
-test("running out of file descriptors and running out of disk space give different errors", () => {
+test("a lack of file descriptors and a lack of disk space cause different errors", () => {
   for (const code of ["EMFILE", "ENFILE"]) {
     const refusal = refusalOf(failed(code));
     assert.deepEqual(replyOf(refusal), { code: 451, enhanced: "4.3.2", text: "Too many open files, try again later" });

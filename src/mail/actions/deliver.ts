@@ -13,7 +13,7 @@ import type { Handled, HandToWorker } from "./worker.ts";
 export interface Delivery {
   envelope: Envelope;
   message: Message;
-  /** Undefined where sender authentication is disabled. */
+  /** Undefined if sender authentication is disabled. */
   verdict?: Verdict | undefined;
 }
 
@@ -84,7 +84,7 @@ export function createDeliver({
           chosen,
         );
       case "report": {
-        // 250 even for one that is not recorded: a bounce would help nobody, and some reporters stop after one.
+        // 250 even if the report is not recorded: a bounce would help no one, and some reporters stop after one.
         const taken = await reports?.take({ zone: zone!, envelope, source: message.source, verdict });
         tell(
           message.source.id,
@@ -112,7 +112,7 @@ export function createDeliver({
     to: string[],
     { account, zone }: Owner,
   ): Promise<Outcome> {
-    // The rule has changed, and all its former destinations have the message.
+    // The rule has changed, and the message has reached all its former destinations.
     if (to.length === 0) return { result: { rcpt, ok: true } };
     const messageId = ids.messageId(domainOf(envelope.from) || domainOf(rcpt));
     if (forwarding === undefined) {
@@ -146,7 +146,7 @@ export function createDeliver({
       tell(message.source.id, "matched", { ...chosen }, { rcpt, ...owner });
       return { ...(await act(chosen, delivery, rcpt, id, only)), ...owner };
     } catch (err) {
-      // Our own failure must not lose the message: the sender keeps it and comes again.
+      // An internal error must not lose the message: the sender keeps it and retries.
       if (!(err instanceof UserError))
         log.error({ err, message: message.source.id, rcpt }, `mail: failed to process a message: ${messageOf(err)}`);
       return { result: refused(rcpt, refusalOf(err)), ...owner };
@@ -163,14 +163,14 @@ export const refusedWith = (rcpt: string, reply: SmtpReply): DeliveryResult => (
   reply,
 });
 
-/** setReject() is final; a handler that failed or was stopped leaves the message with the sender, who comes again. */
+/** setReject() is final. If the handler failed or was stopped, the message stays with the sender, which retries. */
 function workerResult(rcpt: string, handled: Handled, { smtputf8 }: Envelope): DeliveryResult {
   if (handled.outcome !== "ok") return refused(rcpt, mailErrors.handlerFailed());
   if (handled.rejectReason === undefined) return { rcpt, ok: true };
   return refused(rcpt, mailErrors.rejected({ reason: oneLine(handled.rejectReason, smtputf8) }));
 }
 
-/** A reply line is one line, and ASCII unless the session speaks UTF-8 (RFC 6531 3.7.4.2). */
+/** An SMTP reply text is a single line, and ASCII unless the session uses SMTPUTF8 (RFC 6531 3.7.4.2). */
 function oneLine(reason: string, utf8: boolean): string {
   const line = reason
     .replace(/\p{Cc}+/gu, " ")

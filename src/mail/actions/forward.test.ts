@@ -32,7 +32,7 @@ const withCode = (message: string, code: string) => (err: unknown) => {
   return true;
 };
 
-test("the message goes on octet for octet, X- headers on top, the sender as it was", async () => {
+test("the message is forwarded octet for octet, with X- headers on top and the sender unchanged", async () => {
   const { forward, transport } = await setUp();
   const { messageId } = await forward("x@there.example", [
     ["X-One", "1"],
@@ -47,7 +47,7 @@ test("the message goes on octet for octet, X- headers on top, the sender as it w
   assert.equal(mail!.raw, `X-One: 1\r\nx-two: =?UTF-8?Q?gr=C3=BCn?=\r\n${MESSAGE.toString("latin1")}`);
 });
 
-test("a spooled message is forwarded from its file", async () => {
+test("forwards a spooled message from its file", async () => {
   const bytes = Buffer.concat([MESSAGE, Buffer.alloc(5000, "z")]);
   const { forward, transport } = await setUp({ bytes });
   await Promise.all([forward("x@there.example", []), forward("y@there.example", [["X-A", "1"]])]);
@@ -58,7 +58,7 @@ test("a spooled message is forwarded from its file", async () => {
   );
 });
 
-test("the null sender stays null; the identifier then is of the receiving domain", async () => {
+test("the null sender stays null; the identifier is then in the receiving domain", async () => {
   const { forward, transport } = await setUp({ from: "" });
   assert.match((await forward("x@there.example", [])).messageId, /@here\.example>$/);
   assert.equal(transport.sent[0]!.from, "");
@@ -90,7 +90,7 @@ test("destination address not verified", async () => {
   );
 });
 
-test("message already forwarded to this destination: however it is spelled, and when both calls run at once", async () => {
+test("message already forwarded to this destination: in any spelling, and when both calls run concurrently", async () => {
   const { forward, transport } = await setUp();
   const results = await Promise.allSettled([forward("x@there.example", []), forward("X@THERE.example", [])]);
   assert.deepEqual(
@@ -112,7 +112,7 @@ test("cannot forward email to same worker", async () => {
     await assert.rejects(forward(own, []), withCode("cannot forward email to same worker", "E_VALIDATION_ERROR"));
 });
 
-test("a next hop that refuses is told with its reply, and may be tried again", async () => {
+test("reports the reply of a next hop that rejects, and allows another attempt", async () => {
   let temporary = true;
   const { forward } = await setUp({
     answer: (rcpt) => ({
@@ -135,7 +135,7 @@ test("a next hop that refuses is told with its reply, and may be tried again", a
   );
 });
 
-test("only X- headers, and nothing that could become another header", async () => {
+test("accepts only X- headers, and nothing that could inject another header", async () => {
   const { forward, transport } = await setUp();
   await assert.rejects(
     forward("x@there.example", [["Subject", "x"]]),
@@ -166,7 +166,7 @@ test("only X- headers, and nothing that could become another header", async () =
   assert.ok(transport.sent[0]!.raw.split("\r\n").every((line) => line.length <= 998));
 });
 
-test("a hundred destinations are enough", async () => {
+test("limits a message to a hundred destinations", async () => {
   const { forward } = await setUp();
   for (let i = 0; i < 100; i++) await forward(`x${i}@there.example`, []);
   await assert.rejects(forward("one@more.example", []), { code: "E_TOO_MANY_RECIPIENTS" });

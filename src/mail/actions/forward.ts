@@ -7,27 +7,33 @@ import { formatField, prepend, type DeliveryResult, type Transport } from "../me
 import { checkForwardHeaders } from "../sending/index.ts";
 import type { LiveMail } from "./live-mail.ts";
 
-/** Which destinations forward() may reach. */
+/** The destinations that forward() may reach. */
 export interface ForwardRules {
-  /** Whether an address is a confirmed destination, of this account where there are accounts. Without it every address is. */
+  /**
+   * Whether an address is a verified destination (of this account, if there are accounts). If omitted, every address
+   * is.
+   */
   isVerified?: (address: string, account?: string) => boolean | Promise<boolean>;
-  /** Whether mail to `address` would come back to `script`. The recipient of the message itself always would. */
+  /** Whether mail to `address` would come back to `script`. The recipient of the message always does. */
   leadsTo?: (address: string, script: string) => boolean | Promise<boolean>;
 }
 
-/** One worker's message may go to this many destinations. */
+/** Maximum number of destinations for one worker's message. */
 const MAX_FORWARDS = 100;
 
 interface Options {
   live: LiveMail;
   transport: Transport;
-  /** Signs, and writes a sender of ours. Without it messages go to the transport as they are. */
+  /** Signs, and rewrites the sender to a local domain. If omitted, messages go to the transport unchanged. */
   forwarding?: Pick<Forwarding, "forward"> | undefined;
   ids: Pick<Ids, "messageId">;
   rules: ForwardRules;
 }
 
-/** `message.forward()`: resolves once the next hop has the message. The body stays octet for octet what it was; X- headers go on top. */
+/**
+ * `message.forward()`: resolves once the next hop has accepted the message. The body is unchanged octet for octet; X-
+ * headers are added on top.
+ */
 export function createForward({ live, transport, forwarding, ids, rules }: Options) {
   const destinations = new Set<string>();
 
@@ -37,7 +43,7 @@ export function createForward({ live, transport, forwarding, ids, rules }: Optio
     const { address } = destination;
     if (destinations.has(addressKey(destination))) throw mailErrors.alreadyForwarded();
     if (destinations.size >= MAX_FORWARDS) throw mailErrors.tooManyForwards({ limit: MAX_FORWARDS });
-    // Claimed before anything is awaited: two calls at once must not both pass.
+    // Added before the first await: two concurrent calls must not both pass.
     destinations.add(addressKey(destination));
     try {
       if (rules.isVerified && !(await rules.isVerified(address, live.account)))
@@ -107,7 +113,7 @@ const isRecipient = (live: LiveMail, destination: Mailbox) => {
   return own !== undefined && addressKey(own) === addressKey(destination);
 };
 
-/** What the worker sees of a next hop that refused. */
+/** Throws the error the worker sees if a next hop rejected. */
 export function throwFailure(settled: DeliveryResult[]): void {
   const failed = settled.find((one) => !one.ok);
   if (failed === undefined || failed.ok) return;

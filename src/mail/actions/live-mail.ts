@@ -1,20 +1,20 @@
 import type { Verdict } from "../authenticate/index.ts";
 import type { Message, DsnRequest } from "../messages/index.ts";
 
-/** A message while a worker's handler has it. */
+/** A message while a worker's handler processes it. */
 export interface LiveMail {
-  /** Of this dispatch: a message to two recipients is handed over twice. */
+  /** Id of this dispatch: a message to two recipients is dispatched twice. */
   id: string;
   message: Message;
-  /** Envelope sender and the one envelope recipient this dispatch is about. */
+  /** Envelope sender, and the one envelope recipient of this dispatch. */
   from: string;
   to: string;
   script: string;
-  /** What the sender wants to be told. */
+  /** The DSN options the sender requested. */
   dsn?: DsnRequest | undefined;
-  /** Undefined where nobody judges senders. */
+  /** Undefined if senders are not authenticated. */
   verdict?: Verdict | undefined;
-  /** Whose worker it is, and the zone that mail came in for. */
+  /** Account of the worker, and the zone that received the mail. */
   account?: string | undefined;
   zone?: string | undefined;
 }

@@ -51,7 +51,7 @@ async function setUp({
 const GOOD = ["From: Bo <b@here.example>", "Message-ID: <out@here.example>", "In-Reply-To: <in@sender.example>"];
 const headersOf = (raw: string) => raw.slice(0, raw.indexOf("\r\n\r\n")).split(/\r\n(?![ \t])/);
 
-test("a reply goes to the sender with our identifier, References, a date and the mark of an automatic answer", async () => {
+test("a reply goes to the sender with a Message-ID of this server, References, a date and the auto-reply header", async () => {
   const { answerWith, transport, delivered } = await setUp();
   const { messageId } = await answerWith([...GOOD, "Bcc: hidden@x.example"]);
   assert.match(messageId, /^<[A-Za-z0-9]{36}@here\.example>$/);
@@ -72,7 +72,7 @@ test("a reply goes to the sender with our identifier, References, a date and the
   assert.deepEqual(delivered, [messageId]);
 });
 
-test("what mimetext makes is a valid reply", async () => {
+test("accepts a reply built with mimetext", async () => {
   const { answerWith, transport } = await setUp();
   const mime = createMimeMessage();
   mime.setHeader("In-Reply-To", "<in@sender.example>");
@@ -113,7 +113,7 @@ for (const [text, fields, options] of [
   ["email from  not allowed", GOOD, { from: "" }],
   ["email to c@sender.example not allowed", GOOD, { to: "c@sender.example" }],
 ] as [string, string[] | string, { from?: string; to?: string }?][]) {
-  test(`refused: ${text}`, async () => {
+  test(`rejected: ${text}`, async () => {
     const { answerWith, transport, spool } = await setUp();
     await assert.rejects(answerWith(fields, { ...options, body: "x".repeat(5000) }), { message: text });
     assert.equal(transport.sent.length, 0);
@@ -123,7 +123,7 @@ for (const [text, fields, options] of [
   });
 }
 
-test("References that are given are kept when they hold the thread", async () => {
+test("keeps given References that contain the thread", async () => {
   const { answerWith, transport } = await setUp({ incoming: "In-Reply-To: <0@x>\r\nReferences: <0@x>\r\n" });
   await answerWith([...GOOD, "References: <extra@x> <0@x> <in@sender.example>"]);
   assert.equal(transport.sent[0]!.raw.match(/^References:/gm)!.length, 1);
@@ -150,7 +150,7 @@ for (const [why, incoming, from] of [
   });
 }
 
-test("values that allow an answer", async () => {
+test("values that allow a reply", async () => {
   for (const incoming of [
     "X-Auto-Response-Suppress: None\r\n",
     "Auto-Submitted: No\r\n",
@@ -163,7 +163,7 @@ test("values that allow an answer", async () => {
   }
 });
 
-test("one reply for each message, also when two are tried at once; a failed delivery may be tried again", async () => {
+test("one reply per message, also for two concurrent calls; a failed delivery can be retried", async () => {
   let ok = false;
   const { answerWith, replyBuilt } = await setUp({
     answer: (rcpt) =>
@@ -184,7 +184,7 @@ test("one reply for each message, also when two are tried at once; a failed deli
   });
 });
 
-test("a reply that went out is the only one, even if what comes after it fails", async () => {
+test("a delivered reply is the only one, even if a later step fails", async () => {
   const spool = await newSpool();
   const transport = memoryTransport();
   const live = {
@@ -208,12 +208,12 @@ test("a reply that went out is the only one, even if what comes after it fails",
   assert.equal(transport.sent.length, 1);
 });
 
-test("a reply larger than the limit is refused while it is read", async () => {
+test("rejects a reply over the size limit while reading it", async () => {
   const { answerWith } = await setUp({ maxBytes: 2000 });
   await assert.rejects(answerWith(GOOD, { body: "x".repeat(3000) }), { code: "E_CONTENT_TOO_LARGE" });
 });
 
-test("a builder reply is addressed and threaded by itself", async () => {
+test("addresses and threads a builder reply automatically", async () => {
   const { replyBuilt, transport } = await setUp({ incoming: "In-Reply-To: <0@x>\r\nReferences: <0@x>\r\n" });
   const { messageId } = await replyBuilt({
     from: { email: "b@here.example", name: "Bö" },
@@ -255,7 +255,7 @@ test("a builder reply is addressed and threaded by itself", async () => {
   assert.ok(parsed.headers.some(({ key, value }) => key === "auto-submitted" && value === "auto-replied"));
 });
 
-test("a builder reply obeys the same rules", async () => {
+test("applies the same rules to a builder reply", async () => {
   const { replyBuilt } = await setUp();
   const mail = { from: "b@here.example", subject: "x", text: "y" };
   await assert.rejects(replyBuilt({ ...mail, from: "b@elsewhere.example" }), {

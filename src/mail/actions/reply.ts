@@ -13,16 +13,16 @@ import { threadFields } from "./thread.ts";
 interface Options {
   live: LiveMail;
   transport: Transport;
-  /** Signs. Without it replies go to the transport as they are. */
+  /** Signs. If omitted, replies go to the transport unchanged. */
   forwarding?: Pick<Forwarding, "reply"> | undefined;
   spool: Spool;
   clock: Pick<Clock, "now">;
   ids: Pick<Ids, "messageId">;
-  /** Sees a reply that was delivered, while its bytes can still be read. */
+  /** Called with a delivered reply while its bytes can still be read. */
   onReplied: (mail: Outbound) => Promise<void>;
 }
 
-/** `message.reply()`: one answer to the sender, from the domain that received the message, in its thread. */
+/** `message.reply()`: a single reply to the sender, from the domain that received the message, in its thread. */
 export function createReply({
   live,
   transport,
@@ -35,7 +35,7 @@ export function createReply({
   let replied = false;
   let delivered = false;
 
-  /** An attempt that is refused may be mended and made again; a reply that was delivered is the only one. */
+  /** A rejected attempt can be corrected and repeated. Only one reply can be delivered. */
   async function once(attempt: () => Promise<EmailSendResult>): Promise<EmailSendResult> {
     if (replied) throw mailErrors.alreadyReplied();
     replied = true;

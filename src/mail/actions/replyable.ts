@@ -4,11 +4,14 @@ import type { LiveMail } from "./live-mail.ts";
 
 export const MAX_REFERENCES = 100;
 
-/** Why a message must not be answered by a machine; undefined when it may be. RFC 3834 2, and the rules of the platform. */
+/**
+ * Returns why a message must not get an automatic reply, or undefined if it may. RFC 3834 2, and the rules of the
+ * platform.
+ */
 export function whyNotReplyable({ from, message, verdict }: LiveMail): string | undefined {
   const word = (name: string) => headerValue(message.fields, name)?.split(";")[0]!.trim().toLowerCase();
   if (from === "") return "It has the null sender: it is a bounce or another notice, and nobody reads answers to it.";
-  // Whoever may be named as the sender without having sent it would be flooded with answers.
+  // Without this check, anyone named as a forged sender could be flooded with replies.
   if (verdict !== undefined && verdict.dmarc.result !== "pass")
     return `It does not pass DMARC (${verdict.dmarc.result}): its sender may be another.`;
   if (message.messageId === undefined) return "It has no Message-ID that a reply could name.";

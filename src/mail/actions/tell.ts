@@ -1,13 +1,13 @@
 import type { Clock } from "../../kernel/index.ts";
 import type { Trace, TraceEvent } from "../messages/index.ts";
 
-/** Whose mail a step is about. */
+/** The owner of the mail that a step belongs to. */
 export interface Owner {
   account?: string | undefined;
   zone?: string | undefined;
 }
 
-/** Says a step of a message, in the present moment. */
+/** Records a step of a message with the current time. */
 export type Tell = (
   message: string,
   step: TraceEvent["step"],

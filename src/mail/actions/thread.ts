@@ -10,8 +10,8 @@ import { messageIds, type Message } from "../messages/index.ts";
 import { MAX_REFERENCES } from "./replyable.ts";
 
 /**
- * Checks that a reply stands in the thread of the message it answers (RFC 5322 3.6.4) and returns the fields it still needs: References,
- * and the mark of an automatic answer (RFC 3834 5).
+ * Checks that a reply belongs to the thread of the message it answers (RFC 5322 3.6.4) and returns the missing fields:
+ * References, and the auto-reply field (RFC 3834 5).
  */
 export function threadFields(incoming: Message, reply: HeaderField[]): HeaderField[] {
   checkInReplyTo(incoming, reply);

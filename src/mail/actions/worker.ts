@@ -7,14 +7,14 @@ import { createForward, type ForwardRules } from "./forward.ts";
 import type { LiveMail } from "./live-mail.ts";
 import { createReply } from "./reply.ts";
 
-/** What became of a message in a worker's hands. */
+/** The result of a worker's handling of a message. */
 export interface Handled extends Pick<EmailOutcome, "outcome" | "exception" | "ended"> {
-  /** The reason given to setReject(), as given. */
+  /** The reason passed to setReject(), unchanged. */
   rejectReason?: string;
   forwards: { recipient: string; headers: [name: string, value: string][]; messageId: string }[];
-  /** `raw` only where the caller asked to keep it. */
+  /** `raw` only if the caller asked to keep it. */
   replies: { messageId: string; sender: string; raw?: Buffer }[];
-  /** In the order they happened; timestamps in RFC 3339. */
+  /** In chronological order; timestamps in RFC 3339. */
   events: { type: "received" | "forward" | "reply" | "reject"; timestamp: string; messageId?: string }[];
 }
 
@@ -31,7 +31,10 @@ export interface WorkerAction {
 
 export type HandToWorker = (live: LiveMail, options?: { keepReplies?: boolean }) => Promise<Handled>;
 
-/** Hands a message to a worker and lets it act on it. What happens after the handler returned, in waitUntil(), still joins the lists until `ended`. */
+/**
+ * Passes a message to a worker and performs its actions. Actions in waitUntil(), after the handler has returned, are
+ * still added to the lists until `ended`.
+ */
 export function createWorkerAction({
   runtime,
   transport,
@@ -119,7 +122,7 @@ export function createWorkerAction({
   };
 }
 
-/** Of what the log keeps: it is for whoever wrote the worker, never for the sender. */
+/** Maximum length in the log. The text is for the author of the worker, never for the sender. */
 const MAX_EXCEPTION = 500;
 
 const bytesOf = async (raw: Readable | Uint8Array): Promise<Buffer> =>

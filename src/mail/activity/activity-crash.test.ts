@@ -12,7 +12,7 @@ import { migrate, openSqlite } from "../../store/index.ts";
 import { createActivity } from "./activity.ts";
 import { activityMigrations } from "./entries-table.ts";
 
-/** What a process that is killed takes with it: the steps that were not written yet, and nothing of those before. */
+/** A killed process loses the steps that were not written yet, and none of the earlier ones. */
 
 const ACCOUNT = "a".repeat(32);
 const open = (folder: string) => {
@@ -20,7 +20,7 @@ const open = (folder: string) => {
   return { db, activity: createActivity({ db, clock: systemClock, log: silentLog }) };
 };
 
-/** Tells of messages for as long as it lives, and says which of them were written. */
+/** Records steps of messages until it is killed, and prints which of them were written. */
 async function work(folder: string): Promise<never> {
   const { activity } = open(folder);
   for (let n = 0; ; n += 20) {
@@ -42,7 +42,7 @@ async function work(folder: string): Promise<never> {
 if (process.argv[2] === "work") {
   await work(process.argv[3]!);
 } else {
-  test("a killed process loses no step that was written", { timeout: 60_000 }, async (t) => {
+  test("a killed process loses no written step", { timeout: 60_000 }, async (t) => {
     const folder = await mkdtemp(join(tmpdir(), "reelpost-log-crash-"));
     t.after(() => rm(folder, { recursive: true, force: true }));
     const setUp = openSqlite({ path: join(folder, "test.db") });

@@ -42,7 +42,7 @@ export async function openActivity(scope: Scope, engine: TestEngine, options: Pa
     activity,
     tell,
     step,
-    /** The same log in another process. */
+    /** The same log as seen by another process. */
     async second() {
       const second = createActivity({ db: await another(), ...all });
       scope.after(() => second.close());

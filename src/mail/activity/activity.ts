@@ -15,7 +15,7 @@ export interface ActivityOptions {
   db: Db;
   clock: Pick<Clock, "now">;
   log: Log;
-  /** Whose domain an address is of, for steps that do not tell. */
+  /** Returns the owner of an address's domain, for steps without an owner. */
   ownerOf?: OwnerOf;
   /** Days entries are kept. Default 31. */
   days?: number;
@@ -23,46 +23,47 @@ export interface ActivityOptions {
 }
 
 export interface ActivityLimits {
-  /** Steps that wait to be written. Default 20,000. */
+  /** Maximum number of steps waiting to be written. Default 20,000. */
   waiting: number;
-  /** Milliseconds that steps are gathered for. Default 100. */
+  /** Milliseconds for which steps are collected before a write. Default 100. */
   flushMs: number;
-  /** Entries a question may be about. Default a million. */
+  /** Maximum number of entries a query may cover. Default one million. */
   counted: number;
 }
 
 /**
- * The log of messages: what came in, what was sent, and what became of it. It hears of every step through the trace.
+ * The log of messages: received and sent mail, and its outcome. It receives every step through the trace.
  *
- * The log is not mail. It never holds up or fails a message; its steps wait in memory for a moment, and a process that is killed takes
- * that moment with it: the mail is safe, and its story lacks a line. Steps that cannot be written in time are lost, counted and warned about.
+ * The log never delays or fails a message. Steps are buffered in memory briefly, and a killed process loses that
+ * buffer: the mail is safe, but log lines are missing. Steps that cannot be written in time are dropped, counted and
+ * reported by a warning.
  */
 export interface Activity {
   /** Days that entries are kept. */
   readonly days: number;
-  /** For traceTo(). Returns at once. */
+  /** For traceTo(). Returns immediately. */
   trace: Trace;
   /** Newest first. Throws UserError badCursor. */
   search(query: EntryQuery): Promise<EntryPage>;
   /** Throws UserError noEntry, also for an entry of another account (or zone). */
   get(of: { account: string; zone?: string }, id: string): Promise<Entry>;
-  /** Entries of one message that an account sent, by its Message-ID. */
+  /** Entries of one message sent by an account, by its Message-ID. */
   sent(account: string, messageId: string): Promise<Entry[]>;
-  /** Entries counted by what they share. Throws UserError tooMany. */
+  /** Counts entries by column values. Throws UserError tooMany. */
   count(query: CountQuery): Promise<Count[]>;
-  /** Some columns of the first entries in an order. Throws UserError tooMany. */
+  /** Some columns of the first entries in the given order. Throws UserError tooMany. */
   first(query: RowsQuery): Promise<ColumnValue[][]>;
   /**
    * Sets the status of messages that a killed process left as received, last updated before `changedBefore`. Queued messages get the status of
    * the queue, all others `unknown`. Resolves with their number.
    */
   settleInterrupted(queue: Pick<Queue, "ofInbound">, changedBefore: number): Promise<number>;
-  /** Deletes what is older than the days it is kept; returns how many. */
+  /** Deletes entries past the retention period; returns how many. */
   sweep(): Promise<number>;
-  /** Steps that were lost since the start. */
+  /** Steps dropped since the start. */
   lost(): number;
   flush(): Promise<void>;
-  /** Writes what waits. */
+  /** Writes the buffered steps. */
   close(): Promise<void>;
 }
 
@@ -116,7 +117,7 @@ export function createActivity({ db, clock, log, ownerOf, days = 31, limits = {}
         const some = await table.deleteBefore(before, SWEPT_AT_ONCE);
         deleted += some;
         if (some < SWEPT_AT_ONCE) break;
-        // Mail that comes in meanwhile writes too.
+        // Lets writes of incoming mail run in between.
         await new Promise((resolve) => setImmediate(resolve));
       }
       return deleted;

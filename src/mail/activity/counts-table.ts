@@ -4,14 +4,17 @@ import type { EntryRow, EntryTables } from "./entries-table.ts";
 import { activityErrors } from "./errors.ts";
 import type { EntryKind } from "./types.ts";
 
-/** Columns entries can be counted by and compared with. `at/<milliseconds>` is the time, cut down to that; `session` is what recipients of one message share. */
+/**
+ * Columns by which entries can be counted and compared. `at/<milliseconds>` is the time rounded down to that interval;
+ * `session` is shared by the recipients of one message.
+ */
 export type CountColumn =
   | Exclude<keyof EntryRow, "details" | "version" | "account_id" | "zone_id" | "kind" | "size">
   | `at/${number}`
   | "session";
 export type CountOperator = "=" | "!=" | ">" | ">=" | "<" | "<=" | "in" | "not in" | "like" | "not like";
 
-/** All of `all`, or one of `any`. */
+/** All conditions of `all`, or at least one of `any`. */
 export type CountFilter =
   | { all: CountFilter[] }
   | { any: CountFilter[] }
@@ -20,7 +23,7 @@ export type CountFilter =
 export interface CountQuery {
   zone: string;
   kind: EntryKind;
-  /** Of the first step; the first inclusive, the second not. */
+  /** Time of the first step; `since` is inclusive, `until` exclusive. */
   since: number;
   until: number;
   filter: CountFilter;
@@ -41,20 +44,20 @@ export interface Count {
   values: ColumnValue[];
 }
 
-/** Entries of one statement: SQLite counts while everything else waits. */
+/** Entries per statement: SQLite blocks everything else while it counts. */
 const WINDOW = 20_000;
 const MAX_GROUPS = 20_000;
 
 export interface CountsOptions {
-  /** Entries one question may be about. */
+  /** Maximum number of entries a query may cover. */
   most: number;
 }
 
-/** Counts entries by what they share. Throws tooMany where the time asked for holds more than a question may cost. */
+/** Counts entries by column values. Throws tooMany if the time range holds more entries than a query may cover. */
 export function createCounts(db: Db, { most }: CountsOptions) {
   const tables = db.tables<EntryTables>();
 
-  /** Between two ends, some at a time, from the oldest or from the newest. */
+  /** Splits a time range into windows, from the oldest or from the newest. */
   async function* windows(
     { zone, kind, since, until }: Pick<CountQuery, "zone" | "kind" | "since" | "until">,
     { backward = false } = {},
@@ -112,7 +115,7 @@ export function createCounts(db: Db, { most }: CountsOptions) {
       return [...groups.values()];
     },
 
-    /** Some columns of the first entries in an order. */
+    /** Some columns of the first entries in the given order. */
     async rows({ order, limit, filter, columns, ...about }: RowsQuery): Promise<ColumnValue[][]> {
       const byTime = order.length === 0 || order[0]!.column === "at";
       const backward = byTime && order[0]?.descending === true;
@@ -144,7 +147,8 @@ function expression(column: CountColumn): RawBuilder<ColumnValue> {
   if (column === "session") return sql`substr(id, 1, 12)`;
   const step = /^at\/(\d+)$/.exec(column)?.[1];
   if (step === undefined) return sql`${sql.ref(column)}`;
-  // A bound number would be a type of its own to PostgreSQL, and the same expression in two places two expressions.
+  // PostgreSQL would give a bound number its own type, and would treat the same expression in two places as two
+  // different ones.
   return sql`(at - at % ${sql.lit(Number(step))})`;
 }
 
@@ -166,7 +170,7 @@ function condition(filter: CountFilter): RawBuilder<boolean> {
 const joined = (parts: CountFilter[], word: "and" | "or"): RawBuilder<boolean> =>
   parts.length === 0 ? sql`1 = 1` : sql`(${sql.join(parts.map(condition), sql.raw(` ${word} `))})`;
 
-/** Of what was found so far, what may be among the first. */
+/** Sorts the rows found so far and keeps those that can be among the first. */
 function keepFirst(found: Found[], order: RowsQuery["order"], limit: number): void {
   found.sort((a, b) => {
     for (const [i, { descending }] of order.entries()) {

@@ -1,9 +1,9 @@
 const WORD = /=\?([\w-]{1,40})(?:\*[\w-]*)?\?([bq])\?([!->@-~]*)\?=/gi;
-/** White space between two of them is only there to fold the line (RFC 2047 6.2). */
+/** White space between two encoded words only folds the line (RFC 2047 6.2). */
 const BETWEEN =
   /(=\?[\w-]{1,40}(?:\*[\w-]*)?\?[bq]\?[!->@-~]*\?=)[ \t\r\n]+(?==\?[\w-]{1,40}(?:\*[\w-]*)?\?[bq]\?[!->@-~]*\?=)/gi;
 
-/** A header text as people read it (RFC 2047). What is no encoded word, or in no charset that is known, stays as it is. */
+/** Decodes a header text (RFC 2047). Text that is not an encoded word, or has an unknown charset, stays unchanged. */
 export function decodeWords(text: unknown): unknown {
   if (typeof text !== "string" || !text.includes("=?")) return text;
   return text

@@ -12,11 +12,11 @@ export interface EntryRow {
   at: number;
   changed_at: number;
   mail_from: string;
-  /** What senders are looked up by. */
+  /** Key for searches by sender. */
   from_key: string;
   rcpt: string;
   rcpt_key: string;
-  /** Of the sender. */
+  /** Domain of the sender. */
   domain: string;
   subject: string | null;
   header_id: string | null;
@@ -37,7 +37,7 @@ export interface EntryRow {
   spam_threshold: number | null;
   size: number | null;
   ip: string | null;
-  /** Counts the changes: whoever writes must have seen the last one. */
+  /** Incremented by every change, for optimistic locking. */
   version: number;
   details: string;
 }
@@ -85,7 +85,7 @@ export const activityMigrations: Migration[] = [
         .addColumn("size", "bigint")
         .addColumn("ip", "text")
         .addColumn("version", "integer", (column) => column.notNull())
-        // Last, so that what counts and filters seldom reads it.
+        // Last, because counts and filters rarely read it.
         .addColumn("details", "text", (column) => column.notNull())
         .execute();
       await db.schema.createIndex("email_log_at").on("email_log").columns(["at", "id"]).execute();
@@ -148,7 +148,7 @@ const COLUMNS = [
   "details",
 ] as const satisfies (keyof EntryRow)[];
 
-/** What most changes touch: none of it is in an index. */
+/** Columns that most changes touch; none of them is indexed. */
 const NARROW = [
   "changed_at",
   "subject",
@@ -174,14 +174,14 @@ const NARROW = [
   "details",
 ] as const;
 const WIDE = [...NARROW, "account_id", "zone_id", "at", "mail_from", "from_key", "domain"] as const;
-/** How many rows one INSERT carries: the largest that fits what there is, again and again. */
+/** Rows per INSERT: the largest size that fits the remaining rows is used, repeatedly. */
 const BATCHES = [32, 8, 1];
-/** Ranges of one statement. */
+/** Prefixes per statement. */
 const PREFIXES = 100;
 
 export type EntriesTable = ReturnType<typeof createEntriesTable>;
 
-/** Entries as the writer sees them. */
+/** Entries as used by the writer. */
 export function createEntriesTable(db: Db) {
   const tables = db.tables<EntryTables>();
   const inserting = BATCHES.map((size) => ({
@@ -211,7 +211,7 @@ export function createEntriesTable(db: Db) {
   const [narrow, wide] = [updating(NARROW), updating(WIDE)];
 
   return {
-    /** Those with these ids, and those whose ids begin so. */
+    /** Entries with these ids, and entries whose ids have these prefixes. */
     async find({ ids, prefixes }: { ids: string[]; prefixes: string[] }): Promise<EntryRow[]> {
       const rows =
         ids.length === 0 ? [] : await db.read(tables.selectFrom("email_log").selectAll().where("id", "in", ids));
@@ -231,7 +231,7 @@ export function createEntriesTable(db: Db) {
       return rows;
     },
 
-    /** Resolves with the ids of those that were there already, and stay as they are. */
+    /** Resolves with the ids that already existed; those rows are unchanged. */
     async insert(rows: EntryRow[]): Promise<string[]> {
       const written: Promise<{ rows: { id: string }[] }>[] = [];
       for (let at = 0; at < rows.length;) {
@@ -245,7 +245,10 @@ export function createEntriesTable(db: Db) {
       return rows.filter(({ id }) => !there.has(id)).map(({ id }) => id);
     },
 
-    /** Writes what was made of the version before. Resolves with the ids of those that have changed meanwhile, and stay as they are. */
+    /**
+     * Writes changes based on the previous version. Resolves with the ids that have changed since; those rows are
+     * unchanged.
+     */
     async update(changes: { row: EntryRow; wide: boolean }[]): Promise<string[]> {
       const written = await Promise.all(
         changes.map(({ row, wide: all }) => db.write((all ? wide : narrow)({ ...row, seen: row.version - 1 }))),
@@ -270,7 +273,7 @@ export function createEntriesTable(db: Db) {
       );
     },
 
-    /** Deletes up to `limit` that began before; returns how many. */
+    /** Deletes up to `limit` entries that began before `at`; returns how many. */
     async deleteBefore(at: number, limit: number): Promise<number> {
       const old = tables
         .selectFrom("email_log")
@@ -355,5 +358,5 @@ export const entryOf = (row: EntryRow): Entry => ({
   ...(JSON.parse(row.details) as Pick<Entry, "deliveries" | "events" | "answer">),
 });
 
-/** What spellings of one address share, as far as a search goes. */
+/** Normalizes an address for searches. */
 export const addressKey = (address: string): string => address.toLowerCase().slice(0, 512);

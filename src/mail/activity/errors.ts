@@ -19,7 +19,7 @@ export const activityErrors = defineErrors("email log", {
     message: "The time range contains more than {limit} messages",
     fix: "Narrow the range with datetime_geq and datetime_leq.",
   },
-  // The code and text of the published table of Email Sending.
+  // Code and text as in the published error table of Email Sending.
   noMessage: {
     code: 10000,
     http: 404,

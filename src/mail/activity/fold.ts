@@ -5,7 +5,7 @@ import { errorOf, statusOf } from "./status.ts";
 import { cleanDetail, cleanText } from "./text.ts";
 import type { Delivery, Entry, EntryEvent } from "./types.ts";
 
-/** Steps that are kept, at the beginning and at the end of the story. */
+/** Number of steps kept at the beginning and at the end of an entry. */
 const FIRST = 20;
 const LAST = 40;
 const MAX_DELIVERIES = 100;
@@ -46,7 +46,10 @@ export function newEntry({ kind, message }: Place, rcpt: string, at: number): En
   };
 }
 
-/** Lets an entry know of one step more. Steps come in order from one process, but those of another may come before. */
+/**
+ * Applies one more step to an entry. Steps of one process arrive in order, but those of another process may arrive
+ * earlier.
+ */
 export function applyEvent(entry: Entry, event: TraceEvent): void {
   const at = event.at.getTime();
   entry.at = Math.min(entry.at, at);
@@ -60,7 +63,7 @@ export function applyEvent(entry: Entry, event: TraceEvent): void {
   entry.error = error === undefined ? null : cleanText(error.text, 1000);
 }
 
-/** What any step may tell of the message. */
+/** Copies the message properties that any step may carry. */
 function learn(entry: Entry, { account, zone, detail, step }: TraceEvent): void {
   entry.account ||= account ?? textOf(detail["account"]) ?? "";
   entry.zone ||= zone ?? textOf(detail["zone"]) ?? "";
@@ -96,7 +99,7 @@ function take(entry: Entry, event: TraceEvent, at: number): void {
       return matched(entry, detail);
     case "handled":
     case "dropped":
-      // A report was read by us: no rule had a say in it.
+      // The server processed a report itself; no rule was applied.
       if (entry.kind === "routing" && entry.action === null && detail["report"] !== true)
         entry.action = step === "dropped" ? "drop" : "worker";
       return goneWell(entry, at, detail["outcome"] === undefined || detail["outcome"] === "ok");
@@ -110,7 +113,7 @@ function take(entry: Entry, event: TraceEvent, at: number): void {
       copiesOf(entry, event, "delivered", at);
       return goneWell(entry, at, true);
     case "bounced":
-      // It has arrived, and was not welcome.
+      // The message was delivered, and the recipient complained.
       if (typeof detail["complaint"] === "string") return void (entry.isSpam = true);
       if (copiesOf(entry, event, "failed", at).length === 0)
         answered(entry, event, { at, temporary: false, accepted: true });
@@ -125,7 +128,7 @@ function take(entry: Entry, event: TraceEvent, at: number): void {
   }
 }
 
-/** What was put off for the moment, by us or by the sender, has come to its end after all. */
+/** A message deferred by the server or by the sender has reached a final state. */
 function goneWell(entry: Entry, at: number, well: boolean): void {
   if (well && entry.answer?.temporary === true && at > entry.answer.at) entry.answer = null;
 }
@@ -149,7 +152,7 @@ function matched(entry: Entry, detail: TraceEvent["detail"]): void {
   if (typeof rule === "object" && rule !== null && "id" in rule) entry.rule = textOf(rule.id, 64) ?? null;
 }
 
-/** The answer to the sender; `accepted`: what came of it after the sender was told yes. */
+/** The reply to the sender; `accepted`: the outcome after the sender got a positive reply. */
 function answered(
   entry: Entry,
   { detail }: TraceEvent,
@@ -168,11 +171,14 @@ function answered(
 
 const RANK: Record<Delivery["state"], number> = { "handed over": 0, queued: 1, deferred: 2, delivered: 3, failed: 3 };
 
-/** Of two steps of one millisecond the later one. What is put off while the sender waits is in no queue yet: being queued comes after it. */
+/**
+ * Orders two steps of the same millisecond. A message deferred while the sender waits is not in a queue yet: queueing
+ * comes later.
+ */
 const rankOf = (state: Delivery["state"], outbound: string | undefined): number =>
   state === "deferred" && outbound === undefined ? 0 : RANK[state];
 
-/** The copies an event tells of, brought up to date; none where it tells of none. */
+/** Updates and returns the copies an event refers to; empty if it refers to none. */
 function copiesOf(entry: Entry, { rcpt, detail }: TraceEvent, state: Delivery["state"], at: number): Delivery[] {
   const messageId = textOf(detail["messageId"], 998) ?? (entry.kind === "sending" ? entry.message : undefined);
   const outbound = textOf(detail["outbound"], 64);
@@ -209,7 +215,7 @@ function copyTo(
       rcptKey(one.to) === rcptKey(to),
   );
   if (known !== undefined) return known;
-  // What could not be handed over, and is in no queue, is tried anew with a copy of its own: the attempt before is over.
+  // A delivery that failed and is not queued is retried with its own copy, which replaces the previous attempt.
   const before = deliveries.findIndex(
     (one) => one.state === "deferred" && one.outbound === undefined && rcptKey(one.to) === rcptKey(to),
   );

@@ -12,8 +12,8 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 
 export function logConformance(engine: TestEngine): void {
-  describe("the log of messages", () => {
-    test("is read page by page, newest first, to its end", async (t) => {
+  describe("the message log", () => {
+    test("is read page by page, newest first, to the end", async (t) => {
       const { activity, forwarded } = await openActivity(t, engine);
       for (let n = 1; n <= 25; n++) forwarded(n, { minutes: 1 });
       const seen: string[] = [];
@@ -74,7 +74,7 @@ export function logConformance(engine: TestEngine): void {
       for (const [query, expected] of cases) assert.equal(await found(query), expected, JSON.stringify(query));
     });
 
-    test("a search that finds little looks at so many at a time, and tells where to go on", async (t) => {
+    test("a search with few results scans a bounded number of entries per page and returns a cursor", async (t) => {
       const { activity, db, forwarded } = await openActivity(t, engine);
       forwarded(1);
       await activity.flush();
@@ -94,7 +94,7 @@ export function logConformance(engine: TestEngine): void {
       assert.deepEqual([found, looked], [["Message 1"], 2]);
     });
 
-    test("is counted by what entries share, however many there are", async (t) => {
+    test("counts any number of entries by column values", async (t) => {
       const { activity, db, forwarded } = await openActivity(t, engine);
       for (let n = 1; n <= 6; n++) forwarded(n, { minutes: n * 20, outcome: n === 3 ? "bounced" : "delivered" });
       await activity.flush();
@@ -178,7 +178,7 @@ export function logConformance(engine: TestEngine): void {
       );
     });
 
-    test("what a question may be about is bounded", async (t) => {
+    test("limits the entries a query may cover", async (t) => {
       const { activity, db, clock } = await openActivity(t, engine, { limits: { counted: 20_000 } });
       await fill(db, 25_000);
       await assert.rejects(
@@ -194,7 +194,7 @@ export function logConformance(engine: TestEngine): void {
       await another.close();
     });
 
-    test("forgets what is older than it is kept", async (t) => {
+    test("deletes entries past the retention period", async (t) => {
       const { activity, forwarded, clock } = await openActivity(t, engine, { days: 2 });
       forwarded(1);
       clock.advance(24 * HOUR);
@@ -209,7 +209,7 @@ export function logConformance(engine: TestEngine): void {
       );
     });
 
-    test("writes many messages in few statements, and holds nobody up", async (t) => {
+    test("writes many messages in few statements without blocking", async (t) => {
       const { activity, db, forwarded } = await openActivity(t, engine, { limits: { flushMs: 10_000 } });
       for (let n = 1; n <= 300; n++) forwarded(n, { minutes: 1 });
       const { items } = await activity.search({ account: ACCOUNT, limit: 1000 });
@@ -225,7 +225,7 @@ export function logConformance(engine: TestEngine): void {
   });
 }
 
-/** Entries of ZONE without a story, a millisecond apart, up to a second before START. */
+/** Inserts entries of ZONE without steps, one millisecond apart, ending one second before START. */
 async function fill(db: Db, count: number) {
   for (let from = 0; from < count; from += 500) {
     const rows = Array.from({ length: Math.min(500, count - from) }, (_, i): EntryTables["email_log"] => {

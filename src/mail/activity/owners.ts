@@ -1,11 +1,14 @@
 import type { Clock } from "../../kernel/index.ts";
 import type { Entry } from "./types.ts";
 
-/** Whose domain an address is of. */
+/** Returns the owner of an address's domain. */
 export type OwnerOf = (domain: string) => Promise<{ account: string; zone?: string } | undefined>;
 
 export interface Owners {
-  /** Fills in account and zone where no step told them: by the recipient of mail that came in, by the sender of what was sent. Never rejects. */
+  /**
+   * Fills in a missing account and zone: by the recipient for received mail, by the sender for sent mail. Never
+   * rejects.
+   */
   complete(entries: Entry[]): Promise<void>;
 }
 
@@ -18,7 +21,7 @@ export function createOwners({ ownerOf, clock }: { ownerOf?: OwnerOf | undefined
   async function find(domain: string) {
     const found = known.get(domain);
     if (found !== undefined && found.until > clock.now()) return found.owner;
-    // Without an answer the entry is nobody's for now; the next step asks again.
+    // If the lookup fails, the entry has no owner for now; the next step retries.
     const owner = await ownerOf!(domain).catch(() => undefined);
     known.delete(domain);
     if (known.size >= MAX) known.delete(known.keys().next().value!);

@@ -3,19 +3,19 @@ import type { TraceEvent } from "../messages/index.ts";
 import { cleanText } from "./text.ts";
 import type { EntryKind } from "./types.ts";
 
-/** Which message an event tells of, and to whom. */
+/** The message and the recipients that an event refers to. */
 export interface Place {
   kind: EntryKind;
   message: string;
-  /** The recipients it tells of; undefined is everyone of the message. */
+  /** The recipients the event refers to; undefined for all recipients of the message. */
   rcpts: string[] | undefined;
 }
 
 const MAX_RCPTS = 1000;
 
 /**
- * Where an event belongs. A message that came in is known by its id from end to end. One that we were given to send is known by its Message-ID:
- * the id it has on its way differs from step to step.
+ * Returns the entry an event belongs to. A received message keeps one id throughout. A submitted message is identified
+ * by its Message-ID, because its internal id differs between steps.
  */
 export function placeOf({ message, step, rcpt, detail }: TraceEvent): Place {
   const { messageId, outbound, to } = detail;
@@ -29,7 +29,8 @@ export function placeOf({ message, step, rcpt, detail }: TraceEvent): Place {
   if (step === "replied" && detail["report"] !== undefined && rcpt === undefined)
     return { kind, message, rcpts: listOf(detail["recipients"]) ?? [] };
   if (detail["cause"] === "reply" && rcpt === undefined) return { kind, message, rcpts: [] };
-  // The list of a message that was received or refused as a whole; `to` of a single copy is where it goes.
+  // The recipient list of a message that was received or rejected as a whole; for a single copy, `to` is the
+  // destination.
   return {
     kind,
     message,
@@ -41,7 +42,7 @@ export function placeOf({ message, step, rcpt, detail }: TraceEvent): Place {
   };
 }
 
-/** The entry of the answer that a worker gave: mail of its own, to the sender of what it answers. */
+/** The entry of a worker's reply: a separate message to the sender of the original. */
 export function placeOfReply({ step, detail }: TraceEvent): Place | undefined {
   const { messageId, cause, to } = detail;
   if (typeof messageId !== "string" || !(step === "replied" || cause === "reply")) return undefined;
@@ -56,8 +57,8 @@ function listOf(value: unknown): string[] | undefined {
 }
 
 /**
- * The id of an entry begins with what stands for the message and ends with what stands for the recipient: the entries of one message lie
- * side by side in the one index there is.
+ * An entry id starts with a hash of the message and ends with a hash of the recipient, so the entries of one message
+ * are adjacent in the only index.
  */
 export const entryId = (kind: EntryKind, message: string, rcpt: string): string =>
   messagePrefix(kind, message) + hash("sha256", rcptKey(rcpt), "hex").slice(0, 10);
@@ -65,8 +66,8 @@ export const entryId = (kind: EntryKind, message: string, rcpt: string): string 
 export const messagePrefix = (kind: EntryKind, message: string): string =>
   hash("sha256", `${kind}\n${message}`, "hex").slice(0, 22);
 
-/** What two spellings of one recipient share: the queue writes domains in lower case. */
+/** Normalizes a recipient: the queue writes domains in lower case. */
 export const rcptKey = (rcpt: string): string => rcpt.toLowerCase();
 
-/** Twelve characters that the recipients of one message share: the beginning of their ids. */
+/** The twelve-character id prefix shared by the recipients of one message. */
 export const sessionOf = ({ id }: { id: string }): string => id.slice(0, 12);

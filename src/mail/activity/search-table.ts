@@ -5,13 +5,13 @@ import { activityErrors } from "./errors.ts";
 import { messagePrefix } from "./place.ts";
 import type { Entry, EntryPage, EntryQuery } from "./types.ts";
 
-/** Entries that one page looks at, at most: SQLite reads while everything else waits. */
+/** Maximum number of entries scanned per page: SQLite blocks everything else while it reads. */
 const WINDOW = 5000;
 const MAX_PAGE = 1000;
 
 export type Search = ReturnType<typeof createSearch>;
 
-/** Reads of the log. */
+/** Search queries of the log. */
 export function createSearch(db: Db) {
   const tables = db.tables<EntryTables>();
 
@@ -29,7 +29,7 @@ export function createSearch(db: Db) {
         const rows = await db.read(within(tables.selectFrom("email_log").selectAll(), query).limit(limit));
         return { items: rows.map(entryOf), next: rows.length < limit ? undefined : cursorOf(rows.at(-1)!) };
       }
-      // Where the look ends, so that the next page can go on from there.
+      // Last entry of the scan, from which the next page continues.
       const [last] = await db.read<{ at: number; id: string }>(
         within(tables.selectFrom("email_log").select(["at", "id"]), query)
           .offset(WINDOW - 1)
@@ -48,7 +48,7 @@ export function createSearch(db: Db) {
       return row && entryOf(row);
     },
 
-    /** Everyone a message was for. */
+    /** All recipients of a message. */
     async ofMessage(kind: Entry["kind"], message: string): Promise<Entry[]> {
       const prefix = messagePrefix(kind, message);
       return (
@@ -68,13 +68,13 @@ export function createSearch(db: Db) {
 
 type Select<Row> = SelectQueryBuilder<EntryTables, "email_log", Row>;
 
-/** What an index leads to, newest first. */
+/** The conditions served by an index, newest first. */
 function within<Row>(
   query: Select<Row>,
   { account, zone, kind, since, until, from, to, after }: EntryQuery,
 ): Select<Row> {
   let some = query;
-  // A zone is one account's; the index of the zone is the narrower one.
+  // A zone belongs to one account, so the zone index is the narrower one.
   if (zone !== undefined) {
     some = some.where("zone_id", "=", zone);
     some = kind === undefined ? some.where("kind", "in", ["routing", "sending"]) : some.where("kind", "=", kind);
@@ -97,7 +97,7 @@ function within<Row>(
   return some.orderBy("at", "desc").orderBy("id", "desc");
 }
 
-/** What has to be looked at row by row. */
+/** The conditions that must be checked row by row. */
 function fitting<Row>(
   query: Select<Row>,
   { zone, kind, status, action, from, to, search, hidden }: EntryQuery,

@@ -17,7 +17,7 @@ async function open(t: TestContext) {
   return { clock, objects: await openFsObjects({ folder }) };
 }
 
-test("what was sent is kept for its account, a week long", async (t) => {
+test("sent messages are kept for their account for a week", async (t) => {
   const { clock, objects } = await open(t);
   const sent = createSentMessages({ objects, clock, log: silentLog });
   const read = async (account: string, messageId: string) =>
@@ -41,7 +41,7 @@ test("what was sent is kept for its account, a week long", async (t) => {
   assert.deepEqual([await read("a", "<1@x>"), await read("a", "<../../2@x>")], [undefined, "Subject: 2"]);
 });
 
-test("a store that fails fails no mail", async (t) => {
+test("mail is not affected by a failing store", async (t) => {
   const { clock, objects } = await open(t);
   const warned: unknown[] = [];
   const sent = createSentMessages({

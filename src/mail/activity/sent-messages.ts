@@ -3,15 +3,15 @@ import type { Clock, Log } from "../../kernel/index.ts";
 import type { ObjectHandle, ObjectStore } from "../../store/index.ts";
 import { closeStream, type MailSource } from "../messages/index.ts";
 
-/** Whole messages that accounts sent, for a look at them afterwards. */
+/** Complete messages sent by accounts, kept for later inspection. */
 export interface SentMessages {
   /** Days that messages are kept. */
   readonly days: number;
-  /** Never rejects: what cannot be kept can be sent all the same. The source is not the callee's. */
+  /** Never rejects: a message can be sent even if it cannot be stored. The source still belongs to the caller. */
   keep(mail: { account: string; messageId: string; source: Pick<MailSource, "open"> }): Promise<void>;
-  /** Undefined when it was never kept, or is no longer, or is another account's. */
+  /** Undefined if the message was not stored, has expired, or belongs to another account. */
   open(account: string, messageId: string): Promise<ObjectHandle | undefined>;
-  /** Deletes what is older than it is kept. */
+  /** Deletes messages past the retention period. */
   sweep(): Promise<number>;
 }
 
@@ -36,7 +36,7 @@ export function createSentMessages({ objects, clock, log, days = 7 }: SentMessag
     async keep({ account, messageId, source }) {
       const raw = source.open();
       try {
-        // The message itself is safe elsewhere, or was never taken; a copy to look at is not worth waiting for the disk.
+        // The message is stored elsewhere or was rejected; the copy is not worth waiting for the disk.
         await objects.put(keyOn(clock.now(), account, messageId), raw, { durable: false });
       } catch (err) {
         log.warn({ err, messageId }, "mail: failed to store a copy of a sent message");

@@ -26,14 +26,14 @@ export interface ActivitySetup {
 }
 
 const HOUR = 3_600_000;
-/** Longer than any message takes in a running process. */
+/** Longer than a running process takes for any message. */
 const INTERRUPTED_MS = HOUR;
 /** The content of sent messages is kept for this long. */
 const SENT_MESSAGE_DAYS = 7;
 /** Rejections logged per minute, so that a client that guesses recipients cannot fill the disk. */
 const MAX_REJECTIONS = 600;
 
-/** The log of messages, and the copies of sent mail. */
+/** The message log, and the copies of sent mail. */
 export function setUpActivity(
   { store: { db, objects }, settings: { email }, zones, metrics }: ActivitySetupDeps,
   { clock, ids, log, lifecycle }: Basics,
@@ -62,7 +62,7 @@ export function setUpActivity(
     "reelpost_mail_log_lost_steps",
     "Steps of messages that the log could not keep up with, since the start",
   );
-  // prom-client calls `collect` when the numbers are read.
+  // prom-client calls `collect` when the metrics are scraped.
   Object.assign(lost, { collect: () => lost.set(activity.lost()) });
 
   let minute = { at: -Infinity, rejections: 0 };

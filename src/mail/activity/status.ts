@@ -1,6 +1,6 @@
 import type { Delivery, Entry, EntryStatus } from "./types.ts";
 
-/** What became of a message for one recipient, from all that is known of it. */
+/** Derives the status of a message for one recipient from its entry. */
 export function statusOf(entry: Entry): EntryStatus {
   const copies = entry.deliveries.filter(({ reply }) => entry.kind === "sending" || reply === undefined);
   const states = new Set(copies.map(({ state }) => state));
@@ -13,7 +13,7 @@ export function statusOf(entry: Entry): EntryStatus {
   return ended(entry) ?? "received";
 }
 
-/** The sender was told no: because the next server said so, or because we did. */
+/** The sender got a rejection, either from the next hop or from this server. */
 function refused({ answer }: Entry, states: Set<Delivery["state"]>): EntryStatus {
   const { temporary, accepted } = answer!;
   if (!temporary) return accepted || states.has("failed") ? "deliveryFailed" : "rejected";
@@ -29,7 +29,7 @@ function ended({ events }: Entry): EntryStatus | undefined {
   return last.detail["outcome"] === undefined || last.detail["outcome"] === "ok" ? "handled" : "error";
 }
 
-/** What went wrong, as it stands now: undefined when nothing did, or no longer. */
+/** The current error, or undefined if there was none or it has been resolved. */
 export function errorOf(entry: Entry): { cause: string | null; text: string } | undefined {
   const handled = entry.events.findLast(({ step }) => step === "handled");
   const thrown = handled?.detail["exception"];

@@ -7,8 +7,8 @@ import type { Entry } from "./types.ts";
 const told = ({ events }: Entry) => events.map(({ step }) => step).join(" ");
 
 export function storyConformance(engine: TestEngine): void {
-  describe("what became of a message", () => {
-    test("forwarded: one entry, whatever it took", async (t) => {
+  describe("the status of a message", () => {
+    test("forwarded: a single entry, whatever the number of attempts", async (t) => {
       const { activity, forwarded } = await openActivity(t, engine);
       forwarded(1);
       const {
@@ -81,7 +81,7 @@ export function storyConformance(engine: TestEngine): void {
       );
     });
 
-    test("put off, tried again, given up: the last word counts, and all of them are kept", async (t) => {
+    test("deferred, retried, given up: the last state counts, and all of them are kept", async (t) => {
       const { activity, forwarded, tell, clock } = await openActivity(t, engine);
       const message = forwarded(1, { outcome: "waits" });
       const only = async () => (await activity.search({ account: ACCOUNT })).items[0]!;
@@ -123,7 +123,7 @@ export function storyConformance(engine: TestEngine): void {
       assert.deepEqual([(await only()).status, (await only()).error], ["delivered", null], "it was sent again");
     });
 
-    test("put off while the sender waited and queued in the same millisecond: it waits in the queue, whichever is told first", async (t) => {
+    test("deferred while the sender waited and queued in the same millisecond: shown as queued, in any order of events", async (t) => {
       const { activity, tell, clock } = await openActivity(t, engine);
       const rcpt = "box@here.example";
       const copy = { messageId: "<c@here.example>", to: "me@else.example", cause: "forward" };
@@ -145,7 +145,7 @@ export function storyConformance(engine: TestEngine): void {
       );
     });
 
-    test("a report that was read has come to its end, and no rule had a say in it", async (t) => {
+    test("a processed report has a final status and no rule", async (t) => {
       const { activity, tell } = await openActivity(t, engine);
       const rcpt = "rp-1@rp-bounce.here.example";
       tell("m1", "received", { from: "", to: [rcpt], size: 10, subject: "Undelivered" });
@@ -156,7 +156,7 @@ export function storyConformance(engine: TestEngine): void {
       assert.deepEqual([entry!.to, entry!.status, entry!.action, entry!.isNdr], [rcpt, "handled", null, true]);
     });
 
-    test("each recipient has an entry, and only its own steps", async (t) => {
+    test("each recipient has an entry with only its own steps", async (t) => {
       const { activity, tell } = await openActivity(t, engine);
       const to = [
         "drop@here.example",
@@ -374,7 +374,7 @@ export function storyConformance(engine: TestEngine): void {
       assert.deepEqual((await activity.search({ account: ACCOUNT })).items, []);
     });
 
-    test("a worker that forwards and replies: the copies decide, the answer is mail of its own", async (t) => {
+    test("a worker that forwards and replies: the copies decide the status, the reply is a separate message", async (t) => {
       const { activity, tell } = await openActivity(t, engine);
       const rcpt = "worker@here.example";
       tell("m1", "received", { from: "a@there.example", to: [rcpt] });
@@ -441,7 +441,7 @@ export function storyConformance(engine: TestEngine): void {
       assert.deepEqual((await answers())[0]![3], "deliveryFailed");
     });
 
-    test("what was sent is one entry for each recipient, by its Message-ID, whatever its steps call it", async (t) => {
+    test("sent mail has one entry per recipient, by its Message-ID, whatever the steps use as id", async (t) => {
       const { activity, tell } = await openActivity(t, engine);
       const messageId = "<s1@here.example>";
       tell(
@@ -491,7 +491,7 @@ export function storyConformance(engine: TestEngine): void {
       assert.deepEqual(await activity.sent(OTHER_ACCOUNT, messageId), []);
     });
 
-    test("refused as a whole: by who sent it, or by what it is", async (t) => {
+    test("rejected as a whole: because of its sender, or its content", async (t) => {
       const { activity, tell } = await openActivity(t, engine);
       tell("m1", "rejected", {
         from: "a@there.example",
@@ -522,7 +522,7 @@ export function storyConformance(engine: TestEngine): void {
       assert.ok(JSON.stringify(items).length < 5000);
     });
 
-    test("put off for now and kept by us: it ends well", async (t) => {
+    test("deferred and then queued by the server: it is delivered in the end", async (t) => {
       const { activity, tell } = await openActivity(t, engine);
       const rcpt = "worker@here.example";
       tell("m1", "received", { from: "a@there.example", to: [rcpt, "drop@here.example"] });
@@ -536,7 +536,7 @@ export function storyConformance(engine: TestEngine): void {
       assert.equal(await status(), "handled");
     });
 
-    test("a forward that was put off and kept by us goes out as another copy: it is delivered, once", async (t) => {
+    test("a deferred forward that the server queues is sent as another copy, and delivered once", async (t) => {
       const { activity, tell } = await openActivity(t, engine);
       const rcpt = "box@here.example";
       tell("m1", "received", { from: "a@there.example", to: [rcpt, "drop@here.example"] });
@@ -582,7 +582,7 @@ export function storyConformance(engine: TestEngine): void {
       assert.deepEqual(await found(), ["delivered", "<c3@here.example> delivered"]);
     });
 
-    test("given up after it was taken: that is a failed delivery, whatever the code", async (t) => {
+    test("given up after it was accepted: a failed delivery, whatever the code", async (t) => {
       const { activity, tell } = await openActivity(t, engine);
       tell("m1", "received", { from: "a@there.example", to: ["x@here.example"] });
       tell("m1", "deferred", { code: 451, enhanced: "4.3.0", text: "later", held: true }, { rcpt: "x@here.example" });
@@ -598,7 +598,7 @@ export function storyConformance(engine: TestEngine): void {
       );
     });
 
-    test("one step for several copies, reports about them later, and a complaint", async (t) => {
+    test("one step for several copies, later reports about them, and a complaint", async (t) => {
       const { activity, tell } = await openActivity(t, engine);
       const rcpt = "x@here.example";
       tell("m1", "received", { from: "a@there.example", to: [rcpt], subject: "=?utf-8?Q?gr=C3=BCn?=" });
@@ -668,7 +668,7 @@ export function storyConformance(engine: TestEngine): void {
       );
     });
 
-    test("steps that name only where a copy goes find whom the message was for", async (t) => {
+    test("steps that name only the destination of a copy are matched to the original recipient", async (t) => {
       const { activity, tell } = await openActivity(t, engine);
       tell("m1", "received", { from: "a@there.example", to: ["x@here.example", "y@here.example"] });
       tell("m1", "matched", { kind: "forward", to: ["me@else.example"] }, { rcpt: "y@here.example" });
@@ -680,7 +680,7 @@ export function storyConformance(engine: TestEngine): void {
       ]);
     });
 
-    test("several processes tell one story, in any order", async (t) => {
+    test("several processes contribute to one entry, in any order", async (t) => {
       const { activity, second, step, clock } = await openActivity(t, engine);
       const runner = await second();
       const rcpt = "box@here.example";
@@ -725,7 +725,7 @@ export function storyConformance(engine: TestEngine): void {
       );
     });
 
-    test("text of strangers is kept as the database can take it, and no more than so much", async (t) => {
+    test("foreign text is stored in a form the database accepts, up to a maximum length", async (t) => {
       const { activity, tell } = await openActivity(t, engine);
       tell("m1", "received", {
         from: "a\0b@there.example",

@@ -1,25 +1,28 @@
 /**
- * What a terminal obeys (C0 and C1: U+009B begins a command as well as ESC does), and what turns the text around it (UAX #9): one sender must
- * not write what looks like the line of another.
+ * Terminal control characters (C0 and C1: U+009B starts a command just as ESC does) and bidirectional controls (UAX
+ * #9): a sender must not be able to fake another log line.
  */
 const CONTROL = "\\0-\\x1f\\x7f-\\x9f\\u2028-\\u202e\\u2066-\\u2069";
 const ODD = new RegExp(`[${CONTROL}\\ud800-\\udfff]`);
 const CONTROLS = new RegExp(`[${CONTROL}]+`, "g");
 
-/** Text of a stranger as the database and the terminal take it: no U+0000, no half surrogates, no line ends, and no longer than `most`. */
+/**
+ * Cleans untrusted text for the database and the terminal: removes U+0000, lone surrogates and line ends, and truncates
+ * to `most`.
+ */
 export function cleanText(text: string, most: number): string {
   const cut = text.length > most ? `${text.slice(0, most - 1)}…` : text;
   return ODD.test(cut) ? cut.toWellFormed().replace(CONTROLS, " ") : cut;
 }
 
-/** What the entry has in fields of its own, or what is too big to keep. */
+/** Stored in fields of the entry, or too large to keep. */
 const LEFT_OUT = new Set(["details", "account", "zone", "subject", "size", "parts"]);
-/** What is the same for every copy of the message, and stands in its entry. */
+/** The same for every copy of the message, and stored in its entry. */
 const LEFT_OUT_AT_FIRST = new Set(["from", "to", "messageId", "headerId"]);
 const MAX_FIELDS = 20;
 const MAX_LIST = 10;
 
-/** The detail of a step, small enough to be kept for every message. */
+/** The detail of a step, reduced to a size that can be kept for every message. */
 export function cleanDetail(step: string, detail: Record<string, unknown>): Record<string, unknown> {
   const kept: Record<string, unknown> = {};
   let fields = 0;

@@ -1,26 +1,26 @@
-/** What the log of messages keeps: one entry for each message and recipient. */
+/** An entry of the message log: one for each message and recipient. */
 export interface Entry {
-  /** 32 hex digits, made of what the entry is about: whoever hears of it first makes the same one. */
+  /** 32 hex digits, derived from message and recipient, so every process computes the same id. */
   id: string;
   kind: EntryKind;
   /** `routing`: the id of the message as it was received. `sending`: its Message-ID, with angle brackets. */
   message: string;
-  /** "" where nobody's. */
+  /** "" if it has no owner. */
   account: string;
-  /** "" where none. */
+  /** "" if there is none. */
   zone: string;
-  /** Epoch milliseconds, as all times here: of the first step. */
+  /** Time of the first step. All times here are epoch milliseconds. */
   at: number;
   changedAt: number;
   /** Envelope sender; "" is the null sender. */
   from: string;
-  /** The recipient, as the sender named it. */
+  /** The recipient as spelled by the sender. */
   to: string;
   subject: string | null;
-  /** The message's own Message-ID. */
+  /** The Message-ID field of the message. */
   headerId: string | null;
   status: EntryStatus;
-  /** What the rule said, of routed mail. */
+  /** Action of the routing rule; only for routed mail. */
   action: "forward" | "worker" | "drop" | "reject" | null;
   origin: "incoming" | "reply" | "newEmail";
   /** Id of the rule that matched. */
@@ -30,7 +30,7 @@ export interface Entry {
   dkim: string | null;
   dmarc: string | null;
   arc: string | null;
-  /** The enhanced status code (RFC 3463) of what went wrong, and the words of whoever said it. */
+  /** The enhanced status code (RFC 3463) of the error, and the error text of the failing server. */
   errorCause: string | null;
   error: string | null;
   isNdr: boolean;
@@ -39,11 +39,11 @@ export interface Entry {
   spamThreshold: number | null;
   /** Octets. */
   size: number | null;
-  /** Of the peer that brought it. */
+  /** IP address of the sending peer. */
   ip: string | null;
-  /** Copies on their way to somewhere, by Message-ID and address. */
+  /** Copies sent to other destinations, by Message-ID and address. */
   deliveries: Delivery[];
-  /** The steps, oldest first; of very many those in the middle are left out. */
+  /** The steps, oldest first. If there are too many, those in the middle are left out. */
   events: EntryEvent[];
   answer: Answer | null;
 }
@@ -51,9 +51,9 @@ export interface Entry {
 export type EntryKind = "routing" | "sending";
 
 /**
- * `received` and `sent`: taken, and no more is known yet. `handled`: a worker did with it what it wanted. `queued`, `deferred`: it waits for its next
- * try. `deferred` is also what was left with the sender. `error`: we, or a worker, failed; the sender comes again.
- * `unknown`: the server stopped before it logged the outcome.
+ * `received` and `sent`: accepted, nothing further is known yet. `handled`: processed by a worker. `queued`,
+ * `deferred`: waiting for the next attempt; `deferred` also covers mail left with the sender. `error`: internal or
+ * worker error; the sender retries. `unknown`: the server stopped before it logged the outcome.
  */
 export type EntryStatus =
   | "received"
@@ -84,14 +84,14 @@ export const ENTRY_STATUSES = [
 export const ENTRY_ACTIONS = ["forward", "worker", "drop", "reject"] as const satisfies Entry["action"][];
 
 export interface Delivery {
-  /** Message-ID of the copy; of a forward it is not in the message. */
+  /** Message-ID of the copy; a forwarded message does not contain it. */
   messageId: string;
   to: string;
   state: "handed over" | "queued" | "deferred" | "delivered" | "failed";
   at: number;
-  /** A reply of a worker says nothing about what became of the message it answers. */
+  /** A worker's reply does not affect the status of the message it answers. */
   reply?: true;
-  /** Id of the message in the queue. */
+  /** Id of the message in the outbound queue. */
   outbound?: string;
   code?: number;
   enhanced?: string;
@@ -99,10 +99,10 @@ export interface Delivery {
   host?: string;
 }
 
-/** What the sender was told in the end, where that was no. */
+/** The final reply to the sender, if it was negative. */
 export interface Answer {
   temporary: boolean;
-  /** The sender was told yes, and this came of it: it is tried again by us, or has been given up. */
+  /** The sender got a positive reply before the failure: the server retries, or has given up. */
   accepted?: true;
   at: number;
   code: number;
@@ -113,20 +113,23 @@ export interface Answer {
 export interface EntryEvent {
   at: number;
   step: string;
-  /** What is worth knowing of the step: texts, codes, addresses. */
+  /** Selected details of the step: texts, codes, addresses. */
   detail: Record<string, unknown>;
 }
 
 /** A page of the log, newest first. */
 export interface EntryPage {
   items: Entry[];
-  /** Where the next page begins; undefined at the end. A page may be short of items, even empty, and not be the last: see `EntryQuery`. */
+  /**
+   * Cursor of the next page; undefined at the end. A page may be short or even empty without being the last: see
+   * `EntryQuery`.
+   */
   next: string | undefined;
 }
 
 /**
- * What is asked for. `from` and `to` are whole addresses; the rest narrows down what lies between `since` and `until` (the first inclusive, the
- * second not). A page looks at a bounded number of entries: when few of them fit, it ends early and tells where to go on.
+ * A search. `from` and `to` are whole addresses; the other fields filter the entries between `since` (inclusive) and
+ * `until` (exclusive). A page scans a bounded number of entries: if few match, it ends early with a cursor.
  */
 export interface EntryQuery {
   /** Empty for the platform itself. */
@@ -139,9 +142,9 @@ export interface EntryQuery {
   action?: NonNullable<Entry["action"]>;
   from?: string;
   to?: string;
-  /** Part of an address, the subject or the Message-ID, in any case of letters. */
+  /** Part of an address, the subject or the Message-ID, case-insensitive. */
   search?: string;
-  /** Zones of which entries of a kind are left out. */
+  /** Zones whose entries of a kind are left out. */
   hidden?: Record<EntryKind, readonly string[]>;
   after?: string;
   limit?: number;

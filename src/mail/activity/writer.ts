@@ -11,31 +11,33 @@ export interface WriterParts {
   owners: Owners;
   clock: Pick<Clock, "now">;
   log: Log;
-  /** Events that may wait; more are lost. */
+  /** Maximum number of waiting events; further ones are dropped. */
   most: number;
   flushMs: number;
 }
 
 export interface Writer {
   add(event: TraceEvent): void;
-  /** Resolves when what was added before is written, or given up. Never rejects. */
+  /** Resolves when all events added before have been written or dropped. Never rejects. */
   flush(): Promise<void>;
   lost(): number;
   close(): Promise<void>;
 }
 
-/** Events of one write. */
+/** Events per write. */
 const AT_ONCE = 1000;
 const TRIES = 5;
-/** How often one write is tried while the database is away, and how long apart at most. */
+/** Number of attempts per write while the database is unavailable, and the maximum delay between them. */
 const ATTEMPTS = 10;
 const MAX_WAIT_MS = 5000;
 const COMPLAIN_MS = 60_000;
 
 /**
- * Gathers events and writes what they say in groups. Whoever calls `add` never waits for it; a database that cannot keep up costs events, not mail.
+ * Collects events and writes them in batches. Callers of `add` never wait; if the database cannot keep up, events are
+ * dropped, not mail.
  *
- * Processes that hear of one message write to one row: each adds its steps to what it read, and reads again when somebody was faster.
+ * Processes that handle the same message write to one row: each adds its steps to the row it read, and reads again if
+ * another process was faster.
  */
 export function createWriter({ table, owners, clock, log, most, flushMs }: WriterParts): Writer {
   let waiting: TraceEvent[] = [];
@@ -44,7 +46,7 @@ export function createWriter({ table, owners, clock, log, most, flushMs }: Write
   let timer: NodeJS.Timeout | undefined;
   let writing: Promise<void> | undefined;
   let closed = false;
-  /** Of the write that is to be done next. */
+  /** Failed attempts of the current write. */
   let attempts = 0;
 
   function complain(count: number, err?: unknown) {
@@ -71,7 +73,7 @@ export function createWriter({ table, owners, clock, log, most, flushMs }: Write
   }
 
   async function drain() {
-    // What comes while this runs is for the next time, so that it has an end.
+    // Bounded to the events waiting now, so that the flush ends; later ones are written next time.
     for (let left = waiting.length; left > 0; left -= AT_ONCE) {
       const events = waiting.splice(0, Math.min(left, AT_ONCE));
       try {
@@ -98,9 +100,9 @@ export function createWriter({ table, owners, clock, log, most, flushMs }: Write
     }
   }
 
-  /** Resolves with what has to be done again. */
+  /** Resolves with the messages to write again. */
   async function writeOnce(messages: Map<string, Message>, first: boolean): Promise<Map<string, Message>> {
-    // What begins here is new, as a rule; when it is not, it is read the second time.
+    // Messages that begin here are usually new; if not, they are read in the second pass.
     const there = Map.groupBy(
       await table.find(sought([...messages.values()].filter(({ begins }) => !first || !begins))),
       ({ kind, message }) => `${kind} ${message}`,
@@ -150,7 +152,7 @@ export function createWriter({ table, owners, clock, log, most, flushMs }: Write
       else schedule();
     },
     async flush() {
-      // One that is under way may have begun before the last was added.
+      // A running flush may have begun before the last event was added.
       await writing;
       await flush();
     },
@@ -165,13 +167,13 @@ export function createWriter({ table, owners, clock, log, most, flushMs }: Write
   };
 }
 
-/** What was heard of one message. */
+/** Collected events of one message. */
 interface Message {
   place: Place;
   steps: { event: TraceEvent; rcpts: string[] | undefined }[];
-  /** Whether its first step is among them. */
+  /** Whether the first step of the message is included. */
   begins: boolean;
-  /** The entries that have to be written, when it is not all of them. */
+  /** The entries to write, if not all of them. */
   only?: Set<string>;
 }
 
@@ -190,7 +192,10 @@ function steps(events: TraceEvent[]): Map<string, Message> {
   return messages;
 }
 
-/** The entries that steps are about: all of a message where one of them is about all, or does not name whom it was for. */
+/**
+ * The entries that the steps refer to: all entries of a message if a step refers to all recipients or does not name the
+ * original recipient.
+ */
 function sought(messages: Message[]): { ids: string[]; prefixes: string[] } {
   const ids = new Set<string>();
   const prefixes: string[] = [];
@@ -217,7 +222,7 @@ function fold({ place, steps: heard }: Message, known: Entry[]): Entry[] {
   return [...touched];
 }
 
-/** The entries of the recipients an event names; those of everyone when it names nobody. */
+/** The entries of the recipients an event names, or of all recipients if it names none. */
 function entriesFor(
   place: Place,
   entries: Map<string, Entry>,
@@ -235,7 +240,10 @@ function entriesFor(
   });
 }
 
-/** A step of a copy that names only where the copy goes, not whom the message was for: it belongs to whoever was said to have it sent there. */
+/**
+ * A step of a copy that names only its destination, not the original recipient, belongs to the entries with a delivery
+ * to that destination.
+ */
 function misnamed({ kind }: Place, entries: Map<string, Entry>, rcpt: string, event: TraceEvent): Entry | undefined {
   if (kind === "sending" || !mayBeMisnamed(event) || entries.size === 0) return undefined;
   const all = [...entries.values()];

@@ -8,10 +8,10 @@ export interface AddressTables {
     id: string;
     account_id: string;
     email: string;
-    /** What addresses are compared by. */
+    /** Key for comparing addresses. */
     address: string;
     verified_at: number | null;
-    /** SHA-256 of the token in the link that was mailed last; null when there is none to be used. */
+    /** SHA-256 of the token in the latest verification link; null without a valid link. */
     token_hash: string | null;
     token_expires_at: number | null;
     sent_at: number | null;
@@ -95,7 +95,7 @@ export const addressCalled = async (
 export const addressByToken = async (db: AddressExecutor, hash: string): Promise<StoredAddress | undefined> =>
   fromRow(await db.selectFrom("email_addresses").selectAll().where("token_hash", "=", hash).executeTakeFirst());
 
-/** The account's first verified one. */
+/** The first verified address of the account. */
 export const oldestVerified = async (db: AddressExecutor, account: string): Promise<StoredAddress | undefined> =>
   fromRow(
     await db
@@ -109,7 +109,7 @@ export const oldestVerified = async (db: AddressExecutor, account: string): Prom
       .executeTakeFirst(),
   );
 
-/** An account has some hundreds at most: counted, not kept. */
+/** An account has a few hundred at most, so they are counted on demand. */
 export async function countAddresses(db: AddressExecutor, account: string): Promise<number> {
   return Number(
     (

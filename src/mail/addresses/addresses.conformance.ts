@@ -8,7 +8,7 @@ const DAY = 24 * 3_600_000;
 
 export function addressesConformance(engine: TestEngine): void {
   describe("destination addresses", () => {
-    test("are verified by the link that was mailed to them", async (t) => {
+    test("are verified by the mailed link", async (t) => {
       const {
         routing: { addresses },
         mails,
@@ -47,7 +47,7 @@ export function addressesConformance(engine: TestEngine): void {
         assert.equal((await refusal(addresses.verify(wrong)))[0], "badLink");
     });
 
-    test("links end: by time, by another mail, with the address", async (t) => {
+    test("links expire: after a time, with another mail, with the address", async (t) => {
       const {
         routing: { addresses },
         mails,
@@ -80,7 +80,7 @@ export function addressesConformance(engine: TestEngine): void {
       assert.equal((await refusal(addresses.setVerified(ACCOUNT, id, true)))[0], "noAddress");
     });
 
-    test("are listed in pages, limited in number, and nobody else's", async (t) => {
+    test("are listed in pages, limited in number, and visible to their account only", async (t) => {
       const {
         routing: { addresses },
         clock,
@@ -114,7 +114,7 @@ export function addressesConformance(engine: TestEngine): void {
       assert.equal(await addresses.firstVerified(OTHER_ACCOUNT), undefined);
     });
 
-    test("that are none are refused", async (t) => {
+    test("that are invalid are rejected", async (t) => {
       const {
         routing: { addresses },
         mails,
@@ -138,7 +138,7 @@ export function addressesConformance(engine: TestEngine): void {
       assert.equal(await addresses.stateOf(ACCOUNT, "GRÜßE@xn--bcher-kva.example"), "unverified");
     });
 
-    test("mails to strangers are limited", async (t) => {
+    test("verification mails are limited", async (t) => {
       const {
         routing: { addresses },
         mails,
@@ -155,7 +155,7 @@ export function addressesConformance(engine: TestEngine): void {
       await again();
     });
 
-    test("many at once make one", async (t) => {
+    test("concurrent requests create a single address", async (t) => {
       const {
         routing: { addresses },
       } = await openRouting(t, engine);

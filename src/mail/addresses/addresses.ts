@@ -24,29 +24,37 @@ export interface Addresses {
   list(account: string, query: AddressQuery, page: PageRequest): Promise<Page<DestinationAddress>>;
   /** Throws noAddress. */
   get(account: string, id: string): Promise<DestinationAddress>;
-  /** Mails a link to a new address. One that is there already is answered as it is, and gets another mail when it is not verified. Throws badAddress, tooManyAddresses, tooManyMails. */
+  /**
+   * Creates an address and mails it a link. An existing address is returned unchanged, and gets another mail if it is
+   * unverified. Throws badAddress, tooManyAddresses, tooManyMails.
+   */
   create(account: string, email: string): Promise<DestinationAddress>;
-  /** Another mail; the links of those before are void. Throws noAddress, tooSoon, tooManyMails. One that is verified gets none. */
+  /**
+   * Sends another mail and invalidates earlier links. A verified address gets none. Throws noAddress, tooSoon,
+   * tooManyMails.
+   */
   resend(account: string, id: string): Promise<DestinationAddress>;
-  /** Verified without a mail, or not verified any more: its rules are switched on or off. Throws noAddress. */
+  /**
+   * Verifies an address without a mail, or revokes its verification; enables or disables its rules. Throws noAddress.
+   */
   setVerified(account: string, id: string, verified: boolean): Promise<DestinationAddress>;
-  /** The rules that forward to it stay, disabled. Throws noAddress. */
+  /** Rules that forward to it are kept, but disabled. Throws noAddress. */
   delete(account: string, id: string): Promise<DestinationAddress>;
-  /** Whether mail of the account may be forwarded to it. */
+  /** Whether mail of the account may be forwarded to the address. */
   isVerified(account: string, email: string): Promise<boolean>;
-  /** "verified", "unverified", or undefined where the account has no such address. */
+  /** "verified", "unverified", or undefined if the account has no such address. */
   stateOf(account: string, email: string): Promise<"verified" | "unverified" | undefined>;
-  /** The account's first verified address: where mail for postmaster goes that nobody else takes. */
+  /** The account's first verified address, the fallback for postmaster mail. */
   firstVerified(account: string): Promise<string | undefined>;
-  /** What the link with this token is for. Throws badLink. */
+  /** The address that a link verifies. Throws badLink. */
   pending(token: string): Promise<DestinationAddress>;
-  /** Done by whoever has the mail with the link. Throws badLink. Once more is no mistake. */
+  /** Called by the recipient of the link. Idempotent. Throws badLink. */
   verify(token: string): Promise<DestinationAddress>;
-  /** Sends the verification mail of a new address. An address cannot be created before there is a listener. */
+  /** Sends the verification mail of a new address. Addresses cannot be created before a listener is registered. */
   onVerification(listener: SendVerification): void;
 }
 
-/** In the transaction that changes an address. Resolves with the zones whose rules changed. */
+/** Runs in the transaction that changes an address. Resolves with the zones whose rules changed. */
 type SwitchRules = (
   tx: unknown,
   account: string,
@@ -59,13 +67,13 @@ export interface AddressesDeps {
   db: Db;
   clock: Pick<Clock, "now">;
   ids: Pick<Ids, "hex" | "token">;
-  /** The URL that verifies the address of the token. */
+  /** The URL that verifies the address with this token. */
   link(token: string): string;
   /** Enables or disables the rules that forward to an address. */
   switchRules: SwitchRules;
   /** Called after the commit, with the zones that `switchRules` changed. */
   rulesChanged(zones: readonly string[]): void;
-  /** Addresses of one account at most. Default 200. */
+  /** Maximum number of addresses per account. Default 200. */
   limit?: number | undefined;
 }
 
@@ -97,11 +105,11 @@ export function createAddresses({
     return found;
   }
 
-  /** Keeps a fresh token first: a link that arrives works. Throws noAddress, tooManyMails. */
+  /** Stores the new token first, so that every received link works. Throws noAddress, tooManyMails. */
   async function sendLink({ account, id }: StoredAddress): Promise<StoredAddress> {
     const retryAfter = quota.take(account);
     if (retryAfter > 0) throw addressErrors.tooManyMails({ limit: MAILS_PER_HOUR, retryAfter });
-    // 192 bits, and a link that fits a line of a message: people copy it.
+    // 192 bits, in a link that fits on one line of a message: people copy it.
     const token = ids.token(24);
     const change = (alter: (address: StoredAddress) => Partial<StoredAddress> | undefined) =>
       db.transaction<AddressTables, StoredAddress>(async (tx) => {
@@ -117,7 +125,7 @@ export function createAddresses({
       if (sendVerification === undefined) throw new Fault("no listener sends verification mail");
       await sendVerification(waiting.email, link(token));
     } catch (err) {
-      // It may be tried again at once. The address may be gone by now.
+      // Allows an immediate retry. The address may have been deleted meanwhile.
       await change((address) => (address.tokenHash === tokenHash ? { sentAt: null } : undefined)).catch(() => {});
       throw err;
     }
@@ -155,7 +163,7 @@ export function createAddresses({
     }
   }
 
-  /** Changes an address and, with it, the rules that forward to it. */
+  /** Changes an address together with the rules that forward to it. */
   async function change(
     find: (tx: AddressExecutor) => Promise<StoredAddress>,
     to: "verified" | "unverified" | "deleted",
@@ -166,7 +174,7 @@ export function createAddresses({
         const now = clock.now();
         if (to === "deleted") await deleteAddress(tx, before.id);
         if (to === "deleted" || (to === "verified") !== (before.verifiedAt !== null)) {
-          // Of one that is not verified any more the old link is void too.
+          // Revoking the verification also invalidates the old link.
           const after: StoredAddress = {
             ...before,
             verifiedAt: to === "verified" ? now : null,

@@ -1,13 +1,13 @@
-/** An address outside that mail may be forwarded to, once whoever reads it has agreed. Times are epoch milliseconds. */
+/** An external address that mail may be forwarded to after its owner has agreed. Times are epoch milliseconds. */
 export interface DestinationAddress {
   id: string;
   account: string;
-  /** As it was given. */
+  /** As entered. */
   email: string;
   verifiedAt: number | null;
   createdAt: number;
   modifiedAt: number;
 }
 
-/** Sends the mail with the link. Resolves when the mail is on its way; a rejection fails the request for the mail. */
+/** Sends the verification mail. Resolves when the mail has been queued; a rejection fails the request. */
 export type SendVerification = (address: string, link: string) => Promise<void>;

@@ -55,7 +55,7 @@ async function signedMail(text: string, ...keys: DkimKey[]): Promise<MailSource>
   return mail((await signer.sign(source, { dkim: keys })) + (await textOf(source)));
 }
 
-test("SPF, two DKIM signatures and DMARC hold: the message is accepted, and says so", async () => {
+test("accepts a message with valid SPF, two valid DKIM signatures and a DMARC pass, and records the results", async () => {
   const verdict = await check(from("alice@a.example"), await signedMail(`${HEADER}\nHello\n`, RSA, ED));
   assert.deepEqual(
     {
@@ -98,7 +98,7 @@ test("SPF, two DKIM signatures and DMARC hold: the message is accepted, and says
 const reply = async (...args: Parameters<typeof check>) => (await check(...args)).reply;
 const ELSEWHERE = "198.51.100.1";
 
-test("neither SPF nor DKIM: 550 5.7.26; one of them is enough", async () => {
+test("neither SPF nor DKIM: 550 5.7.26; either one is enough", async () => {
   const text = "From: x@unknown.example\n\nHello\n";
   const refused = await reply(from("x@unknown.example"), mail(text));
   assert.deepEqual(
@@ -111,7 +111,7 @@ test("neither SPF nor DKIM: 550 5.7.26; one of them is enough", async () => {
   assert.equal((await check(from("x@unknown.example"), mail(text), { policy: { require: "nothing" } })).accept, true);
 });
 
-test("DMARC: reject is answered with 550 5.7.1, quarantine is tagged, none is let pass", async () => {
+test("DMARC: `reject` is answered with 550 5.7.1, `quarantine` is tagged, `none` is accepted", async () => {
   const rejected = await check(from("x@other.example"), mail(`${HEADER}\nHello\n`));
   assert.deepEqual(
     [rejected.accept, rejected.reply],
@@ -134,7 +134,7 @@ test("DMARC: reject is answered with 550 5.7.1, quarantine is tagged, none is le
   assert.deepEqual([lenient.accept, lenient.quarantine], [true, true]);
 });
 
-test("an SPF fail weighs as much as the operator says", async () => {
+test("applies the configured policy to an SPF fail", async () => {
   const source = await signedMail(`${HEADER}\nHello\n`, RSA);
   assert.equal((await check(from("alice@a.example", ELSEWHERE), source)).accept, true);
   assert.deepEqual(await reply(from("alice@a.example", ELSEWHERE), source, { policy: { spfFail: "reject" } }), {
@@ -144,7 +144,7 @@ test("an SPF fail weighs as much as the operator says", async () => {
   });
 });
 
-test("while DNS does not answer and it matters, the sender is asked to come again", async () => {
+test("defers the message if DNS does not answer and the result matters", async () => {
   const deferred = async (...args: Parameters<typeof check>) => {
     const said = await reply(...args);
     assert.deepEqual([said?.code, said?.enhanced], [451, "4.4.3"], JSON.stringify(said));
@@ -161,9 +161,9 @@ test("while DNS does not answer and it matters, the sender is asked to come agai
   const signed = await signedMail(`${HEADER}\nHello\n`, RSA);
   const noKey = authenticator({}, { "rsa._domainkey.a.example TXT": noAnswer("ESERVFAIL") });
   assert.deepEqual((await noKey.check(from("x@unknown.example"), signed)).reply?.code, 451);
-  // SPF cannot be told, but a signature holds and DMARC passes: nothing depends on it.
+  // SPF has a temporary error, but a signature is valid and DMARC passes: the result does not depend on SPF.
   assert.equal((await check(from("x@slow.example"), signed)).accept, true);
-  // The signature that might have lined up.
+  // The signature that might have aligned.
   assert.deepEqual((await noKey.check(from("x@other.example"), signed)).reply?.code, 451);
   assert.equal(
     (await noKey.check(from("x@other.example"), signed, { policy: { temporary: "accept" } })).reply?.code,
@@ -176,7 +176,7 @@ test("while DNS does not answer and it matters, the sender is asked to come agai
   );
 });
 
-test("a key that is gone, and a name DNS cannot have, are no reason to wait", async () => {
+test("does not defer because of a deleted key or a name that is invalid in DNS", async () => {
   const gone = authenticator({}, { "rsa._domainkey.a.example TXT": noAnswer("ENOTFOUND") });
   const { dkim } = await gone.check(from("alice@a.example"), await signedMail(`${HEADER}\nHello\n`, RSA));
   assert.deepEqual([dkim[0]!.result, dkim[0]!.why], ["neutral", "no key"]);
@@ -184,7 +184,7 @@ test("a key that is gone, and a name DNS cannot have, are no reason to wait", as
   assert.equal((await check(from("x@unknown.example"), source)).reply?.code, 550);
 });
 
-test("the null sender is checked by HELO; bounces can be let in without", async () => {
+test("checks the null sender by HELO; bounces can be accepted without authentication", async () => {
   const text = "From: MAILER-DAEMON@other.example\nSubject: failure\n\nx\n";
   assert.deepEqual((await check(from(""), mail(text))).spf, {
     result: "pass",
@@ -196,7 +196,7 @@ test("the null sender is checked by HELO; bounces can be let in without", async 
   assert.equal((await check(unknown, mail(text), { policy: { requireOfBounces: false } })).accept, true);
 });
 
-test("several authors, or none", async () => {
+test("several authors, or no author", async () => {
   const two = await check(from("x@other.example"), mail("From: a@a.example\nFrom: b@b.example\n\nx\n"));
   assert.deepEqual([two.reply?.code, two.reply?.enhanced], [550, "5.7.1"]);
   assert.equal((await check(from("x@other.example"), mail("From: a@a.example, b@b.example\n\nx\n"))).accept, false);
@@ -206,7 +206,7 @@ test("several authors, or none", async () => {
   }
 });
 
-test("a signature over a part of the body is none, and rsa-sha1 neither", async () => {
+test("does not accept a signature over a part of the body, or rsa-sha1", async () => {
   const source = await signedMail(`${HEADER}\nHello\n`, RSA);
   const text = await textOf(source);
   const altered = await check(from("x@unknown.example"), mail(text.replace("Hello", "Bye")));
@@ -280,7 +280,7 @@ test("enforces the key flag t=s: i= must be d= itself (RFC 6376 3.6.1)", async (
   assert.equal(await result("t=y;", "@sub.a.example"), "pass");
 });
 
-test("a seal of a trusted forwarder outweighs DMARC, and ours goes on top", async () => {
+test("a trusted forwarder's ARC seal overrides DMARC, and the server's own seal is added on top", async () => {
   const original = await signedMail(`${HEADER}\nHello\n`, RSA);
   const first = await check(from("alice@a.example"), original);
   const listed = (await textOf(original)).replace("Subject: hi", "Subject: [list] hi");
@@ -307,7 +307,7 @@ test("a seal of a trusted forwarder outweighs DMARC, and ours goes on top", asyn
   );
 });
 
-test("a large message is checked on another thread, out of a file or out of memory, with the same result", async () => {
+test("a large message is checked on another thread, from a file or from memory, with the same result", async () => {
   const body = `${"All work and no play makes Jack a dull boy.  \r\n".repeat(30_000)}`;
   const spool = await newSpool();
   const small = authenticator({ inlineBytes: 0 });
@@ -333,7 +333,7 @@ test("a large message is checked on another thread, out of a file or out of memo
   assert.equal(tiny.dkim[0]!.result, "none");
 });
 
-test("a source that breaks off, or a thread that takes too long, puts the message off; the next one is served", async () => {
+test("a broken source or a slow thread defers the message; the next message is checked", async () => {
   const stuck = authenticator(
     { inlineBytes: 0, threads: { threads: 1, jobMs: 1500, waiting: 1 } },
     { "rsa._domainkey.a.example TXT": noAnswer("ETIMEOUT") },
@@ -364,7 +364,7 @@ test("a source that breaks off, or a thread that takes too long, puts the messag
   waiting.resolve(new Uint8Array());
 });
 
-test("hostile headers: bounded lines, signatures and lookups", { timeout: 60_000 }, async () => {
+test("hostile headers: limits lines, signatures and lookups", { timeout: 60_000 }, async () => {
   const started = performance.now();
   await assert.rejects(
     check(from("x@other.example"), mail(`From: a@n.example\nX: ${"\n ".repeat(20_001)}\n\nx\n`)),
@@ -390,14 +390,14 @@ test("hostile headers: bounded lines, signatures and lookups", { timeout: 60_000
   assert.ok(performance.now() - started < 20_000, `${performance.now() - started} ms`);
 });
 
-test("questions over the limit of one message are not asked", async () => {
+test("sends no DNS queries over the limit of one message", async () => {
   const few = authenticator({ lookups: { lookups: 1 } });
   const verdict = await few.check(from("alice@a.example"), await signedMail(`${HEADER}\nHello\n`, RSA));
   assert.equal(few.resolver.asked.length, 1);
   assert.equal(verdict.reply?.code, 451);
 });
 
-test("what others wrote in our name goes, and only that", async () => {
+test("removes results forged under the server's name, and only those", async () => {
   const others =
     "Authentication-Results: mx.else.example; spf=pass\nAuthentication-Results: (mx.us.example) mx2.us.example; x=y\n";
   const forged = [
@@ -418,7 +418,7 @@ test("what others wrote in our name goes, and only that", async () => {
     assert.equal(await textOf(result, start), wanted.slice(start));
 });
 
-test("results out of hostile words stay one field each", async () => {
+test("results with hostile text stay one field each", async () => {
   const evil = 'x"y\\z;(a)@other.example';
   const { fields } = await check(
     { from: evil, helo: 'h"\\\u00e9 (;', ip: PEER },

@@ -5,7 +5,7 @@ import { randomIds, type Clock } from "../../kernel/index.ts";
 import { createSpool, type MailSource } from "../messages/index.ts";
 import type { DkimKey } from "./sign.ts";
 
-/** Parts for the tests of this room. */
+/** Helpers for the authentication tests. */
 
 export const NOW = Date.UTC(2026, 0, 5, 7, 8, 9);
 export const clock: Clock = {
@@ -24,7 +24,7 @@ export const keyOf = (domain: string, type: "rsa" | "ed25519" = "rsa"): DkimKey 
   privateKey: (type === "rsa" ? rsa : ed25519).privateKey.export({ format: "pem", type: "pkcs8" }) as string,
 });
 
-/** The TXT record of a key. Long ones come as two strings, as they stand in zones. */
+/** The TXT record of a key. A long one is split into two strings, as in zone files. */
 export function recordOf({ domain, selector }: DkimKey): Record<string, unknown[]> {
   const der = (selector === "rsa" ? rsa : ed25519).publicKey.export({ format: "der", type: "spki" });
   const text = `v=DKIM1; k=${selector}; p=${(selector === "rsa" ? der : der.subarray(-32)).toString("base64")}`;
@@ -33,7 +33,7 @@ export function recordOf({ domain, selector }: DkimKey): Record<string, unknown[
 
 const held = createSpool({ dir: join(tmpdir(), "reelpost-never-made"), ids: randomIds });
 
-/** A message in memory; line feeds become line ends. */
+/** A message in memory; line feeds are converted to CRLF. */
 export const mail = (text: string): MailSource => held.hold(Buffer.from(text.replace(/\r?\n/g, "\r\n"), "utf8"));
 
 export async function textOf(source: Pick<MailSource, "open">, start = 0): Promise<string> {

@@ -14,30 +14,31 @@ import type { Verdict } from "./verdict.ts";
 
 export interface AuthenticatorOptions {
   resolver: Resolver;
-  /** The name we give results under (RFC 8601 2.5): one for all servers of the installation, like "mx.example.com". */
+  /** The authserv-id of the results (RFC 8601 2.5): one for all servers of the installation, like "mx.example.com". */
   authservId: string;
   clock: Clock;
   policy?: Partial<AuthenticationPolicy>;
   lookups?: Partial<LookupLimits>;
   threads?: BodyThreadsOptions;
-  /** Messages, and header sections, larger than this are checked on another thread. Default 256 KiB and 32 KiB. */
+  /** Larger messages and header sections are checked on another thread. Default 256 KiB and 32 KiB. */
   inlineBytes?: number;
   inlineHeaderBytes?: number;
-  /** Shorter RSA keys are none. Default 1024 (RFC 8301 3.2). */
+  /** Minimum size of RSA keys; shorter ones are invalid. Default 1024 (RFC 8301 3.2). */
   minKeyBits?: number;
 }
 
 export interface Authenticator {
   /**
-   * Finds out who stands behind a message and what is to be done with it. Rejects only with a UserError that has an SMTP answer: for a header
-   * section beyond all measure (554), or when it cannot be done now (451). `policy` changes single rules for this message.
+   * Authenticates the sender of a message and decides what to do with it. Rejects only with a UserError that has an
+   * SMTP reply: for an excessive header section (554), or a temporary failure (451). `policy` overrides single rules
+   * for this message.
    */
   check(
     envelope: Pick<Envelope, "from" | "helo" | "ip">,
     source: MailSource,
     options?: { policy?: Partial<AuthenticationPolicy> },
   ): Promise<Verdict>;
-  /** The message with the fields of the verdict on top, and without what others wrote in our name. */
+  /** The message with the fields of the verdict on top, without results forged under the server's name. */
   tagged(source: MailSource, verdict: Pick<Verdict, "fields">): MailSource;
   close(): Promise<void>;
 }

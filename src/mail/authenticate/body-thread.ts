@@ -5,7 +5,7 @@ import type { FromThread, ToThread, VerifyJob } from "./body-threads.ts";
 import { failure, type Resolver } from "./resolver.ts";
 import { verifySignatures } from "./signatures.ts";
 
-/** The inside of a thread of body-threads.ts: one message at a time, DNS answered by the other side. */
+/** Worker thread of body-threads.ts: handles one message at a time; the main thread answers DNS queries. */
 
 const port = parentPort!;
 const waiting = new Map<number, { resolve: (value: unknown[]) => void; reject: (err: Error) => void }>();
@@ -41,7 +41,7 @@ port.on("message", (message: ToThread) => {
 async function verify({ header, body, options }: VerifyJob) {
   try {
     pieces = createPieces(() => tell({ kind: "more" }));
-    // The verifier joins an unfinished line with the next chunk: few large ones.
+    // The verifier joins an unfinished line with the next chunk, so a few large chunks are best.
     const rest =
       body.kind === "file"
         ? createReadStream(body.path, { start: body.start, highWaterMark: 1024 * 1024 })
@@ -66,7 +66,7 @@ interface Pieces {
   read(): AsyncGenerator<Uint8Array>;
 }
 
-/** The sender sends only as many as it was told there is room for. */
+/** The sender sends only as many chunks as it has been granted. */
 function createPieces(taken: () => void): Pieces {
   const queue: Uint8Array[] = [];
   let ended = false;

@@ -6,27 +6,30 @@ import type { LookupType, Resolver } from "./resolver.ts";
 import type { SignatureOptions, SignatureResults } from "./signatures.ts";
 
 /**
- * Threads that check the signatures of large messages: hashing 20 MB takes the better part of 200 ms, in which no other session would be
- * heard. They start when needed and end when idle.
+ * Threads that check the signatures of large messages: hashing 20 MB takes almost 200 ms and would block all other
+ * sessions. They start on demand and end when idle.
  */
 export interface BodyThreads {
-  /** `header` stands in for the header section of the source. Rejects with a UserError that has a 4xx answer when it cannot be done now. */
+  /**
+   * `header` replaces the header section of the source. Rejects with a UserError that has a 4xx reply on a temporary
+   * failure.
+   */
   verify(
     source: MailSource,
     header: Uint8Array,
     resolver: Resolver,
     options: SignatureOptions,
   ): Promise<SignatureResults>;
-  /** Ends the threads; what they were at fails. */
+  /** Ends the threads; running jobs fail. */
   close(): Promise<void>;
 }
 
 export interface BodyThreadsOptions {
   /** Default 2. */
   threads?: number;
-  /** Messages that may wait for a thread. Default 50. */
+  /** Maximum number of messages waiting for a thread. Default 50. */
   waiting?: number;
-  /** Milliseconds for one message, its DNS questions included. Default 60000. */
+  /** Milliseconds per message, including its DNS queries. Default 60000. */
   jobMs?: number;
   /** Milliseconds after which an idle thread ends. Default 30000. */
   idleMs?: number;
@@ -53,7 +56,7 @@ export type FromThread =
 const MODULE = new URL(import.meta.url.endsWith(".ts") ? "./body-thread.ts" : "./body-thread.js", import.meta.url);
 const HEAP_MB = 256;
 const PIECE = 1024 * 1024;
-/** Pieces on their way to a thread. */
+/** Maximum number of chunks in flight to a thread. */
 const WINDOW = 3;
 
 interface Thread {
@@ -74,7 +77,7 @@ export function createBodyThreads({
 
   function start(): Thread {
     const worker = new Worker(MODULE, { resourceLimits: { maxOldGenerationSizeMb: HEAP_MB }, env: {} });
-    // A thread that dies while idle is forgotten; one that dies at work fails its job as well.
+    // A thread that dies while idle is discarded; one that dies during a job also fails the job.
     worker.on("error", () => {});
     worker.unref();
     const thread: Thread = { worker };
@@ -125,7 +128,7 @@ export function createBodyThreads({
         giveBack(thread);
         return results;
       } catch (err) {
-        // What it was at may go on inside: the thread is not used again.
+        // The job may still be running in the thread, so the thread is not reused.
         await end(thread);
         throw mailErrors.verifierFailed({}, { cause: err });
       }
@@ -199,12 +202,12 @@ async function sendBody(source: MailSource, tell: (message: ToThread) => void, r
 }
 
 function* cut(bytes: Uint8Array) {
-  // Sent as a copy of the piece alone: a view would take its whole buffer along.
+  // Copies the chunk: transferring a view would include its whole buffer.
   for (let at = 0; at < bytes.length; at += PIECE) yield bytes.slice(at, at + PIECE);
 }
 
 interface Room {
-  /** Resolves when there is room: true; false when nobody wants more. */
+  /** Resolves with true when another chunk may be sent, with false when the receiver has finished. */
   take(): Promise<boolean>;
   more(): void;
   close(): void;

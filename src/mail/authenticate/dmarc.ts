@@ -7,7 +7,7 @@ import type { DmarcResult, ResultWord, SpfResult } from "./verdict.ts";
 
 const POLICIES = ["none", "quarantine", "reject"] as const;
 
-/** DMARC as RFC 9989 has it (tree walk, `np`, `t`), for the one author domain a message must have. */
+/** DMARC according to RFC 9989 (tree walk, `np`, `t`), for the single author domain a message must have. */
 export async function checkDmarc(
   spf: SpfResult,
   { dkim, from, fromFields }: SignatureResults,

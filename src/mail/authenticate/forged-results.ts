@@ -3,8 +3,9 @@ import { withHeader, type MailSource } from "../messages/index.ts";
 import { QUARANTINE_FIELD } from "./result-fields.ts";
 
 /**
- * The message with `fields` on top, and without what only we may write: Authentication-Results fields under our own name, whoever wrote
- * them, and those whose name cannot be read (RFC 8601 5, 7.1). The source stays as it is and still owns its file.
+ * The message with `fields` on top, without Authentication-Results fields under the server's own authserv-id, whatever
+ * their origin, and without those whose id cannot be parsed (RFC 8601 5, 7.1). The source is unchanged and still owns
+ * its file.
  */
 export function withResults(source: MailSource, fields: string, authservId: string): MailSource {
   const kept: Uint8Array[] = [Buffer.from(fields)];
@@ -16,7 +17,7 @@ export function withResults(source: MailSource, fields: string, authservId: stri
 }
 
 function isForged(field: Uint8Array, authservId: string): boolean {
-  // A name is short; only the fields of these two names are read in full.
+  // Field names are short; only fields with these two names are read in full.
   const start = Buffer.from(field.buffer, field.byteOffset, Math.min(field.length, 200)).toString("latin1");
   const [, name] = /^(authentication-results|x-reelpost-quarantine)[ \t\r\n]*:/i.exec(start) ?? [];
   if (name === undefined) return false;
@@ -26,10 +27,10 @@ function isForged(field: Uint8Array, authservId: string): boolean {
   return id === undefined || plain(id) === plain(authservId);
 }
 
-/** Another spelling of our name is our name: case, a final dot, U-labels. */
+/** Compares ids regardless of case, a final dot and U-labels. */
 const plain = (id: string) => canonicalDomain(id.replace(/\.$/, "")) ?? id.toLowerCase();
 
-/** The first word of the value: `[CFWS] value` with value = token / quoted-string (RFC 8601 2.2). */
+/** The first token of the value: `[CFWS] value` with value = token / quoted-string (RFC 8601 2.2). */
 function authservIdOf(value: string): string | undefined {
   let at = 0;
   let depth = 0;

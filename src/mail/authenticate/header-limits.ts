@@ -2,17 +2,17 @@ import { fieldRanges } from "../../protocol/rfc5322/index.ts";
 import { mailErrors } from "../errors.ts";
 
 /**
- * What a header section may cost. The verifier joins continuation lines one by one, and looks up every name of every signature's `h=` in all
- * fields: without these bounds one message of a megabyte buys minutes.
+ * Limits on the header section. The verifier joins continuation lines one by one and looks up every name of every `h=`
+ * in all fields: without these limits, a message of one megabyte would take minutes.
  */
 const MAX_HEADER_LINES = 20_000;
-/** Signatures that are looked at, from the top (RFC 6376 6.1 leaves the number to the verifier). */
+/** Number of signatures checked, from the top (RFC 6376 6.1 leaves it to the verifier). */
 const MAX_SIGNATURES = 10;
 const MAX_SIGNATURE_BYTES = 16 * 1024;
 
 /**
- * The header section without the signatures that are too many or too long. Throws UserError (554) for one of too many lines. Another
- * signature over a field that is left out does not hold; whoever sends such a message meant it so.
+ * The header section without signatures that exceed the limits. Throws UserError (554) if there are too many lines. A
+ * signature that covers a removed field fails, which only affects messages crafted that way.
  */
 export function verifiableHeader(block: Uint8Array): Uint8Array {
   let lines = 0;

@@ -45,7 +45,7 @@ test("ignores an ARC seal that fails or comes from an untrusted sealer", () => {
 test("a permanent rejection takes precedence over a temporary one from any check", () => {
   const unknownDmarc = { dmarc: { result: "temperror", from: "a.example" } as unknown as Results["dmarc"] };
   assert.equal(decided(unknownDmarc), 451);
-  // In order of the checks the temporary one comes first.
+  // In the order of the checks, the temporary result comes first.
   const spfFail = { spf: { result: "fail", domain: "b.example", identity: "mailfrom" } as Results["spf"] };
   assert.equal(
     decided(

@@ -4,25 +4,34 @@ import type { ArcResult, DkimResult, Results } from "./verdict.ts";
 
 type Action = "accept" | "quarantine" | "reject";
 
-/** What is done with the results. The defaults are those of the service this stands in for. */
+/** How to act on the results. The defaults are those of the hosted service. */
 export interface AuthenticationPolicy {
   /** A message needs an SPF pass or one valid DKIM signature. Default "spf-or-dkim". */
   require: "spf-or-dkim" | "nothing";
-  /** Whether that also holds for mail from the null sender: bounces are often sent from names without an SPF record. Default true. */
+  /**
+   * Whether this also applies to mail from the null sender: bounces are often sent from names without an SPF record.
+   * Default true.
+   */
   requireOfBounces: boolean;
-  /** What an SPF fail (`-all`) means where DKIM holds. Default "accept". */
+  /** Action on an SPF fail (`-all`) if DKIM passes. Default "accept". */
   spfFail: Action;
-  /** What a DMARC fail means, by what the domain owner asks for. Default: as asked. */
+  /** Action on a DMARC fail for each policy of the domain owner. Default: as requested. */
   dmarcFail: { none: Action; quarantine: Action; reject: Action };
-  /** What is done while DNS does not answer and the outcome depends on it. Default "defer". */
+  /** Action if DNS does not answer and the outcome depends on it. Default "defer". */
   temporary: "defer" | "accept";
-  /** A message whose From names no domain: nobody can be held to it (RFC 9989 11.5). Default "quarantine". */
+  /** A message whose From has no domain, so that no one is responsible for it (RFC 9989 11.5). Default "quarantine". */
   noAuthor: Action;
-  /** A message with several From fields, or authors of several domains. Default "reject". */
+  /** A message with several From fields, or with authors from several domains. Default "reject". */
   severalAuthors: Action;
-  /** Domains whose ARC seal outweighs a DMARC fail, if they say that the message passed when it came to them (RFC 8617 7.2.1). Default none. */
+  /**
+   * Domains whose ARC seal overrides a DMARC fail, if the seal reports that the message passed on arrival there (RFC
+   * 8617 7.2.1). Default none.
+   */
   trustedSealers: readonly string[];
-  /** A DKIM signature over the beginning of the body only (`l=`, RFC 6376 8.2): anything may follow. Default "ignore". */
+  /**
+   * A DKIM signature over only the beginning of the body (`l=`, RFC 6376 8.2): arbitrary text may follow. Default
+   * "ignore".
+   */
   partialBody: "ignore" | "accept";
 }
 
@@ -38,7 +47,7 @@ export const DEFAULT_AUTHENTICATION_POLICY: AuthenticationPolicy = {
   partialBody: "ignore",
 };
 
-/** How many authors From names. */
+/** Number of authors in From. */
 export type Authors = "one" | "none" | "several";
 
 export type Decision =
@@ -60,7 +69,7 @@ export function decide(mail: Case, policy: AuthenticationPolicy): Decision {
     checkRequired(mail, policy),
     checkSpfFail(mail, policy),
   ];
-  // What can be told for good is told before what has to wait.
+  // Permanent rejections take precedence over temporary ones.
   const refusals = verdicts.flatMap((verdict) => (verdict.kind === "refuse" ? [verdict] : []));
   const final = refusals.find(({ refusal }) => (refusal.entry.smtp ?? 0) >= 500);
   return final ?? refusals[0] ?? verdicts.find(({ kind }) => kind === "quarantine") ?? ACCEPT;
@@ -79,7 +88,7 @@ function checkDmarc({ spf, dkim, dmarc, arc }: Case, policy: AuthenticationPolic
   if (dmarc.result !== "fail") return ACCEPT;
   const action = policy.dmarcFail[dmarc.policy ?? "none"];
   if (action === "accept" || isSealedByTrusted(arc, policy)) return ACCEPT;
-  // RFC 7489 6.6.2, RFC 9989 5.3: what could not be looked up might have lined up.
+  // RFC 7489 6.6.2, RFC 9989 5.3: a failed lookup might have aligned.
   if (policy.temporary === "defer" && [spf, ...dkim].some(isTemporary))
     return unclear(`whether ${dmarc.from} stands behind it`, policy);
   return act(action, `DMARC of ${dmarc.from} fails, whose policy is to ${dmarc.policy}`, () =>

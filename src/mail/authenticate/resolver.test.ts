@@ -7,7 +7,7 @@ import { tableResolver } from "./suites.testing.ts";
 const code = (wanted: string) => (err: unknown) => (err as { code?: string }).code === wanted;
 const never: Resolver = () => new Promise(() => {});
 
-test("a question is asked once, whatever the case of its letters", async () => {
+test("each query is sent once, regardless of case", async () => {
   const table = tableResolver({ "a.example A": ["192.0.2.1"] });
   const resolver = boundedResolver(table, createManualClock(), DEFAULT_LOOKUP_LIMITS);
   assert.deepEqual(await Promise.all([resolver("a.example", "A"), resolver("A.Example", "A")]), [
@@ -19,7 +19,7 @@ test("a question is asked once, whatever the case of its letters", async () => {
   assert.equal(table.asked.length, 2);
 });
 
-test("an answer that does not come is a timeout, one by one and all together", async () => {
+test("a missing response is a timeout, for single queries and in total", async () => {
   const clock = createManualClock();
   const resolver = boundedResolver(never, clock, { lookups: 10, lookupMs: 5000, totalMs: 8000 });
   const first = resolver("a.example", "A");
@@ -32,7 +32,7 @@ test("an answer that does not come is a timeout, one by one and all together", a
   assert.equal(resolver.asked, 2);
 });
 
-test("names DNS cannot have are not asked about; nor is anything beyond the limit", async () => {
+test("sends no queries for invalid DNS names or beyond the limit", async () => {
   const table = tableResolver({ "a.example A": ["192.0.2.1"] });
   const resolver = boundedResolver(table, createManualClock(), { ...DEFAULT_LOOKUP_LIMITS, lookups: 1 });
   for (const name of ["", ".", "a..example", `${"x".repeat(64)}.example`, "a.".repeat(130)])
@@ -42,7 +42,7 @@ test("names DNS cannot have are not asked about; nor is anything beyond the limi
   assert.equal(table.asked.length, 1);
 });
 
-test("a resolver that throws at once is one that failed", async () => {
+test("treats a resolver that throws synchronously as failed", async () => {
   const resolver = boundedResolver(
     () => {
       throw new Error("broken");
@@ -53,7 +53,7 @@ test("a resolver that throws at once is one that failed", async () => {
   await assert.rejects(resolver("a.example", "A"), { message: "A a.example: EFAILED", cause: new Error("broken") });
 });
 
-test("a failure tells of the question and not of those who were asked", async () => {
+test("an error names the query and not the resolvers", async () => {
   const asked = async () => {
     throw Object.assign(new Error("TXT a.example: 10.0.0.53:53: recvmsg ECONNREFUSED"), { code: "ESERVFAIL" });
   };

@@ -3,24 +3,28 @@ import type { Clock } from "../../kernel/index.ts";
 export type LookupType = "A" | "AAAA" | "MX" | "TXT" | "PTR" | "CNAME";
 
 /**
- * Asks DNS. Answers are those of `node:dns/promises` `resolve(name, type)`: texts for A, AAAA, PTR and CNAME, lists of character-strings for
- * TXT, `{ priority, exchange }` for MX. It rejects with an error whose `code` is ENOTFOUND (no such name), ENODATA (no such record), or
- * anything else for a failure that may pass (ESERVFAIL, ETIMEOUT, EREFUSED ...).
+ * Queries DNS. Responses are those of `node:dns/promises` `resolve(name, type)`: texts for A, AAAA, PTR and CNAME,
+ * lists of character-strings for TXT, `{ priority, exchange }` for MX. Rejects with an error whose `code` is ENOTFOUND
+ * (no such name), ENODATA (no such record), or anything else for a temporary failure (ESERVFAIL, ETIMEOUT, EREFUSED
+ * ...).
  */
 export type Resolver = (name: string, type: LookupType) => Promise<unknown[]>;
 
 export interface LookupLimits {
-  /** Questions for one message, the same one counted once. Default 150: the ten terms of an SPF record may ask ten each (RFC 7208 4.6.4). */
+  /**
+   * Maximum number of distinct queries per message. Default 150: the ten terms of an SPF record may need ten each (RFC
+   * 7208 4.6.4).
+   */
   lookups: number;
-  /** Milliseconds for one question. Default 5000. */
+  /** Milliseconds per query. Default 5000. */
   lookupMs: number;
-  /** Milliseconds for all of them. Default 20000, the least RFC 7208 4.6.4 asks for. */
+  /** Milliseconds for all queries. Default 20000, the minimum of RFC 7208 4.6.4. */
   totalMs: number;
 }
 
 export const DEFAULT_LOOKUP_LIMITS: LookupLimits = { lookups: 150, lookupMs: 5000, totalMs: 20_000 };
 
-/** A resolver for one message: asks each question once and within the limits; what is over them fails as a timeout does. */
+/** A resolver for one message: sends each query once and within the limits; queries beyond them fail like a timeout. */
 export function boundedResolver(
   resolver: Resolver,
   clock: Clock,
@@ -51,7 +55,7 @@ export function boundedResolver(
     const known = answers.get(key);
     if (known !== undefined) return known;
     const answer = ask(name, type);
-    // Questions may be asked ahead; whoever wants the answer gets the error.
+    // Queries may be prefetched; the error is reported to the code that awaits the response.
     answer.catch(() => {});
     answers.set(key, answer);
     return answer;
@@ -59,7 +63,7 @@ export function boundedResolver(
   return Object.defineProperty(bounded, "asked", { get: () => asked }) as Resolver & { readonly asked: number };
 }
 
-/** The words of a failure go into the header of the message, and on to others: which resolver we asked, and how, is not for them. */
+/** Error texts are copied into the header of the message and reach others, so they must not reveal the resolver. */
 const withoutInsides = (name: string, type: LookupType) => (err: unknown) => {
   const { code = "EFAILED" } = err as { code?: string };
   throw Object.assign(failure(code, `${type} ${name}: ${code}`), { cause: err });
@@ -79,7 +83,7 @@ async function within<T>(answer: Promise<T>, ms: number, what: string, clock: Cl
   }
 }
 
-/** RFC 1035 2.3.4. A final dot is allowed. */
+/** RFC 1035 2.3.4. A trailing dot is allowed. */
 const isName = (name: string) =>
   name.length <= 254 &&
   name

@@ -2,12 +2,12 @@ import type { Envelope } from "../messages/index.ts";
 import type { ArcResult, DkimResult, DmarcResult, Results, SpfResult } from "./verdict.ts";
 
 /**
- * The results as fields of the message: Authentication-Results (RFC 8601), Received-SPF (RFC 7208 9.1), and one of our own for what is set
- * apart. Every word in them may come from a stranger.
+ * The results as header fields: Authentication-Results (RFC 8601), Received-SPF (RFC 7208 9.1), and a private field for
+ * quarantined mail. Any text in them may be untrusted.
  */
 export const QUARANTINE_FIELD = "X-Reelpost-Quarantine";
 
-/** The value of Authentication-Results, folded, without the name and the line end. */
+/** The folded value of Authentication-Results, without the field name and the line end. */
 export function summaryOf(
   { spf, dkim, dmarc, arc }: Results,
   { from, ip }: Pick<Envelope, "from" | "ip">,
@@ -21,7 +21,7 @@ export function summaryOf(
 const spfWords = ({ result, domain, identity, why }: SpfResult, from: string) =>
   `spf=${result}${comment(why)} ${identity === "helo" ? `smtp.helo=${value(domain)}` : `smtp.mailfrom=${PLAIN_ADDRESS.test(from) && from.length <= MAX_VALUE ? from : value(domain)}`}`;
 
-/** What needs no quotes in a pvalue (RFC 8601 2.2). */
+/** Addresses that need no quotes in a pvalue (RFC 8601 2.2). */
 const PLAIN_ADDRESS = /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]+@[A-Za-z0-9.-]+$/;
 
 const dkimWords = ({ result, domain, selector, algorithm, signature, why }: DkimResult) =>
@@ -40,14 +40,14 @@ const dmarcWords = ({ result, from, policy, why }: DmarcResult) =>
     ...property("policy.dmarc", result === "fail" || result === "pass" ? policy : undefined),
   ].join(" ");
 
-/** RFC 8617 6: the address the message came from goes with it. */
+/** RFC 8617 6: includes the source IP address. */
 const arcWords = ({ result, instance, why }: ArcResult, ip: string) =>
   [
     `arc=${result}${comment(why ?? (instance > 0 ? `i=${instance}` : undefined))}`,
     ...property("smtp.remote-ip", ip),
   ].join(" ");
 
-/** RFC 7208 9.1, with the keys that help people who read it. */
+/** RFC 7208 9.1, with the keys that help human readers. */
 export function receivedSpf(
   { result, domain, identity, why }: SpfResult,
   { from, helo, ip }: Pick<Envelope, "from" | "helo" | "ip">,
@@ -75,7 +75,7 @@ const value = (text: string): string => (/^[A-Za-z0-9._+-]{1,250}$/.test(text) ?
 
 const quoted = (text: string) => `"${printable(text).replace(/["\\]/g, "\\$&")}"`;
 
-/** Nothing in it nests, closes or escapes. */
+/** Must not contain nested or closing parentheses, or escapes. */
 const comment = (text: string | undefined) =>
   text === undefined || text === ""
     ? ""

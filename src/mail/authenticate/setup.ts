@@ -6,7 +6,7 @@ import { createAuthenticator, type Authenticator } from "./authenticate.ts";
 import type { AuthenticationPolicy } from "./policy.ts";
 import type { Resolver } from "./resolver.ts";
 
-/** Trusted peers: the results are recorded, and the message is accepted whatever they are. */
+/** Trusted peers: the results are recorded, but the message is always accepted. */
 const TRUSTED_POLICY: Partial<AuthenticationPolicy> = {
   require: "nothing",
   spfFail: "accept",
@@ -16,7 +16,10 @@ const TRUSTED_POLICY: Partial<AuthenticationPolicy> = {
   severalAuthors: "accept",
 };
 
-/** Sender authentication as the settings of `authentication` describe it; undefined where it is disabled. Throws UserError for an invalid trusted range. */
+/**
+ * Builds sender authentication from the `authentication` settings; undefined if it is disabled. Throws UserError for an
+ * invalid trusted range.
+ */
 export function setUpAuthenticator(
   settings: Settings,
   resolver: Resolver,

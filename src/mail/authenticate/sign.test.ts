@@ -32,7 +32,7 @@ const inPieces = (source: MailSource, size: number): MailSource => ({
 const TEXT =
   "From: Ä <a@customer.example>\nList-Unsubscribe: <https://customer.example/u>\nSubject: hi\n\n\nHello \t there \n\n\n";
 
-test("the service's signature and the customer's, over a message in memory or in pieces", async () => {
+test("the service's signature and the customer's, over a message in memory or in chunks", async () => {
   const source = mail(TEXT);
   const fields = await signer.sign(source, { dkim: KEYS });
   assert.deepEqual(await resultsOf(fields + (await textOf(source))), [
@@ -42,7 +42,7 @@ test("the service's signature and the customer's, over a message in memory or in
   for (const size of [1, 2, 7, 1000]) assert.equal(await signer.sign(inPieces(source, size), { dkim: KEYS }), fields);
 });
 
-test("messages of every shape: no body, no end of the header section, nothing at all", async () => {
+test("messages of every shape: no body, no end of the header section, empty", async () => {
   for (const text of [
     "From: a@customer.example\n\n",
     "From: a@customer.example\n",
@@ -64,7 +64,7 @@ test("messages of every shape: no body, no end of the header section, nothing at
   assert.equal(await signer.sign(mail(TEXT), {}), "");
 });
 
-test("a key that is none is our fault, and named", async () => {
+test("an invalid key is an internal error that names the key", async () => {
   const short = generateKeyPairSync("rsa", { modulusLength: 512 }).privateKey.export({
     format: "pem",
     type: "pkcs8",

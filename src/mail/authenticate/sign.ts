@@ -5,7 +5,7 @@ import { fieldRanges } from "../../protocol/rfc5322/index.ts";
 import type { MailSource } from "../messages/index.ts";
 import type { Verdict } from "./verdict.ts";
 
-/** A key as it is kept: `<selector>._domainkey.<domain>` holds the public half. */
+/** A stored DKIM key; `<selector>._domainkey.<domain>` holds its public key. */
 export interface DkimKey {
   domain: string;
   selector: string;
@@ -14,21 +14,21 @@ export interface DkimKey {
 }
 
 export interface Signing {
-  /** One signature each, in this order from the top: the service's domain and the customer's. */
+  /** One signature each, in this order from the top: the service's domain, then the customer's. */
   dkim?: readonly DkimKey[];
-  /** An ARC set on top of them, for a message that is passed on: what our verdict was when it came in. */
+  /** An ARC set on top of them for a forwarded message, with the verdict at its arrival. */
   seal?: { key: DkimKey; verdict: Pick<Verdict, "arc" | "summary"> };
 }
 
 export interface Signer {
   /**
-   * The fields to put on top of a message as it goes out, line ends included; "" when there is nothing to sign with. A message without From
-   * cannot be signed (RFC 6376 5.4) and gets none. Rejects with a Fault for a key that is none.
+   * The fields to put on top of an outgoing message, including line ends; "" if there is nothing to sign with. A
+   * message without From cannot be signed (RFC 6376 5.4) and gets none. Rejects with a Fault for an invalid key.
    */
   sign(source: Pick<MailSource, "headerBlock" | "open">, signing: Signing): Promise<string>;
 }
 
-/** Keys are read once; beyond this many the oldest are read again. */
+/** Maximum number of cached parsed keys; the oldest is evicted. */
 const MAX_KEYS = 1000;
 
 export function createSigner({ clock }: { clock: Pick<Clock, "now"> }): Signer {
@@ -81,7 +81,7 @@ function fieldsOf(block: Uint8Array): string[] {
   return [...fieldRanges(block)].map(([start, end]) => text.slice(start, end));
 }
 
-/** In pieces, so that a large message in memory does not hold up the others. */
+/** In chunks, so that a large message in memory does not block other sessions. */
 const PIECE = 512 * 1024;
 
 async function hashBody({ headerBlock, open }: Pick<MailSource, "headerBlock" | "open">): Promise<string> {

@@ -11,7 +11,7 @@ import {
 import type { Resolver } from "./resolver.ts";
 import type { ArcResult, DkimResult, ResultWord } from "./verdict.ts";
 
-/** What the signatures of a message tell; plain data, for it may come from another thread. */
+/** Results of the signatures of a message. Plain data, because it may come from another thread. */
 export interface SignatureResults {
   dkim: DkimResult[];
   arc: ArcResult;
@@ -21,12 +21,12 @@ export interface SignatureResults {
 }
 
 export interface SignatureOptions {
-  /** RFC 8301 3.2: shorter RSA keys are none. */
+  /** RFC 8301 3.2: shorter RSA keys are invalid. */
   minKeyBits: number;
   /** Milliseconds since the epoch. */
   now: number;
   ip: string;
-  /** A signature with `l=` that leaves a part of the body out. */
+  /** How to treat a signature with `l=` that leaves out a part of the body. */
   partialBody: "ignore" | "accept";
 }
 
@@ -53,7 +53,10 @@ export async function verifySignatures(
   };
 }
 
-/** DKIM is read as leniently as others read it; a seal is worth something only to the letter (RFC 8617 5.2), so its chain is read again. */
+/**
+ * DKIM is parsed as leniently as others do; a seal only counts if it follows the specification exactly (RFC 8617 5.2),
+ * so its chain is parsed again.
+ */
 function strictChain({ arc: data, headers }: DKIMVerifyResult): ARCData {
   const lenient = data as unknown as ARCData;
   try {

@@ -3,7 +3,7 @@ import type { Envelope } from "../messages/index.ts";
 import type { Resolver } from "./resolver.ts";
 import type { ResultWord, SpfResult } from "./verdict.ts";
 
-/** RFC 7208, to the letter: check_host() for the envelope sender, or for HELO where that is null (2.4). */
+/** RFC 7208 check_host() for the envelope sender, or for HELO if the sender is null (2.4). */
 export async function checkSpf(
   { from, helo, ip }: Pick<Envelope, "from" | "helo" | "ip">,
   resolver: Resolver,
@@ -29,5 +29,5 @@ export async function checkSpf(
   };
 }
 
-/** The library's comment begins with who speaks and about whom, which we say ourselves. */
+/** The library's comment starts with the checking host and the identity, which are added separately. */
 const whyOf = (comment = "") => comment.replace(/^.*? lookup of \S*:? ?/, "").slice(0, 200) || "error in processing";

@@ -9,7 +9,7 @@ import { verifySignatures } from "./signatures.ts";
 import { checkSpf } from "./spf.ts";
 import { readSuite, tableResolver, zoneResolver, type Section } from "./suites.testing.ts";
 
-/** Without the suites beside the project there is nothing to run here; the other tests of this room stand on their own. */
+/** Skipped unless the suites are present beside the project; the other authentication tests do not need them. */
 
 const bounded = (resolver: Parameters<typeof boundedResolver>[0]) =>
   boundedResolver(resolver, systemClock, DEFAULT_LOOKUP_LIMITS);
@@ -36,7 +36,10 @@ for (const section of readSuite("spf/rfc7208-tests.yml") ?? []) {
   });
 }
 
-/** An empty `h=`: the suite lets it pass, RFC 6376 5.4 and 6.1.1 want From signed, without which the signature says nothing. */
+/**
+ * An empty `h=`: the suite accepts it, but RFC 6376 5.4 and 6.1.1 require From to be signed; without it the signature
+ * means nothing.
+ */
 const ARC_DIFFERENT = new Set(["ams_fields_h_empty"]);
 
 for (const [at, section] of (readSuite("arc/arc-draft-validation-tests.yml") ?? []).entries()) {
@@ -54,7 +57,7 @@ for (const [at, section] of (readSuite("arc/arc-draft-validation-tests.yml") ?? 
 }
 
 for (const [at, section] of (readSuite("arc/arc-draft-sign-tests.yml") ?? []).entries()) {
-  test(`ARC signing suite, part ${at + 1}: our sets verify, over the body that the suite hashes`, async () => {
+  test(`ARC signing suite, part ${at + 1}: generated sets verify, over the body that the suite hashes`, async () => {
     const key = {
       domain: section["domain"] as string,
       selector: section["sel"] as string,

@@ -4,14 +4,14 @@ import type { LookupType, Resolver } from "./resolver.ts";
 import { readYaml, type Yaml } from "./yaml.testing.ts";
 
 /**
- * The published suites for SPF (openspf.org, RFC 7208) and ARC (ValiMail). They are not part of this project: they run where they lie beside
- * it, or where REELPOST_SUITES names a folder of them.
+ * The published suites for SPF (openspf.org, RFC 7208) and ARC (ValiMail). They are not part of this project: they run
+ * if they are found beside it, or in the folder named by REELPOST_SUITES.
  */
 const FOLDER = process.env.REELPOST_SUITES ?? join(import.meta.dirname, "../../../../shared/data");
 
 export type Section = { [key: string]: Yaml };
 
-/** The documents of a suite; undefined when it is not here. */
+/** The documents of a suite; undefined if the suite is missing. */
 export function readSuite(file: string): Section[] | undefined {
   const path = join(FOLDER, file);
   return existsSync(path) ? (readYaml(readFileSync(path, "utf8")) as Section[]) : undefined;
@@ -20,7 +20,10 @@ export function readSuite(file: string): Section[] | undefined {
 export const noAnswer = (code: "ENOTFOUND" | "ENODATA" | "ETIMEOUT" | "ESERVFAIL"): Error =>
   Object.assign(new Error(code), { code });
 
-/** Answers out of a table: `"name TYPE"` to what `resolve` gives, or an error to reject with. Names without any record do not exist. */
+/**
+ * Answers from a table: maps `"name TYPE"` to the result of `resolve`, or to an error to reject with. Names without a
+ * record do not exist.
+ */
 export function tableResolver(table: Record<string, unknown[] | Error>): Resolver & { asked: string[] } {
   const asked: string[] = [];
   const resolver = async (name: string, type: LookupType) => {
@@ -35,7 +38,7 @@ export function tableResolver(table: Record<string, unknown[] | Error>): Resolve
   return Object.assign(resolver, { asked });
 }
 
-/** The zone data of the SPF suite, whose SPF records stand for TXT where a name has no TXT of its own. */
+/** The zone data of the SPF suite; SPF records serve as TXT if a name has no TXT records. */
 export function zoneResolver(zone: Section): Resolver {
   const names = new Map(Object.entries(zone).map(([name, records]) => [name.toLowerCase(), records as Yaml[]]));
   return async (name, type) => {

@@ -1,16 +1,16 @@
 import type { SmtpReply } from "../messages/index.ts";
 
-/** The words of RFC 8601 2.7. */
+/** The result names of RFC 8601 2.7. */
 export type ResultWord = "pass" | "fail" | "softfail" | "neutral" | "none" | "policy" | "temperror" | "permerror";
 
 export interface SpfResult {
   result: ResultWord;
-  /** The domain that was asked: of the envelope sender, or of HELO where that is null (RFC 7208 2.4). */
+  /** The domain checked: of the envelope sender, or of HELO if the sender is null (RFC 7208 2.4). */
   domain: string;
   identity: "mailfrom" | "helo";
-  /** What went wrong, for temperror and permerror. */
+  /** The error, for temperror and permerror. */
   why?: string;
-  /** The domain owner's words for a fail (RFC 7208 6.2): text of a stranger. */
+  /** The domain owner's explanation of a fail (RFC 7208 6.2): untrusted text. */
   explanation?: string;
 }
 
@@ -19,29 +19,29 @@ export interface DkimResult {
   domain?: string;
   selector?: string;
   algorithm?: string;
-  /** The beginning of `b=`, which tells two signatures of one key apart (RFC 6008). */
+  /** The beginning of `b=`, which distinguishes two signatures with one key (RFC 6008). */
   signature?: string;
   why?: string;
 }
 
 export interface ArcResult {
   result: "none" | "pass" | "fail";
-  /** The number of sets. */
+  /** Number of ARC sets. */
   instance: number;
   /** `d=` of the newest seal. */
   sealer?: string;
-  /** What the newest set says about the message when it came to the sealer. */
+  /** Results that the newest set reports for the arrival at the sealer. */
   said?: { spf?: string; dkim: string[]; dmarc?: string };
   why?: string;
 }
 
 export interface DmarcResult {
   result: ResultWord;
-  /** The author domain; undefined when From does not give exactly one. */
+  /** The author domain; undefined unless From contains exactly one. */
   from?: string;
-  /** What the domain owner asks for, subdomain and test tags taken into account. Undefined without a record. */
+  /** The policy of the domain owner, with subdomain and test tags applied. Undefined without a record. */
   policy?: "none" | "quarantine" | "reject";
-  /** The domains that line up with the author's. */
+  /** The domains aligned with the author domain. */
   aligned: { spf?: string; dkim?: string };
   why?: string;
 }
@@ -54,18 +54,18 @@ export interface Results {
   arc: ArcResult;
 }
 
-/** What came out for one message, and what is to be done with it. */
+/** Authentication results of one message, and the decision. */
 export interface Verdict extends Results {
   accept: boolean;
-  /** The message is taken but suspicious; it carries a field that says so. */
+  /** The message is accepted but suspicious; a header field marks it. */
   quarantine: boolean;
-  /** Why it is refused, put off or set apart. */
+  /** Reason for a rejection, deferral or quarantine. */
   why?: string;
-  /** The answer to the peer, when `accept` is false. */
+  /** SMTP reply to the peer if `accept` is false. */
   reply?: SmtpReply;
-  /** The value of our Authentication-Results field, without name and line end: what an ARC set of ours repeats. */
+  /** The value of the Authentication-Results field, without field name and line end; an added ARC set repeats it. */
   summary: string;
-  /** Fields to put on top of the message, line ends included (RFC 8601 4.1). */
+  /** Fields to put on top of the message, including line ends (RFC 8601 4.1). */
   fields: string;
 }
 

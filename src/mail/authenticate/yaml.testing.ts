@@ -1,6 +1,7 @@
 /**
- * As much YAML as the published suites for SPF and ARC are written in: block mappings and sequences, flow sequences, plain, quoted and block
- * scalars, comments, several documents. A key that is there twice is overwritten: the ARC suite repeats some. No types: every scalar is text.
+ * The subset of YAML used by the published suites for SPF and ARC: block mappings and sequences, flow sequences, plain,
+ * quoted and block scalars, comments, several documents. A duplicate key overwrites: the ARC suite repeats some. No
+ * types: every scalar is text.
  */
 export type Yaml = string | Yaml[] | { [key: string]: Yaml };
 
@@ -23,7 +24,7 @@ export function readYaml(text: string): Yaml[] {
 
 const indentOf = ({ lines, at }: Reader) => /^ */.exec(lines[at]!)![0].length;
 
-/** Whether anything is left. */
+/** True if input is left. */
 function skipBlank(reader: Reader): boolean {
   while (reader.at < reader.lines.length && /^\s*(?:#.*)?$/.test(reader.lines[reader.at]!)) reader.at++;
   return reader.at < reader.lines.length;
@@ -53,7 +54,7 @@ function readSequence(reader: Reader, indent: number): Yaml {
     const inner = line.slice(indent + 1);
     const deeper = indent + 1 + /^ */.exec(inner)![0].length;
     if (KEY.test(inner.trimStart())) {
-      // "- key: value": a mapping that begins behind the dash.
+      // "- key: value": a mapping that begins after the dash.
       reader.lines[reader.at] = " ".repeat(deeper) + inner.trimStart();
       found.push(readMapping(reader, deeper));
     } else found.push(readValue(reader, inner.trimStart(), indent));
@@ -61,7 +62,7 @@ function readSequence(reader: Reader, indent: number): Yaml {
   return found;
 }
 
-/** What stands behind `key:` or `-`, on the same line or below it. */
+/** The value after `key:` or `-`, on the same line or below it. */
 function readValue(reader: Reader, rest: string, indent: number): Yaml {
   if (/^[|>][+-]?\s*$/.test(rest)) return readBlock(reader, rest.trim(), indent);
   if (rest === "" || rest.startsWith("#")) {
@@ -75,7 +76,7 @@ function readValue(reader: Reader, rest: string, indent: number): Yaml {
   return readScalar(reader, rest, indent);
 }
 
-/** A literal (`|`) or folded (`>`) block: everything that is indented further. */
+/** A literal (`|`) or folded (`>`) block: all lines with deeper indentation. */
 function readBlock(reader: Reader, style: string, indent: number): string {
   const block: string[] = [];
   let inner: number | undefined;
@@ -100,7 +101,7 @@ function readBlock(reader: Reader, style: string, indent: number): string {
 
 function readScalar(reader: Reader, first: string, indent: number): Yaml {
   let text = first;
-  // Quoted and flow values go on until they are closed, plain ones as far as they are indented.
+  // Quoted and flow values continue until they are closed, plain ones as long as they are indented.
   const isOpen = () =>
     /^["']/.test(text) ? closing(text) === -1 : text.startsWith("[") && !text.trimEnd().endsWith("]");
   for (reader.at++; reader.at < reader.lines.length; reader.at++) {

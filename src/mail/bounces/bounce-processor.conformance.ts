@@ -21,12 +21,12 @@ const sentTo = ({ bounces }: Room, to: string[]) =>
   });
 const sent = async (room: Room): Promise<string> => (await sentTo(room, ["bob@example.net"]))[0]!;
 
-/** What comes to a return path. */
+/** Processing of mail to return paths. */
 export function bounceProcessorConformance(engine: TestEngine): void {
   const open = openRoom(engine);
 
   describe("a bounce to an SRS address", () => {
-    test("goes back through two forwarders to the first sender, from nobody at every step", async (t) => {
+    test("is returned through two forwarders to the first sender, with a null sender at every hop", async (t) => {
       const first = createSrs({ domain: "two.example", keys: ["other"] }).forward("alice@example.org", NOON);
       assert.ok(first.ok);
       const { srs, take, drained, sink } = await open(t);
@@ -84,7 +84,7 @@ export function bounceProcessorConformance(engine: TestEngine): void {
       assert.deepEqual(sink.mails.map(({ to }) => to[0]).sort(), ["alice@example.org", long]);
     });
 
-    test("that is forged, expired or not from nobody is refused, already at RCPT", async (t) => {
+    test("is rejected at RCPT if the address is forged or expired, or the sender is not null", async (t) => {
       const { bounces, srs, take, clock, drained, sink } = await open(t);
       const path = srs.forward("alice@example.org", NOON);
       assert.ok(path.ok);
@@ -102,7 +102,7 @@ export function bounceProcessorConformance(engine: TestEngine): void {
       assert.deepEqual(sink.mails, []);
     });
 
-    test("that comes again is taken and goes nowhere; a flood of them is put off", async (t) => {
+    test("is accepted but ignored when repeated; a flood of bounces is deferred", async (t) => {
       const { srs, take, drained, sink, steps } = await open(t, { limits: { perPath: 5 } });
       const path = srs.forward("alice@example.org", NOON);
       assert.ok(path.ok);
@@ -120,7 +120,7 @@ export function bounceProcessorConformance(engine: TestEngine): void {
       assert.equal(sink.mails.length, 5);
     });
 
-    test("whose sender has moved to many paths is put off as well", async (t) => {
+    test("is deferred if its sender uses too many paths", async (t) => {
       const { srs, take, clock } = await open(t, { limits: { perPath: 3 } });
       const answers: string[] = [];
       for (let n = 0; n < 6; n++) {
@@ -133,7 +133,7 @@ export function bounceProcessorConformance(engine: TestEngine): void {
   });
 
   describe("a bounce to the path of a stored forward", () => {
-    test("goes on to a sender that was vouched for, and ends at one that was not", async (t) => {
+    test("is forwarded to an authenticated sender, and dropped for an unauthenticated one", async (t) => {
       const { bounces, take, drained, sink, events } = await open(t);
       const long = `${"x".repeat(60)}@example.org`;
       const inbound = { id: "in1", rcpt: "info@here.example" };
@@ -168,7 +168,7 @@ export function bounceProcessorConformance(engine: TestEngine): void {
   });
 
   describe("a bounce of sent mail", () => {
-    test("is traced and suppresses the address, once", async (t) => {
+    test("is traced and suppresses the address, only once", async (t) => {
       const room = await open(t);
       const path = await sent(room);
       assert.match(path, /^rp-[a-z0-9-]{38}@rp-bounce\.here\.example$/);
@@ -200,7 +200,7 @@ export function bounceProcessorConformance(engine: TestEngine): void {
       assert.deepEqual(room.sink.mails, []);
     });
 
-    test("for good where the address was not there a week ago either", async (t) => {
+    test("suppresses permanently if the address had also failed a week earlier", async (t) => {
       const room = await open(t);
       for (const wait of [0, 1, 8, 89]) {
         room.clock.advance(wait * DAY);
@@ -213,7 +213,7 @@ export function bounceProcessorConformance(engine: TestEngine): void {
       );
     });
 
-    test("is about whom the message went to, whatever its report says", async (t) => {
+    test("applies to the recipient of the message, whatever the report says", async (t) => {
       const room = await open(t);
       const one = await sent(room);
       const [bobs, carols] = await sentTo(room, ["bob@example.net", "carol@example.net"]);
@@ -247,7 +247,7 @@ export function bounceProcessorConformance(engine: TestEngine): void {
       );
     });
 
-    test("does not count for another recipient of the message", async (t) => {
+    test("does not affect another recipient of the message", async (t) => {
       const room = await open(t);
       const [bobs] = await sentTo(room, ["bob@example.net", "carol@example.net"]);
       assert.equal(await room.take(bobs!, bounceOf("carol@example.net")), "ok");
@@ -261,7 +261,7 @@ export function bounceProcessorConformance(engine: TestEngine): void {
         assert.equal(await room.take(forged, bounceOf("carol@example.net", { id: "<3@x>" })), NO_SUCH, forged);
     });
 
-    test("that only says it is late, arrived, or was refused for what it says, suppresses nobody", async (t) => {
+    test("suppresses no address if it reports a delay, a delivery or a rejected content", async (t) => {
       const room = await open(t);
       const path = await sent(room);
       for (const [n, [action, status, words]] of (
@@ -283,7 +283,7 @@ export function bounceProcessorConformance(engine: TestEngine): void {
       );
     });
 
-    test("in words for people counts with care, and an automatic answer not at all", async (t) => {
+    test("counts with less weight as free text, and not at all as an automatic reply", async (t) => {
       const room = await open(t);
       const path = await sent(room);
       const words =
@@ -307,7 +307,7 @@ export function bounceProcessorConformance(engine: TestEngine): void {
       );
     });
 
-    test("to a path that is guessed, old, forgotten or another domain's is refused", async (t) => {
+    test("to a guessed, expired, unknown or foreign path is rejected", async (t) => {
       const room = await open(t);
       const path = await sent(room);
       const [local] = path.split("@");
@@ -426,7 +426,7 @@ export function bounceProcessorConformance(engine: TestEngine): void {
       assert.deepEqual(room.entries, []);
     });
 
-    test("about mail of a domain that sends none here is refused before it is said", async (t) => {
+    test("about mail of a domain that does not send here is rejected before DATA", async (t) => {
       const { bounces } = await open(t, { bounces: { sends: async (domain) => domain === "here.example" } });
       const asked = async (rcpt: string) => (await bounces.check(rcpt, { from: "fbl@provider.example" }))?.code;
       assert.deepEqual(

@@ -35,7 +35,7 @@ interface BounceProcessorDeps {
   clock: Pick<Clock, "now">;
   ids: Pick<Ids, "messageId">;
   forwardDomain: string;
-  /** Messages to one return path, or on to one sender, in an hour. */
+  /** Maximum number of messages per hour to one return path, or onward to one sender. */
   perPath: number;
 }
 
@@ -46,7 +46,7 @@ interface Returned {
   isAuthenticated: () => Promise<boolean>;
 }
 
-/** How long a report is known again: longer than a server tries to bring it. */
+/** How long a repeated report is recognized: longer than a server retries it. */
 const KNOWN_MS = 10 * 86_400_000;
 
 /** Processes mail to return paths: bounces, complaints and automatic replies. */
@@ -62,10 +62,11 @@ export function createBounceProcessor({
   forwardDomain,
   perPath,
 }: BounceProcessorDeps) {
-  /** What can be told from the envelope alone. */
+  /** Rejections that depend only on the envelope. */
   function refusal(rcpt: string, from: string): SmtpReply | undefined {
     if (srs.isOurs(rcpt)) {
-      // Anybody who was forwarded a message has an SRS address of its sender: it is for bounces, and no way to write to them.
+      // Every recipient of a forward knows the SRS address of its sender. It accepts only bounces, so that it cannot be
+      // used to write to the sender.
       if (from !== "") return replyOf(bounceErrors.onlyReports());
       const back = srs.reverse(rcpt, clock.now());
       return back.ok
@@ -95,7 +96,7 @@ export function createBounceProcessor({
       : paths.abuseDeskOf(rcpt) !== undefined
         ? await processComplaint(mail)
         : await processPath(mail);
-    // Last: a process that dies before has answered nothing, and the report comes again.
+    // Last: a process that dies before this has not replied, and the report is sent again.
     if (settled.ok && known !== undefined) await table.mark([known], clock.now() + KNOWN_MS, clock.now());
     return settled;
   }
@@ -103,7 +104,7 @@ export function createBounceProcessor({
   async function processSrs({ rcpt, source }: Returned): Promise<DeliveryResult> {
     const back = srs.reverse(rcpt, clock.now());
     if (!back.ok) return settledBy(rcpt, replyOf(bounceErrors.noSuchPath()));
-    // A null sender is no proof of a bounce: any other mail would reach the original sender with a local signature.
+    // A null sender does not prove a bounce: any other mail would reach the original sender with a local signature.
     if (readBounce(await beginning(source)) === undefined) return settledBy(rcpt, replyOf(bounceErrors.onlyReports()));
     return passOn(rcpt, source, back.address, undefined);
   }
@@ -121,7 +122,7 @@ export function createBounceProcessor({
     for (const one of bounce?.recipients ?? []) await noteBounce(found, one, bounce!.kind === "guess");
     if (path.kind === "forward") return processForwarded(rcpt, source, path);
     if (bounce !== undefined) return noted(source, rcpt, path);
-    // Answering machines use the return path too; nobody waits for what they say.
+    // Autoresponders also use the return path; their replies are dropped.
     tell(source.id, "dropped", { why: "not a delivery report", about: path.header_id }, { rcpt, path });
     return { rcpt, ok: true };
   }
@@ -145,7 +146,7 @@ export function createBounceProcessor({
     return noted(source, rcpt, found.path);
   }
 
-  /** What it says stands in the story of the message it is about; its own ends here. */
+  /** Records the report in the log of the original message; its own log entry ends here. */
   function noted(source: MailSource, rcpt: string, path: PathRow): DeliveryResult {
     tell(source.id, "handled", { report: true, about: path.header_id }, { rcpt, path });
     return { rcpt, ok: true };
@@ -153,12 +154,12 @@ export function createBounceProcessor({
 
   async function processForwarded(rcpt: string, source: MailSource, path: PathRow): Promise<DeliveryResult> {
     if (path.sender !== "") return passOn(rcpt, source, path.sender, path);
-    // Nobody vouched for the sender: to tell the address would be to write to a stranger.
+    // The sender was not authenticated: a report to it could reach an uninvolved third party.
     tell(source.id, "dropped", { why: "the sender is not vouched for", about: path.message_id }, { rcpt, path });
     return { rcpt, ok: true };
   }
 
-  /** A bounce on its way back to the first sender: still from nobody, so that it ends there. */
+  /** Returns a bounce to the first sender, with a null sender so that it cannot bounce again. */
   async function passOn(
     rcpt: string,
     source: MailSource,
@@ -182,7 +183,7 @@ export function createBounceProcessor({
     return { rcpt, ok: true };
   }
 
-  /** abuse@ of a name where bounces arrive: what providers send there names the path of the message in it. */
+  /** abuse@ of a bounce domain: the complaints that providers send there contain the return path of the message. */
   async function processComplaint({ rcpt, source, isAuthenticated }: Returned): Promise<DeliveryResult> {
     const feedback = readFeedback(await beginning(source));
     for (const address of [feedback?.mailFrom, feedback?.returnPath]) {
@@ -238,7 +239,7 @@ export function createBounceProcessor({
       },
       { ...(rcpt !== undefined && { rcpt }), path },
     );
-    // The opposite of a complaint, and what is said about signatures, suppress nobody (RFC 5965 7.3, RFC 6591).
+    // The opposite of a complaint, and reports about signatures, suppress no address (RFC 5965 7.3, RFC 6591).
     if (rcpt === undefined || feedback.type === "not-spam" || feedback.type === "auth-failure") return;
     await failures.suppress(path.account_id, rcpt, "complaint", {
       ...domainOf(path),
@@ -293,7 +294,7 @@ const settledBy = (rcpt: string, reply: SmtpReply): DeliveryResult => ({
   reply,
 });
 
-/** What a report is known by when it comes again: by a server that missed our answer, or by somebody who found it. */
+/** Key of a report, to recognize a repeated one: from a server that missed the reply, or a replayed copy. */
 function knownAs({ rcpt, source }: Returned): string | undefined {
   const reading = readHeader(source.headerBlock);
   const id = reading.ok ? parseMessageId(headerValue(reading.fields, "message-id") ?? "") : undefined;

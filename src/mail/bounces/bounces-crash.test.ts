@@ -17,10 +17,13 @@ import { createBounces } from "./bounces.ts";
 import { MAIL, until } from "./bounces.testing.ts";
 import { bouncesMigrations } from "./bounces-table.ts";
 
-/** A process that dies between a failure and its report, and the one after it. */
+/** A process that dies between a failure and its report, and its successor. */
 
 const MINUTE = 60_000;
-/** Where the first process dies: before the report is queued, when it is and nobody has noted it, when that is noted in one place of two. */
+/**
+ * When the first process dies: before the report is queued, after it is queued but not recorded, or after one of two
+ * records.
+ */
 const MOMENTS = ["before", "behind", "noted"] as const;
 type Moment = (typeof MOMENTS)[number];
 
@@ -86,7 +89,7 @@ if (process.argv[2] === "work") {
 } else {
   describe("a process that is killed between a failure and its report", { timeout: 60_000 }, () => {
     for (const moment of MOMENTS) {
-      test(`${moment}: the next one tells, and nobody is told more than once more`, async (t) => {
+      test(`${moment}: the next process reports, and each sender gets at most one duplicate`, async (t) => {
         const folder = await mkdtemp(join(tmpdir(), "reelpost-returns-crash-"));
         t.after(() => rm(folder, { recursive: true, force: true }));
         const sink = await startSink({
@@ -113,7 +116,7 @@ if (process.argv[2] === "work") {
           .where((eb) => eb.or([eb("finished_at", "is", null), eb("tell_at", "is not", null)]));
         assert.ok((await open.execute()).length > 0, "there is something left to do");
         outbound.start();
-        // Each look of the runner is a step of its clock.
+        // Each poll of the job runner needs a clock step.
         await until(async () => {
           clock.advance(100);
           return (await open.execute()).length === 0;

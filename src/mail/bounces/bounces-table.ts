@@ -4,9 +4,9 @@ import { delayNotificationsMigration } from "./delay-notifications-table.ts";
 
 interface BouncesTables {
   return_paths: PathRow;
-  /** What has been done and is not to be done again. */
+  /** Reports already processed. */
   return_marks: { id: string; expires_at: number };
-  /** How much there was of something in an hour. */
+  /** Counters per hour. */
   return_counts: { name: string; hour: number; count: number };
 }
 
@@ -16,23 +16,23 @@ export interface PathRow {
   /** "" is the platform itself. */
   account_id: string;
   zone_id: string | null;
-  /** What the message's steps are traced under. */
+  /** Id under which the steps of the message are traced. */
   message_id: string;
   /** Message-ID, with angle brackets. */
   header_id: string;
   /** The sending domain. */
   domain: string | null;
-  /** Who may be told, "" for nobody. */
+  /** Address that may receive reports; "" for none. */
   sender: string;
-  /** The recipient a forward came for. */
+  /** The original recipient of a forward. */
   rcpt: string | null;
-  /** JSON: where the message went. */
+  /** JSON: destinations of the message. */
   recipients: string;
   created_at: number;
   expires_at: number;
 }
 
-/** Behind those of the outbound queue: the last of them adds indexes to it. */
+/** Must follow the migrations of the outbound queue: the last of these adds indexes to its table. */
 export const bouncesMigrations: Migration[] = [
   {
     name: "mail-returns-001",
@@ -95,7 +95,7 @@ export function createBouncesTable(db: Db) {
   );
 
   return {
-    /** Forwards make one each while their senders wait: those of one moment share a commit. */
+    /** Each forward inserts one while its sender waits; concurrent inserts share a commit. */
     insertPath: (row: PathRow): Promise<unknown> => commits.write(tables.insertInto("return_paths").values(row)),
 
     insertPaths: (rows: readonly PathRow[]): Promise<unknown> =>
@@ -103,7 +103,7 @@ export function createBouncesTable(db: Db) {
 
     path: async (id: string): Promise<PathRow | undefined> => (await db.read(pathById({ id })))[0],
 
-    /** Of these the ones that stand. */
+    /** Returns those of the ids that are marked. */
     async marked(ids: readonly string[]): Promise<Set<string>> {
       if (ids.length === 0) return new Set();
       return new Set(
@@ -114,7 +114,7 @@ export function createBouncesTable(db: Db) {
     markedUntil: async (id: string): Promise<number | undefined> =>
       (await db.read(tables.selectFrom("return_marks").select("expires_at").where("id", "=", id)))[0]?.expires_at,
 
-    /** A mark that stands stays as it is; one that is over is renewed. */
+    /** An unexpired mark is unchanged; an expired one is renewed. */
     async mark(ids: readonly string[], expiresAt: number, now: number): Promise<void> {
       if (ids.length === 0) return;
       const rows = ids.map((id) => ({ id, expires_at: expiresAt }));
@@ -128,12 +128,12 @@ export function createBouncesTable(db: Db) {
       );
     },
 
-    /** One more of `name` in this hour; how many that makes. */
+    /** Increments the counter of `name` for this hour; resolves with the new value. */
     async count(name: string, now: number): Promise<number> {
       return (await db.write(counted({ name, hour: Math.floor(now / HOUR) }))).rows[0]!.count;
     },
 
-    /** Deletes what nobody asks for any more, a bounded number of rows. True when there may be more. */
+    /** Deletes a bounded number of expired rows. Resolves with true if there may be more. */
     async sweep(now: number): Promise<boolean> {
       const paths = tables
         .selectFrom("return_paths")

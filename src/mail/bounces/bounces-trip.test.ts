@@ -21,7 +21,7 @@ import { createBounces } from "./bounces.ts";
 import { envelopeOf, MAIL, until } from "./bounces.testing.ts";
 import { bouncesMigrations } from "./bounces-table.ts";
 
-/** Every server has an address of this machine, and all of them one port: as mail finds them in the world. */
+/** Every server has an address of this machine and all use one port, as on the internet. */
 const ADDRESSES: Record<string, string> = {
   "example.org": "127.0.0.1",
   "example.net": "127.0.0.1",
@@ -36,7 +36,7 @@ const DNS = Object.assign(
   })),
 ) as Record<string, unknown[]>;
 
-/** A whole forwarder: judges, forwards by way of its queue, and takes back what comes back. */
+/** A complete forwarder: authenticates, forwards through its queue, and processes bounces. */
 async function startForwarder(
   t: TestContext,
   { domain, port, routes }: { domain: string; port: number; routes: Record<string, string> },
@@ -127,7 +127,7 @@ async function startForwarder(
 }
 
 test(
-  "a bounce finds its way back through two forwarders, over real SMTP, and ends at the first sender",
+  "a bounce returns through two forwarders over real SMTP and ends at the first sender",
   { timeout: 60_000 },
   async (t) => {
     const world = await startSink({
@@ -155,7 +155,7 @@ test(
 
     const [there] = second.smtp.mails;
     assert.match(there!.from, /^SRS0=.+=example\.org=alice@two\.example$/);
-    // fwd.example writes SRS1 over it, is refused by the last server, and sends its report to what it forwarded for.
+    // fwd.example adds SRS1, is rejected by the last server, and sends its report to the forwarder before it.
     const back = first.smtp.mails.at(-1)!;
     assert.deepEqual([back.from, back.to], ["", [there!.from]]);
     assert.deepEqual(

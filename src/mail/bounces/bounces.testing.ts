@@ -59,9 +59,9 @@ export interface Room {
   entries: Entry[];
   srs: ReturnType<typeof createSrs>;
   source(text: string | Buffer): MailSource;
-  /** A message to a return path; the reply, or "ok". */
+  /** Delivers a message to a return path; resolves with the reply, or "ok". */
   take(rcpt: string, text: string | Buffer, from?: string): Promise<string>;
-  /** Everything that was queued has gone or failed. */
+  /** Resolves when every queued message has been sent or has failed. */
   drained(): Promise<void>;
   steps(): string[];
 }
@@ -76,7 +76,7 @@ export interface RoomOptions {
   authenticated?: boolean;
 }
 
-/** A real queue, real SMTP to a sink, and what comes back. */
+/** A real queue, real SMTP to a sink, and the bounce processor. */
 export const openRoom =
   (engine: TestEngine) =>
   async (
@@ -174,7 +174,7 @@ export const openRoom =
     };
   };
 
-/** What another server says about mail that it could not deliver. */
+/** A bounce from another server. */
 export const bounceOf = (
   rcpt: string,
   {
@@ -219,7 +219,7 @@ export const bounceOf = (
     "",
   ].join("\r\n");
 
-/** What a provider says about mail that one of its readers calls abuse. */
+/** A complaint from a provider about mail that a reader marked as abuse. */
 export const complaintOf = ({
   type = "abuse",
   rcpt,

@@ -17,22 +17,25 @@ import type { BounceList, BounceRequest, ReturnPathRequest, BouncesService, Send
 
 export interface BouncesOptions {
   db: Db;
-  /** Takes a message into the outbound queue: resolves when it is on the disk. */
+  /** Adds a message to the outbound queue: resolves when it is on disk. */
   queue: Transport;
   srs: Srs;
-  /** Keys of the return paths, newest first. */
+  /** Signing keys of the return paths, newest first. */
   keys: readonly [string, ...string[]];
   /** Domain of SRS, of the stored return paths of forwards, and of MAILER-DAEMON. */
   forwardDomain: string;
-  /** First label of the names where bounces of sent mail arrive. */
+  /** First label of the domains that receive bounces of sent mail. */
   label: string;
-  /** Our host name. */
+  /** Host name of this server. */
   name: string;
   signer: Signer;
-  /** What reports are signed with: keys of the forward domain. Default: none. */
+  /** Keys that sign reports: those of the forward domain. Default: none. */
   signWith?: () => Promise<readonly DkimKey[]>;
   list?: BounceList;
-  /** Whether mail is sent from a domain, so that complaints about it may come to abuse@ of where its bounces arrive. Default: from every domain. */
+  /**
+   * Whether mail is sent from a domain, so that abuse@ of its bounce domain accepts complaints. Default: true for every
+   * domain.
+   */
   sends?: (domain: string) => Promise<boolean>;
   trace: Trace;
   clock: Clock;
@@ -42,17 +45,17 @@ export interface BouncesOptions {
 }
 
 interface BouncesLimits {
-  /** Days for which a return path works. */
+  /** Days until a return path expires. */
   pathDays: number;
-  /** Reports to one sender in an hour. */
+  /** Maximum number of reports per hour to one sender. */
   reportsPerSender: number;
-  /** Messages to one return path, or on to one sender, in an hour. */
+  /** Maximum number of messages per hour to one return path, or onward to one sender. */
   perPath: number;
-  /** How late mail is when its sender hears of it, where NOTIFY=DELAY asks. */
+  /** Age at which a message counts as delayed, if NOTIFY=DELAY was requested. */
   delayMs: number;
 }
 
-/** Servers try for five days, and people's own take longer: as SRS does. */
+/** Servers retry for five days, and people take longer: the same as for SRS. */
 export const DEFAULT_RETURNS_LIMITS: BouncesLimits = {
   pathDays: 21,
   reportsPerSender: 100,

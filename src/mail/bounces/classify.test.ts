@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { cpuMs } from "../../../test/support/cpu-time.ts";
 import { suppressionFor } from "./classify.ts";
 
-test("what a failure means for the address it happened to", () => {
+test("a failure is classified by its meaning for the address", () => {
   const table: [Parameters<typeof suppressionFor>[0], ReturnType<typeof suppressionFor>][] = [
     [{ status: "5.1.1" }, "hard_bounce"],
     [{ status: "5.1.10" }, "hard_bounce"],
@@ -29,7 +29,7 @@ test("what a failure means for the address it happened to", () => {
   for (const [failed, reason] of table) assert.equal(suppressionFor(failed), reason, JSON.stringify(failed));
 });
 
-test("words of any length are looked at in no time", () => {
+test("text of any length is classified quickly", () => {
   const ms = cpuMs(
     () => void suppressionFor({ status: "5.0.0", code: 550, text: `${"user ".repeat(50_000)}${"x".repeat(100_000)}` }),
   );

@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import type { Db, Migration } from "../../store/index.ts";
 import type { MessageRow, OutboundTables, RecipientRow } from "../outbound/index.ts";
 
-/** Recipients whose senders asked for notices are few: each question is answered by an index of those alone. */
+/** Few recipients have senders who requested notifications, so these queries use partial indexes. */
 export const delayNotificationsMigration: Migration = {
   name: "mail-returns-002-notices",
   async up(db) {
@@ -25,7 +25,7 @@ export function createDelayNotificationsTable(db: Db) {
   const recipients = tables.selectFrom("outbound_recipients").selectAll();
 
   return {
-    /** What still waits and was taken before `until`, in that order from behind `after` on. */
+    /** Queued recipients accepted before `until`, in order, starting after `after`. */
     late: (after: Place, until: number, limit: number): Promise<RecipientRow[]> =>
       db.read(
         recipients
@@ -40,7 +40,7 @@ export function createDelayNotificationsTable(db: Db) {
           .limit(limit),
       ),
 
-    /** What was delivered, in that order. */
+    /** Delivered recipients, in order. */
     arrived: (after: Place, until: number, limit: number): Promise<RecipientRow[]> =>
       db.read(
         recipients

@@ -7,12 +7,12 @@ import { envelopeOf, MAIL, NOON, openRoom, until } from "./bounces.testing.ts";
 
 const HOUR = 3_600_000;
 
-/** What is told before mail has failed, and of mail that was never queued. */
+/** Notifications before mail has failed, and about mail that was never queued. */
 export function delayNotificationsConformance(engine: TestEngine): void {
   const open = openRoom(engine);
 
-  describe("mail that is late", () => {
-    test("is told once after four hours, where NOTIFY=DELAY asks, and no sooner", async (t) => {
+  describe("delayed mail", () => {
+    test("is reported once after four hours if NOTIFY=DELAY was requested, and not earlier", async (t) => {
       const { outbound, bounces, srs, sink, clock } = await open(t, {
         rules: { rcpt: (to) => (to.endsWith("@example.net") ? "450 4.2.1 try later" : undefined) },
       });
@@ -56,8 +56,8 @@ export function delayNotificationsConformance(engine: TestEngine): void {
     });
   });
 
-  describe("mail that went on", () => {
-    test("is told of as relayed where NOTIFY=SUCCESS asks and the next hop sends no notices", async (t) => {
+  describe("relayed mail", () => {
+    test("is reported as relayed if NOTIFY=SUCCESS was requested and the next hop does not support DSN", async (t) => {
       const { outbound, bounces, srs, sink, clock, drained } = await open(t, { rules: { hideDSN: true } });
       const path = srs.forward("alice@example.org", NOON);
       assert.ok(path.ok);
@@ -88,8 +88,8 @@ export function delayNotificationsConformance(engine: TestEngine): void {
     });
   });
 
-  describe("mail that went on to a server with notices of its own", () => {
-    test("is left to that server, which is told of the wish", async (t) => {
+  describe("mail relayed to a server with DSN support", () => {
+    test("is left to that server, which receives the NOTIFY parameters", async (t) => {
       const { outbound, bounces, srs, sink, clock, drained } = await open(t);
       const path = srs.forward("alice@example.org", NOON);
       assert.ok(path.ok);
@@ -112,7 +112,7 @@ export function delayNotificationsConformance(engine: TestEngine): void {
     });
   });
 
-  describe("a message that was taken and cannot be handled", () => {
+  describe("an accepted message that cannot be processed", () => {
     const failed = [{ rcpt: "info@here.example", reply: { code: 554, enhanced: "5.4.6", text: "it goes round" } }];
     const request = (from: string, more: { senderAuthenticated?: boolean; dsn?: DsnRequest } = {}) => ({
       account: "acc",
@@ -123,7 +123,7 @@ export function delayNotificationsConformance(engine: TestEngine): void {
       arrivedAt: new Date(NOON),
     });
 
-    test("is reported once to a sender that is vouched for and wants to know, and to nobody else", async (t) => {
+    test("is reported once, only to an authenticated sender that requested it", async (t) => {
       const { bounces, source, sink, drained, clock } = await open(t);
       const message = source(MAIL);
       const bounce = (from: string, more: Parameters<typeof request>[1] = {}) =>
@@ -163,7 +163,7 @@ export function delayNotificationsConformance(engine: TestEngine): void {
       clock.advance(HOUR);
     });
 
-    test("is not forgotten when its report cannot be queued", async (t) => {
+    test("is reported later if its report cannot be queued", async (t) => {
       let broken = true;
       const { bounces, source } = await open(t, {
         bounces: {

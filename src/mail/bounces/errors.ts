@@ -1,6 +1,6 @@
 import { defineErrors } from "../../kernel/index.ts";
 
-/** What a peer is told that writes to a return path. */
+/** SMTP replies to peers that write to a return path. */
 export const bounceErrors = defineErrors("mail-returns", {
   onlyReports: {
     code: "E_REJECTED",

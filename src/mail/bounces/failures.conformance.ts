@@ -21,12 +21,12 @@ const noSuchUser = {
   rcpt: (to: string) => (to.startsWith("no-") ? "550 5.1.1 <no-bob@example.net>: no such user no-bob here" : undefined),
 };
 
-/** What is told of mail that failed in the queue. */
+/** Reports about mail that failed in the queue. */
 export function failuresConformance(engine: TestEngine): void {
   const open = openRoom(engine);
 
   describe("a forward that fails in the queue", () => {
-    test("is reported to the first sender, from nobody, signed, and without the address it was passed on to", async (t) => {
+    test("is reported to the first sender, with a null sender, signed, and without the forward destination", async (t) => {
       const { outbound, bounces, srs, sink, drained, events } = await open(t, { rules: noSuchUser });
       const path = srs.forward("alice@example.org", NOON);
       assert.ok(path.ok && bounces.isReturnPath(path.address));
@@ -65,7 +65,7 @@ export function failuresConformance(engine: TestEngine): void {
       );
     });
 
-    test("draws no report where the sender is null, unknown, or asked for none", async (t) => {
+    test("generates no report if the sender is null, unknown, or requested none", async (t) => {
       const { outbound, bounces, srs, sink, drained, clock } = await open(t, { rules: noSuchUser });
       const srsPath = srs.forward("alice@example.org", clock.now());
       assert.ok(srsPath.ok);
@@ -90,7 +90,7 @@ export function failuresConformance(engine: TestEngine): void {
       assert.deepEqual(sink.mails, []);
     });
 
-    test("is reported by way of a stored path, with all of the message where RET=FULL asks for it", async (t) => {
+    test("is reported through a stored path, with the full message if RET=FULL was requested", async (t) => {
       const { outbound, bounces, sink, drained } = await open(t, { rules: noSuchUser });
       const long = `${"x".repeat(60)}@example.org`;
       const path = await bounces.pathFor({
@@ -107,7 +107,7 @@ export function failuresConformance(engine: TestEngine): void {
       assert.match(sink.mails[0]!.raw, /Content-Type: message\/rfc822\r\n[^]*Subject: hello\r\n\r\nthe body\r\n/);
     });
 
-    test("whose report bounces ends there", async (t) => {
+    test("ends if its report bounces", async (t) => {
       const { outbound, srs, sink, drained, clock } = await open(t, {
         rules: { rcpt: () => "550 5.1.1 nobody is here" },
       });
@@ -123,7 +123,7 @@ export function failuresConformance(engine: TestEngine): void {
       assert.equal(sink.mails.length, 0);
     });
 
-    test("again and again is reported no more than so often in an hour to one sender; the rest waits and is told later", async (t) => {
+    test("generates a limited number of reports per hour to one sender; the others are sent later", async (t) => {
       const { outbound, srs, sink, drained, clock } = await open(t, {
         rules: noSuchUser,
         limits: { reportsPerSender: 5 },
@@ -133,7 +133,8 @@ export function failuresConformance(engine: TestEngine): void {
       for (let n = 0; n < 8; n++) await outbound.enqueue(forward(path.address, "no-bob@example.net"));
       const count = async (state: "failed" | "delivered") =>
         (await outbound.list({ account: "acc", state })).items.length;
-      // A report that the sink has, and the queue does not know it yet, would go a second time when its lease is an hour old.
+      // A report that the sink has received but the queue has not recorded would be sent twice when its lease expires
+      // after an hour.
       await until(async () => (await count("failed")) === 8 && (await count("delivered")) >= 5);
       assert.equal(sink.mails.length, 5);
       clock.advance(DAY / 24);
@@ -141,7 +142,7 @@ export function failuresConformance(engine: TestEngine): void {
       assert.equal(sink.mails.length, 8);
     });
 
-    test("is told once, however often the queue asks", async (t) => {
+    test("is reported once, however often the queue calls", async (t) => {
       const { bounces, outbound, srs, sink, drained, clock } = await open(t);
       const path = srs.forward("alice@example.org", clock.now());
       assert.ok(path.ok);
@@ -186,7 +187,7 @@ export function failuresConformance(engine: TestEngine): void {
   });
 
   describe("mail of an account that fails in the queue", () => {
-    test("suppresses addresses that are not there for a week, those that take nothing now for a day, and nobody for a refused message", async (t) => {
+    test("suppresses missing addresses for a week, temporarily failing ones for a day, and none for a rejected message", async (t) => {
       const refusals: Record<string, string> = {
         gone: "550 5.1.1 no such user",
         full: "552 5.2.2 mailbox full",
@@ -229,7 +230,7 @@ export function failuresConformance(engine: TestEngine): void {
       assert.deepEqual(sink.mails, [], "the log tells it; a mail is only sent where NOTIFY asked for one");
     });
 
-    test("is reported to its sender where NOTIFY=FAILURE asks", async (t) => {
+    test("is reported to its sender if NOTIFY=FAILURE was requested", async (t) => {
       const { outbound, bounces, sink, drained } = await open(t, { rules: noSuchUser });
       const [from] = (await bounces.pathsFor({
         account: "acc",

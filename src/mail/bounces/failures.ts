@@ -22,13 +22,16 @@ export interface FailureParts {
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 const LASTS_MS: Record<BounceReason, number | null> = { hard_bounce: 7 * DAY, soft_bounce: DAY, complaint: null };
-/** An address that is not there twice, this far apart, is not there. What is closer together may be one outage, or mail that was under way. */
+/**
+ * An address that fails permanently twice this far apart does not exist. Closer failures may be one outage, or mail
+ * that was already under way.
+ */
 const CONFIRMED_MS = 3 * DAY;
 const CONFIRM_WITHIN_MS = 90 * DAY;
 
 export type Failures = ReturnType<typeof createFailures>;
 
-/** What follows from mail that did not arrive. */
+/** Handles mail that could not be delivered. */
 export function createFailures({ srs, paths, table, list, clock }: FailureParts) {
   async function suppress(
     account: string,
@@ -57,14 +60,14 @@ export function createFailures({ srs, paths, table, list, clock }: FailureParts)
     return false;
   }
 
-  /** Whom an envelope sender stands for, and whether that is known to be true. */
+  /** The original sender of an envelope address, and whether it is authenticated. */
   async function behind(
     from: string,
     senderAuthenticated: boolean,
   ): Promise<{ to: string; senderAuthenticated: boolean; path?: PathRow }> {
     if (from === "") return { to: "", senderAuthenticated: false };
     if (srs.isOurs(from)) {
-      // SRS is written over senders that were vouched for, and over no others.
+      // SRS is applied only to authenticated senders.
       const back = srs.reverse(from, clock.now());
       return back.ok ? { to: back.address, senderAuthenticated: true } : { to: "", senderAuthenticated: false };
     }
@@ -78,7 +81,7 @@ export function createFailures({ srs, paths, table, list, clock }: FailureParts)
 
   let largeOnes: Promise<unknown> = Promise.resolve();
 
-  /** Large messages one after the other, and of each only what may go back is kept: many may fail at once. */
+  /** Large messages are read one at a time, and only the part to return is kept: many may fail at the same time. */
   async function originalOf({ message, open }: Failure): Promise<Original | undefined> {
     if (message.size <= MAX_RETURNED) return originalIn(await open());
     const next = largeOnes.then(async () => originalIn(await open()));
@@ -89,7 +92,7 @@ export function createFailures({ srs, paths, table, list, clock }: FailureParts)
     return next;
   }
 
-  /** What there is to tell of a failure in the queue. */
+  /** The report about a failure in the queue. */
   async function taleOf(failure: Failure, action: "failed" | "delayed" | "relayed" = "failed"): Promise<Tale> {
     const { message, recipients, dsn } = failure;
     const { to, senderAuthenticated, path } = await behind(message.from, message.senderAuthenticated);
@@ -119,7 +122,7 @@ export function createFailures({ srs, paths, table, list, clock }: FailureParts)
   return {
     suppress,
     taleOf,
-    /** For mail that an account sent. */
+    /** For mail sent by an account. */
     async suppressFailed({ message, recipients }: Failure): Promise<void> {
       if (message.cause !== "send" || message.account === undefined) return;
       for (const { rcpt, state, reply } of recipients) {
@@ -149,8 +152,8 @@ export const statusOf = ({ code, enhanced }: SmtpReply): string =>
   /^[245]\.\d{1,3}\.\d{1,3}$/.test(enhanced) ? enhanced : `${Math.floor(code / 100)}.0.0`;
 
 /**
- * RFC 3461 6.2.4: where an address is passed on to is nobody's business but its owner's. The sender hears of the address it wrote to, and
- * the words of the next hop lose the other one.
+ * RFC 3461 6.2.4: forward destinations are private. The report names the original recipient, and the forward
+ * destination is removed from the next hop's reply text.
  */
 function told(
   { rcpt, reply, host }: Pick<FailedRecipient, "rcpt" | "reply" | "host">,

@@ -8,7 +8,7 @@ const options = { forwardDomain: "Fwd.Example", label: "rp-bounce", maxAgeDays: 
 const paths = createPaths({ ...options, keys: ["new"] });
 const hex = fc.stringMatching(/^[0-9a-f]{32}$/);
 
-test("a path is read back in any case for as long as it lasts, with any of the keys", () => {
+test("a path is readable in any case until it expires, with any of the keys", () => {
   const rotated = createPaths({ ...options, keys: ["newest", "new"] });
   fc.assert(
     fc.property(
@@ -48,7 +48,7 @@ test("a return path identifies one recipient, and an altered recipient is reject
   );
 });
 
-test("a path that differs in one letter is forged, or none", () => {
+test("a path with one changed letter is forged or invalid", () => {
   const address = paths.make(pathId("0123456789abcdef0123456789abcdef"), "fwd.example", NOON);
   fc.assert(
     fc.property(fc.nat(address.indexOf("@") - 1), fc.stringMatching(/^[a-z0-9-]$/), (place, letter) => {
@@ -64,7 +64,7 @@ test("a path that differs in one letter is forged, or none", () => {
   });
 });
 
-test("no address whatever throws, and no other one has the form", () => {
+test("no address throws, and no other address has the form of a path", () => {
   fc.assert(
     fc.property(
       fc.oneof(

@@ -6,25 +6,27 @@ import { canonicalDomain, parseAddress } from "../../protocol/rfc5322/index.ts";
  * since some servers do not preserve the case of a local part. The signature rejects guesses without a table lookup; the table maps the id.
  */
 export interface Paths {
-  /** The domain where bounces of mail from `domain` arrive. */
+  /** The domain that receives bounces of mail from `domain`. */
   hostOf(domain: string): string;
-  /** `member`: 0-based index of the recipient it is for. Default: all recipients of the message. */
+  /** `member`: 0-based index of the recipient. Default: all recipients of the message. */
   make(id: string, host: string, now: number, member?: number): string;
-  /** Whether it has the form of one. */
+  /** True if the address has the form of a return path. */
   has(address: string): boolean;
   read(
     address: string,
     now: number,
   ): { ok: true; id: string; member?: number } | { ok: false; why: "not-a-path" | "forged" | "expired" };
-  /** The domain of the mail that complaints to this address are about, where providers may send them here. */
+  /**
+   * The sending domain that complaints to this address are about; undefined if the address does not accept complaints.
+   */
   abuseDeskOf(address: string): string | undefined;
 }
 
 export interface PathsOptions {
-  /** Newest first: the first signs, all are believed. */
+  /** Newest first: the first one signs, all are accepted. */
   keys: readonly [string, ...string[]];
   forwardDomain: string;
-  /** First label of the names where bounces of sent mail arrive. */
+  /** First label of the domains that receive bounces of sent mail. */
   label: string;
   maxAgeDays: number;
 }
@@ -33,7 +35,7 @@ const LOCAL = /^rp-([0-9a-f]{20})(?:-([0-9a-z]{1,3}))?-([0-9a-z]{4})-([0-9a-v]{1
 const DAY_MS = 86_400_000;
 const BASE32 = "0123456789abcdefghijklmnopqrstuv";
 
-/** 80 random bits of an id of 128. */
+/** 80 bits of a random 128-bit id. */
 export const pathId = (hex: string): string => hex.slice(0, 20);
 
 export function createPaths({ keys, forwardDomain, label, maxAgeDays }: PathsOptions): Paths {
@@ -65,7 +67,7 @@ export function createPaths({ keys, forwardDomain, label, maxAgeDays }: PathsOpt
       if (!keys.some((key) => timingSafeEqual(given, Buffer.from(sign(key, signed)))))
         return { ok: false, why: "forged" };
       const age = Math.floor(now / DAY_MS) - Number.parseInt(path.day, 36);
-      // A day ahead is a neighbour whose clock is past midnight already.
+      // One day in the future is valid: the clock of another server may already be past midnight.
       return age < -1 || age > maxAgeDays
         ? { ok: false, why: "expired" }
         : { ok: true, id: path.id, ...(path.member !== undefined && { member: Number.parseInt(path.member, 36) }) };

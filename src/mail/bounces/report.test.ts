@@ -46,7 +46,7 @@ async function reportOf(changes: Partial<Story> = {}): Promise<Buffer> {
   return raw() as Buffer;
 }
 
-/** What another library makes of a report. */
+/** Parses a report with another library. */
 const PYTHON = `
 import email, email.policy, json, sys
 message = email.message_from_bytes(sys.stdin.buffer.read(), policy=email.policy.default)
@@ -64,7 +64,7 @@ const missing = spawnSync("python3", ["-c", "import email.policy"]).status !== 0
 
 describe("a report", () => {
   test(
-    "is read by Python's email package as what it is",
+    "is parsed correctly by Python's email package",
     { skip: missing && process.env["REQUIRE_ALL"] !== "1" && "python3 is not installed" },
     async () => {
       for (const ret of ["HDRS", "FULL"] as const) {
@@ -129,7 +129,7 @@ describe("a report", () => {
     );
   });
 
-  test("gives back no more than the header section of a large message, and that cut", async () => {
+  test("returns only the header section of a large message, truncated", async () => {
     const large = await reportOf({
       dsn: { ret: "FULL" },
       original: async () => ({ head, whole: assert.fail, size: 65 * 1024 }),
@@ -144,7 +144,7 @@ describe("a report", () => {
     assert.equal(readBounce(cut)!.messageId, "<first@example.org>");
   });
 
-  test("about a message that is gone says all the rest", async () => {
+  test("about a deleted message contains all other data", async () => {
     const bounce = readBounce(await reportOf({ original: async () => undefined }))!;
     assert.equal(bounce.messageId, undefined);
     assert.deepEqual(

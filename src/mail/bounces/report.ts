@@ -11,27 +11,27 @@ import { createHeaderEnd, headerValue, parseMessageId, readHeader } from "../../
 import type { DkimKey, Signer } from "../authenticate/index.ts";
 import type { DsnRequest, Outbound, SmtpReply } from "../messages/index.ts";
 
-/** What one report tells, and to whom. */
+/** Contents and recipient of a report. */
 export interface Story {
-  /** Who is told; never "". */
+  /** Recipient of the report; never "". */
   to: string;
   account?: string | undefined;
   zone?: string | undefined;
-  /** The inbound message that could not go on, if there was one, and for which recipient. */
+  /** The undelivered inbound message, if there was one, and its recipient. */
   inbound?: { id: string; rcpt?: string };
   dsn?: Pick<DsnRequest, "ret" | "envid">;
   arrived?: Date;
   recipients: readonly Told[];
-  /** As much of the message as there still is. */
+  /** The parts of the message that are still available. */
   original: () => Promise<Original | undefined>;
 }
 
 export interface Original {
   /** The header section, without the empty line. */
   head: Uint8Array;
-  /** Undefined where it is too large to go back. */
+  /** Undefined if too large to return. */
   whole: (() => Uint8Array | Promise<Uint8Array>) | undefined;
-  /** Of the whole. */
+  /** Size of the full message. */
   size: number;
 }
 
@@ -46,9 +46,9 @@ export interface Told {
 }
 
 export interface ReportParts {
-  /** Our host name. */
+  /** Host name of this server. */
   name: string;
-  /** Domain of MAILER-DAEMON, which signs. */
+  /** Domain of MAILER-DAEMON and of the signature. */
   domain: string;
   clock: Pick<Clock, "now">;
   ids: Pick<Ids, "messageId" | "token">;
@@ -56,7 +56,10 @@ export interface ReportParts {
   keys: () => Promise<readonly DkimKey[]>;
 }
 
-/** Beyond this the header section goes back alone, whatever RET says: a report is no way to send large mail. */
+/**
+ * Above this size only the header section is returned, whatever RET requests: reports must not be a way to send large
+ * mail.
+ */
 export const MAX_RETURNED = 64 * 1024;
 const MAX_RETURNED_HEADER = 32 * 1024;
 
@@ -114,7 +117,7 @@ function reported({ rcpt, action, reply, host, orcpt, retryUntil }: Told, now: n
     action,
     status: statusOf(action, reply),
     lastAttempt: new Date(now),
-    // "mx1.example.com [192.0.2.1]:25": the field takes the name.
+    // "mx1.example.com [192.0.2.1]:25": the field contains only the name.
     ...(host !== undefined && { remoteMta: host.split(" ", 1)[0]! }),
     ...(retryUntil && { retryUntil }),
     ...(reply.code === 0
@@ -124,15 +127,15 @@ function reported({ rcpt, action, reply, host, orcpt, retryUntil }: Told, now: n
   };
 }
 
-/** RFC 3464 2.3.4: the class of the status says the same as the action. */
+/** RFC 3464 2.3.4: the class of the status must match the action. */
 function statusOf(action: Action, { enhanced }: SmtpReply): string {
   const wanted = { failed: "5", delayed: "4", delivered: "2", relayed: "2", expanded: "2" }[action];
   const [, rest] = /^[245]\.(\d{1,3}\.\d{1,3})$/.exec(enhanced) ?? [];
-  // What was put off until its time was over stays "4.4.7" in the words, and is final all the same.
+  // An expired deferral keeps "4.4.7" in its text, but is permanent.
   return `${wanted}.${rest ?? "0.0"}`;
 }
 
-/** At the end of a line, and a bounded part. */
+/** Truncates at a line end to the maximum size. */
 function cutHeader(head: Uint8Array): Buffer {
   const bytes = Buffer.from(head.buffer, head.byteOffset, head.length);
   if (bytes.length <= MAX_RETURNED_HEADER) return bytes;

@@ -5,36 +5,39 @@ import type { DsnEvent, Trace, Transport } from "../messages/index.ts";
 import { composeReport, type ReportParts, type Story, type Told as Recipient } from "./report.ts";
 import type { BouncesTable } from "./bounces-table.ts";
 
-/** Whether somebody was told; `before`: of all of it already. */
+/** Whether a report was sent; `before`: all of it had been reported already. */
 export type Told = "told" | "null sender" | "not vouched for" | "not asked" | "before";
 
-/** A story that may have to be told. */
+/** A failure that may have to be reported. */
 export interface Tale extends Omit<Story, "recipients"> {
   /** "" is the null sender. */
   to: string;
   senderAuthenticated: boolean;
-  /** What makes a recipient's report this one: the message, by an id that is the same whenever this is tried again. */
+  /** Identifies the report of a recipient: a message id that stays the same on every retry. */
   about: string;
   recipients: readonly (Recipient & { notify?: readonly DsnEvent[] })[];
-  /** Told only where NOTIFY says so. */
+  /** Report only if NOTIFY requests it. */
   onlyIfAsked?: boolean;
 }
 
 export interface ReporterParts extends ReportParts {
   table: BouncesTable;
-  /** Takes a message into the queue. */
+  /** Adds a message to the queue. */
   queue: Transport;
   trace: Trace;
   log: Log;
   clock: Clock;
-  /** Reports to one sender in an hour. */
+  /** Maximum number of reports per hour to one sender. */
   perSender: number;
 }
 
-/** How long it is remembered that somebody was told: longer than a message is tried and kept. */
+/** How long sent reports are remembered: longer than a message is retried and stored. */
 const REMEMBER_MS = 40 * 86_400_000;
 
-/** Tells senders, each at most once of a thing and not too often. Rejects when the report could not be queued, or has to wait: to be told again later. */
+/**
+ * Sends reports, at most one per failure and sender, and limited in rate. Rejects if the report could not be queued or
+ * has to wait; the caller then retries.
+ */
 export type Reporter = (tale: Tale) => Promise<Told>;
 
 export function createReporter(parts: ReporterParts): Reporter {
@@ -42,7 +45,7 @@ export function createReporter(parts: ReporterParts): Reporter {
 
   const turns = new Map<string, Promise<unknown>>();
 
-  /** One after the other about one message: whoever comes second, as when it took so long that it is asked for again, sees what the first has told. */
+  /** Reports about one message run one after the other: a concurrent repeat sees what the first one has reported. */
   return (tale) => {
     const turn = (turns.get(tale.about) ?? Promise.resolve()).then(() => tell(tale));
     const over = turn
@@ -56,7 +59,7 @@ export function createReporter(parts: ReporterParts): Reporter {
   };
 
   async function tell(tale: Tale): Promise<Told> {
-    // RFC 5321 4.5.5: a bounce of a bounce would go round for ever.
+    // RFC 5321 4.5.5: a bounce of a bounce would loop forever.
     if (tale.to === "") return "null sender";
     if (!tale.senderAuthenticated) return "not vouched for";
     const asked = tale.recipients.filter((one) => isAsked(tale, one));
@@ -65,13 +68,13 @@ export function createReporter(parts: ReporterParts): Reporter {
     const before = await table.marked([...marks.keys()]);
     const rest = [...marks].filter(([mark]) => !before.has(mark));
     if (rest.length === 0) return "before";
-    // One action each: the subject and the returned part go by it.
+    // One report per action, which determines the subject and the returned part.
     for (const group of Map.groupBy(rest, ([, { action }]) => action).values()) {
-      // Whoever asks comes again: a flood of failures is told in the end, and is no flood of reports.
+      // The caller retries, so a flood of failures is reported eventually without a flood of reports.
       if ((await table.count(`to ${tale.to.toLowerCase()}`, clock.now())) > perSender)
         throw new Fault(`${tale.to} has been sent ${perSender} delivery reports in this hour: the next one waits`);
       await send({ ...tale, recipients: group.map(([, one]) => one) });
-      // Behind the report, not before it: a process that dies in between tells once more, and never not at all.
+      // After the report, not before it: a process that dies in between reports twice instead of never.
       await table.mark(
         group.map(([mark]) => mark),
         clock.now() + REMEMBER_MS,
@@ -105,14 +108,14 @@ export function createReporter(parts: ReporterParts): Reporter {
     else
       log.warn(
         { to: tale.to, about: tale.about, reply: settled.reply },
-        "mail: cannot send a delivery report to this address",
+        "bounces: cannot send a delivery report to this address",
       );
   }
 }
 
 function isAsked({ to, onlyIfAsked = false }: Tale, { action, notify }: Tale["recipients"][number]): boolean {
   if (notify === undefined && onlyIfAsked) return false;
-  // Nobody who did not ask is told that something takes long: it would come four days before the end, or for nothing.
+  // Delays are reported only on request: four days before the end, a warning is often needless.
   return isTold(to, action, notify && { notify: [...notify] }, { delays: false });
 }
 

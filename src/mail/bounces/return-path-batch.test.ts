@@ -6,7 +6,7 @@ import type { PathRow } from "./bounces-table.ts";
 
 const row = (id: string) => ({ id }) as PathRow;
 
-/** A table that writes when it is told to. */
+/** A table whose writes complete on demand. */
 function slowTable() {
   const kept = new Map<string, PathRow>();
   const writes: { ids: string[]; end(err?: Error): void }[] = [];
@@ -28,7 +28,7 @@ function slowTable() {
   };
 }
 
-test("paths of a moment are one write, nobody waits for it, and one that is asked for is there", async () => {
+test("paths added at the same moment are written together without waiting, and can be read immediately", async () => {
   const table = slowTable();
   const later = createReturnPathBatch({ table, log: silentLog });
   for (const id of ["a", "b", "c"]) await later.add(row(id));
@@ -44,7 +44,7 @@ test("paths of a moment are one write, nobody waits for it, and one that is aske
   assert.equal(table.writes.length, 1, "nothing is written twice");
 });
 
-test("when too many wait, who comes next waits too; a write that fails ends nothing", async () => {
+test("callers wait when too many paths are pending; a failed write stops nothing", async () => {
   const table = slowTable();
   const later = createReturnPathBatch({ table, log: silentLog });
   let full = false;

@@ -2,13 +2,13 @@ import type { Log } from "../../kernel/index.ts";
 import type { PathRow, BouncesTable } from "./bounces-table.ts";
 
 /**
- * Writes the return paths of unauthenticated senders in batches. Their bounces are only traced, so losing a path in a crash costs a line in
- * the log of messages and rejects the bounce. One commit therefore holds all paths of 50 ms.
+ * Writes the return paths of unauthenticated senders in batches. Their bounces are only traced, so losing a path in a
+ * crash costs a line in the message log and rejects the bounce. One commit therefore contains all paths of 50 ms.
  */
 interface ReturnPathBatch {
   /** Resolves immediately unless the batch is full. */
   add(row: PathRow): Promise<void>;
-  /** A path, including one that is not written yet. */
+  /** A path, including one that is not yet written. */
   path(id: string): Promise<PathRow | undefined>;
   flush(): Promise<void>;
 }

@@ -18,7 +18,7 @@ interface BouncesSetupDeps {
   queue: Transport;
   srs: Srs;
   signer: Signer;
-  /** Sign delivery reports. */
+  /** Keys that sign delivery reports. */
   service: Pick<ServiceKeys, "keys">;
   list?: BounceList;
   /** Whether Email Sending is enabled for a domain. */
@@ -28,13 +28,13 @@ interface BouncesSetupDeps {
 
 interface BouncesSetup {
   bounces: BouncesService;
-  /** Sends delay notifications and deletes expired return paths from now on: for a process with the role outbound. */
+  /** Starts sending delay notifications and deleting expired return paths: for a process with the role outbound. */
   start(): void;
 }
 
 const SWEEP_MS = 60_000;
 
-/** Bounces and delivery reports as the settings describe them. */
+/** Builds bounce processing and delivery reports from the settings. */
 export function setUpBounces(
   {
     store: { db },
@@ -66,7 +66,7 @@ export function setUpBounces(
     clock,
     ids,
     log,
-    // A return path outlives the last attempt here and the last bounce of a next hop that retries for as long.
+    // A return path outlives the last local attempt and the last bounce of a next hop that retries as long.
     limits: { pathDays: Math.max(21, outbound.days * 2 + 7) },
   });
   let sweeper: Repetition | undefined;

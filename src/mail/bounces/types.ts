@@ -1,10 +1,10 @@
 import type { Envelope, MailSource, DeliveryResult, SmtpReply } from "../messages/index.ts";
 import type { Failure } from "../outbound/index.ts";
 
-/** Whose mail it is; left out for the platform's own. */
+/** Owner of the mail; omitted for system mail. */
 interface Owner {
   account?: string | undefined;
-  /** The zone's id. */
+  /** Id of the zone. */
   zone?: string | undefined;
 }
 
@@ -22,48 +22,59 @@ export interface SendingPathsRequest extends Owner {
   domain: string;
   /** With angle brackets. */
   messageId: string;
-  /** The recipients. */
+  /** Message id under which its steps are traced. Default: the Message-ID. */
   to: string[];
   /** Message id that its steps are traced under. Default: the Message-ID. */
   message?: string;
-  /** The sender that the account set; gets bounces only if NOTIFY requests them. */
+  /** The sender set by the account; gets bounces only if NOTIFY requests them. */
   from?: string;
 }
 
-/** A failure that we answer for, since the message has been taken. */
+/** A failure this server must report because it has accepted the message. */
 export interface BounceRequest extends Owner {
   /** The inbound message. */
   inbound: { id: string };
   envelope: Pick<Envelope, "from" | "dsn">;
-  /** Whether the sender is who it seems to be: nobody else is told. */
+  /** True if the sender is authenticated; others get no report. */
   senderAuthenticated: boolean;
   recipients: Outcome[];
-  /** The message as it came. Not the callee's: it is discarded when the promise ends. */
+  /** The message as received. Still belongs to the caller, which discards it when the promise settles. */
   source: Pick<MailSource, "size" | "headerBlock" | "open">;
   arrivedAt: Date;
 }
 
-/** What became of a recipient, by the address that the sender knows. */
+/** Result for a recipient, by the address the sender used. */
 export interface Outcome {
   rcpt: string;
   reply: SmtpReply;
-  /** Default "failed". "relayed": a next hop that sends no notices has it. The others than "failed" are told only to those who asked (NOTIFY). */
+  /**
+   * Default "failed". "relayed": accepted by a next hop without DSN support. Actions other than "failed" are reported
+   * only on request (NOTIFY).
+   */
   action?: "failed" | "delayed" | "relayed" | "delivered";
-  /** The server that answered. */
+  /** The server that replied. */
   host?: string;
-  /** Of a delayed one. */
+  /** For a delayed recipient. */
   retryUntil?: Date;
 }
 
-/** What comes back of mail that left, and who is told. */
+/** Bounces of outgoing mail, and reports to its senders. */
 export interface Bounces {
-  /** The envelope sender for a forward. When it resolves, its token is on disk if the sender is authenticated. */
+  /**
+   * The envelope sender for a forward. If the sender is authenticated, its token is on disk when the promise resolves.
+   */
   pathFor(request: ReturnPathRequest): Promise<string>;
-  /** One envelope sender per recipient, in the same order, so that a recipient cannot report another. On disk when it resolves. */
+  /**
+   * One envelope sender per recipient, in the same order, so that a recipient cannot report another. On disk when the
+   * promise resolves.
+   */
   pathsFor(request: SendingPathsRequest): Promise<string[]>;
-  /** Whether an address has the form of one of ours (SRS, VERP, token), whatever it is worth. Answered without asking anybody. */
+  /** True if the address has the form of a return path (SRS, VERP, token), valid or not. Needs no lookup. */
   isReturnPath(rcpt: string): boolean;
-  /** What can be said at RCPT: a refusal for one that is forged, expired, or for mail that is no bounce. Undefined: it may come. */
+  /**
+   * The reply at RCPT: a rejection for a forged or expired address, or for mail that is not a bounce. Undefined:
+   * accept.
+   */
   check(rcpt: string, envelope: Pick<Envelope, "from">): Promise<SmtpReply | undefined>;
   /**
    * Processes mail to a return path. `isAuthenticated`: true if its author is authenticated; called only for complaints. Rejects only with a
@@ -76,29 +87,32 @@ export interface Bounces {
     isAuthenticated: () => Promise<boolean>;
   }): Promise<DeliveryResult>;
   /**
-   * Tells the sender, where it may be told: it is vouched for, not null, and has not asked to hear nothing (NOTIFY). Resolves when the report
-   * is on the disk (true), or nobody is to be told (false). Rejects when it cannot be kept now.
+   * Reports a failure to the sender if it is authenticated, not null, and has not disabled reports (NOTIFY). Resolves
+   * with true when the report is on disk, with false if none is to be sent. Rejects if it cannot be stored now.
    */
   bounce(request: BounceRequest): Promise<boolean>;
 }
 
-/** The same, seen by those who have the queue and the database. */
+/** The interface for the owners of the queue and the database. */
 export interface BouncesService extends Bounces {
-  /** For the outbound queue: tells the sender of what failed, and suppresses addresses that sent mail cannot reach. Rejects to be called again. */
+  /**
+   * For the outbound queue: reports failures to the sender, and suppresses addresses that sent mail cannot reach. If it
+   * rejects, it must be called again.
+   */
   onFailed(failure: Failure): Promise<void>;
-  /** Notes for the suppression list what a next hop answered in the session to mail that an account sent. */
+  /** Updates the suppression list from a next hop's SMTP reply to mail sent by an account. */
   noteRefused(mail: { account: string; domain: string; rcpt: string; reply: SmtpReply }): Promise<void>;
-  /** Writes what nobody waited for: for the end. */
+  /** Writes pending paths; call before shutdown. */
   flush(): Promise<void>;
-  /** Warnings that mail is late and notices that it went on, where NOTIFY asks for them; and deletes what is over. For one call a minute. */
+  /** Sends the delay and relay notifications that NOTIFY requests, and deletes expired data. Call once a minute. */
   sweep(): Promise<void>;
 }
 
 export type BounceReason = "hard_bounce" | "soft_bounce" | "complaint";
 
-/** The list of addresses that an account sends nothing to, as far as bounces need it. */
+/** The part of an account's suppression list that bounces need. */
 export interface BounceList {
-  /** Adds an entry; one that is there already and lasts longer stays. Safe to repeat. `expiresAt` null: for ever. */
+  /** Adds an entry; an existing entry that expires later is kept. Idempotent. `expiresAt` null: never expires. */
   add(entry: {
     account: string;
     email: string;

@@ -32,24 +32,27 @@ export interface DkimRequest extends DkimName {
 }
 
 export interface DkimKeys {
-  /** Makes the keys of a name that are not there yet. All of them, oldest first. */
+  /** Creates the missing keys of a name. Resolves with all its keys, oldest first. */
   ensure(request: DkimRequest): Promise<DkimKey[]>;
   list(name: DkimName): Promise<DkimKey[]>;
-  /** What must stand in the DNS for the keys there are: active, next and retired ones. */
+  /** The DNS records that the active, next and retired keys require. */
   records(name: DkimName): Promise<DkimRecord[]>;
-  /** What messages are signed with; answered from memory as a rule. Empty where there are no keys. */
+  /** Keys that sign messages, usually from memory. Empty without keys. */
   signers(name: DkimName): Promise<SigningKey[]>;
   /** The local key for `d=` and `s=` of a signature, including retired keys. Undefined for foreign keys. */
   find(domain: string, selector: string): Promise<SigningKey | undefined>;
-  /** Makes the next keys; with next ones there already it makes none. They sign when `promote` says that they are in the DNS. */
+  /** Creates the next keys, unless there are some already. They sign after `promote`, once they are visible in DNS. */
   rotate(request: DkimRequest): Promise<DkimKey[]>;
-  /** The next keys sign from now on, those before are retired. Whether there were any. */
+  /** Activates the next keys and retires the previous ones. Resolves with true if there were any. */
   promote(name: DkimName): Promise<boolean>;
-  /** Names that have keys of this state from before this time, in the order of names from behind `after` on, at most `limit`. */
+  /**
+   * Names with keys in this state since before this time, in the order of names, starting after `after`, at most
+   * `limit`.
+   */
   names(state: DkimState, before: number, limit: number, after?: DkimName): Promise<DkimName[]>;
-  /** Deletes keys that were retired before this time. The names they were of: their records can go. */
+  /** Deletes keys retired before this time. Resolves with their names, whose records can be removed. */
   sweep(before: number): Promise<DkimName[]>;
-  /** All of a zone. */
+  /** Deletes all keys of a zone. */
   forget(zone: string): Promise<void>;
   close(): void;
 }
@@ -62,9 +65,9 @@ export interface DkimKeysParts {
   ids: Pick<Ids, "hex">;
 }
 
-/** Names whose opened keys are kept in memory. */
+/** Number of names whose decrypted keys are cached. */
 const MAX_OPEN = 1000;
-/** Where other processes write too, what is in memory is at most this old, should a hint of theirs be lost. */
+/** Maximum age of cached keys if other processes write too, in case a change notification is lost. */
 const MAX_AGE_MS = 60_000;
 const SWEEP_BATCH = 500;
 
@@ -104,7 +107,7 @@ export function createDkimKeys({ db, secrets, events, clock, ids }: DkimKeysPart
         await db.transaction<DkimTables, void>((tx) => insertKeys(tx, keys));
         versions.changed(request.zone);
       } catch (err) {
-        // Somebody else was quicker: theirs are as good.
+        // Another process was faster; its keys are equally good.
         if (!isUniqueViolation(err)) throw err;
       }
     }

@@ -9,7 +9,7 @@ const MESSAGE =
   "From: a@example.com\r\nTo: b@example.net\r\nSubject: hello\r\nDate: Fri, 20 Nov 2026 10:00:00 +0000\r\nMessage-ID: <1@example.com>\r\n\r\nBody\r\n";
 
 for (const algorithm of ["rsa", "ed25519"] as const) {
-  test(`a message signed with a new ${algorithm} key is verified by what is published of it`, async () => {
+  test(`a message signed with a new ${algorithm} key verifies against the published record`, async () => {
     const keys = await generateKeys(algorithm);
     const record = recordOf({ selector: "s", algorithm, publicKey: keys.publicKey });
     const signature = { signingDomain: "example.com", selector: record.selector, privateKey: keys.privateKey };
@@ -35,7 +35,7 @@ test("an RSA key has 2048 bits", async () => {
   assert.ok(verify("sha256", data, open, sign("sha256", data, createPrivateKey(privateKey))));
 });
 
-test("selectors count up, and each algorithm has its own", () => {
+test("selectors are numbered, separately for each algorithm", () => {
   assert.deepEqual(
     [
       selectorOf("reelpost", 1, "rsa"),

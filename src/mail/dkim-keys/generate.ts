@@ -3,7 +3,9 @@ import { promisify } from "node:util";
 import type { DkimAlgorithm, DkimKey, DkimRecord } from "./types.ts";
 
 const generate = promisify(generateKeyPair);
-/** RFC 8301 3.2 asks for 1024 at least and 2048 better; longer ones do not fit into the DNS replies of many. */
+/**
+ * RFC 8301 3.2 requires at least 1024 bits and recommends 2048; longer keys exceed the DNS reply size of many servers.
+ */
 const RSA_BITS = 2048;
 /** The header in front of the 32 octets of an Ed25519 key in its SubjectPublicKeyInfo (RFC 8410 4). */
 const ED25519_HEADER = 12;
@@ -33,6 +35,6 @@ export const recordOf = ({
   text: `v=DKIM1; h=sha256; k=${algorithm}; p=${publicKey}`,
 });
 
-/** `reelpost`, `reelpost-2`, …; Ed25519 keys stand beside them, for one selector holds one key. */
+/** `reelpost`, `reelpost-2`, …; Ed25519 keys have separate selectors, since a selector holds one key. */
 export const selectorOf = (base: string, turn: number, algorithm: DkimAlgorithm): string =>
   `${base}${turn === 1 ? "" : `-${turn}`}${algorithm === "rsa" ? "" : "-ed25519"}`;

@@ -13,10 +13,10 @@ export interface DkimTables {
     selector: string;
     algorithm: DkimAlgorithm;
     state: DkimState;
-    /** Which rotation made it, from 1. */
+    /** Number of the rotation that created the key, from 1. */
     turn: number;
     public_key: string;
-    /** Sealed under `dkim/<id>`. */
+    /** Encrypted; the key context is `dkim/<id>`. */
     private_key: string;
     created_at: number;
     retired_at: number | null;
@@ -65,7 +65,7 @@ export const dkimStateMigration: Migration = {
 
 export interface StoredKey extends DkimKey {
   turn: number;
-  /** Sealed. */
+  /** Encrypted. */
   privateKey: string;
 }
 
@@ -111,7 +111,9 @@ export async function setState(
 
 type Name = Pick<DkimKey, "zone" | "domain" | "use">;
 
-/** Names that have keys of this state from before this time, in the order of names from behind `after` on, at most `limit`. */
+/**
+ * Names with keys in this state since before this time, in the order of names, starting after `after`, at most `limit`.
+ */
 export async function namesWith(
   db: DkimExecutor,
   state: DkimState,
@@ -138,7 +140,7 @@ export async function namesWith(
   return rows.map(({ zone_id: zone, domain, purpose: use }) => ({ zone, domain, use }));
 }
 
-/** Those that were retired before, at most `limit`; gone when this resolves. */
+/** Deletes and returns keys retired before this time, at most `limit`. */
 export async function takeRetired(db: DkimExecutor, before: number, limit: number): Promise<StoredKey[]> {
   const old = db
     .selectFrom("dkim_keys")

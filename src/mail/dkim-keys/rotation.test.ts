@@ -9,12 +9,12 @@ import { createDkimRotation } from "./rotation.ts";
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
-/** Steps are made by hand. */
+/** The test runs the steps itself. */
 const NO_JOBS: Jobs = { enqueue: async () => "", get: async () => undefined, work: () => ({ stop: async () => {} }) };
 
 describe("rotation of DKIM keys", () => {
   onEveryDatabase((engine) => {
-    test("new keys are published, sign once they are seen, and the old ones go after a week", async (t) => {
+    test("new keys are published, sign once they are visible, and the old ones are removed after a week", async (t) => {
       const { routing, zones, newZone, clock } = await openRouting(t, engine);
       const zone = await newZone();
       const byHand = await newZone("byhand.example");
@@ -86,7 +86,7 @@ describe("rotation of DKIM keys", () => {
       );
     });
 
-    test("names for which nothing can be done stand in nobody's way", async (t) => {
+    test("names that cannot be processed do not block others", async (t) => {
       const { routing, zones, newZone, clock } = await openRouting(t, engine);
       const names = ["one.example", "two.example", "three.example", "four.example"];
       for (const name of names) await routing.dns.enable(await newZone(name));
@@ -117,7 +117,7 @@ describe("rotation of DKIM keys", () => {
       assert.deepEqual(await next(), [hopeful]);
     });
 
-    test("of names that are not in use any more nothing is done, and others go on", async (t) => {
+    test("skips names no longer in use and continues with others", async (t) => {
       const { routing, zones, newZone, clock } = await openRouting(t, engine);
       const [off, on] = [await newZone("off.example"), await newZone("on.example")];
       for (const one of [off, on]) await routing.dns.enable(one);

@@ -4,11 +4,11 @@ import type { Zone, Zones } from "../../zones/index.ts";
 import type { DkimKeys, DkimName } from "./dkim-keys.ts";
 import type { DkimKey, DkimRecord, DkimUse } from "./types.ts";
 
-/** Whoever keeps the records of a use. */
+/** Publishes the DNS records of one use. */
 interface DkimPublisher {
-  /** Makes the next keys of a name and publishes them beside those that sign. */
+  /** Creates the next keys of a name and publishes them beside the active ones. */
   rotate(zone: Zone, name: string): Promise<unknown>;
-  /** Writes the records of a name once more. Throws a UserError where the name is not in use any more. */
+  /** Writes the records of a name again. Throws a UserError if the name is not in use any longer. */
   republish(zone: Zone, name: string): Promise<unknown>;
 }
 
@@ -16,21 +16,21 @@ export interface DkimRotationOptions {
   dkimKeys: DkimKeys;
   zones: Pick<Zones, "find">;
   publishers: Partial<Record<DkimUse, DkimPublisher>>;
-  /** Whether all of these records of a name can be seen by everybody. */
+  /** True if all of these records of a name are visible in public DNS. */
   seen(name: string, records: readonly (DkimRecord & { name: string })[]): Promise<boolean>;
-  /** Whether new records of the zone get into its DNS by themselves; keys of the others are only replaced when somebody asks. */
+  /** True if new records reach the zone's DNS automatically; in other zones, keys are only rotated manually. */
   publishes(zone: Zone): boolean;
   jobs: Jobs;
   clock: Pick<Clock, "now">;
   log: Log;
-  /** Age at which keys are replaced; 0: never. */
+  /** Age in days at which keys are rotated; 0: never. */
   days: number;
-  /** Names that one step looks at; the next goes on behind them. Default 200. */
+  /** Names per step; the next step continues after them. Default 200. */
   batch?: number;
 }
 
 export interface DkimRotation {
-  /** What is due: new keys, keys that can sign from now on, keys that nobody needs any more. */
+  /** Performs the steps that are due: creates, activates and deletes keys. */
   step(): Promise<void>;
   close(): Promise<void>;
 }
@@ -39,14 +39,17 @@ const KIND = "mail.dkim-rotation";
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 const STEP_MS = HOUR / 6;
-/** Of records that were seen: who asked before they were there may believe that for as long (RFC 2308 5; our zones say five minutes). */
+/**
+ * Wait after the records are visible: resolvers may have cached their absence that long (RFC 2308 5; zones here use
+ * five minutes).
+ */
 const SETTLE_MS = HOUR;
-/** How long mail may be on its way (RFC 5321 4.5.4.1: 4-5 days), and be verified after. */
+/** How long mail may be in transit (RFC 5321 4.5.4.1: 4-5 days) and be verified afterwards. */
 const RETIRED_MS = 7 * DAY;
 
 /**
- * Replaces DKIM keys without a message that cannot be verified: the next ones are published, sign once everybody can see them, and those
- * before stay published for a week. One step each ten minutes, by one process.
+ * Rotates DKIM keys without breaking the verification of any message: the next keys are published, sign once they are
+ * visible everywhere, and the previous ones stay published for a week. One process runs a step every ten minutes.
  */
 export function createDkimRotation({
   dkimKeys,
@@ -62,7 +65,7 @@ export function createDkimRotation({
 }: DkimRotationOptions): DkimRotation {
   const reached: { next?: DkimName; active?: DkimName } = {};
 
-  /** Some that are due: those for which nothing can be done, for as long as that is so, must not stand before all others. */
+  /** Some of the names that are due. Names that cannot be processed must not block the others forever. */
   async function due(state: "next" | "active", before: number): Promise<DkimName[]> {
     const names = await dkimKeys.names(state, before, batch, reached[state]);
     if (names.length === batch) reached[state] = names.at(-1)!;
@@ -81,7 +84,7 @@ export function createDkimRotation({
       try {
         await work(zone, name, publisher);
       } catch (err) {
-        // Of a name that was disabled meanwhile nothing is to be done.
+        // The name was disabled meanwhile: nothing to do.
         if (!(err instanceof UserError)) log.error({ err, domain: name.domain }, what);
       }
     }
@@ -96,7 +99,10 @@ export function createDkimRotation({
         .map((record) => ({ ...record, name: `${record.selector}._domainkey.${name.domain}` }));
       if (records.length === 0 || !(await seen(name.domain, records))) return;
       if (await dkimKeys.promote(name))
-        log.info({ domain: name.domain, selectors: records.map(({ selector }) => selector) }, "dkim: new keys active");
+        log.info(
+          { domain: name.domain, selectors: records.map(({ selector }) => selector) },
+          "dkim: new keys activated",
+        );
     });
     if (days > 0) {
       await forEach(

@@ -12,7 +12,7 @@ export interface ServiceKeys {
   domain: string;
   /** From memory after the first call. */
   keys(): Promise<SigningKey[]>;
-  /** The keys as the DNS of the domain must publish them. */
+  /** The DNS records that the domain must publish for the keys. */
   records(): Promise<DkimRecord[]>;
 }
 

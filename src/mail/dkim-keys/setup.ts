@@ -16,7 +16,7 @@ interface DkimRotationSetupDeps {
   byHand(zone: string): boolean;
 }
 
-/** Rotates the DKIM keys of all names at the age that the settings give. */
+/** Rotates the DKIM keys of all names at the configured age. */
 export function setUpDkimRotation(
   { store: { jobs }, settings: { email }, zones, dkimKeys, publishers, watch, byHand }: DkimRotationSetupDeps,
   { clock, log, lifecycle }: Basics,

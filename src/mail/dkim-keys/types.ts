@@ -1,10 +1,10 @@
-/** Which service signs with a key: each has selectors of its own. */
+/** The service that signs with a key: each has its own selectors. */
 export type DkimUse = "routing" | "sending";
 export type DkimAlgorithm = "rsa" | "ed25519";
 
 /**
- * `next`: published, does not sign yet. `active`: signs. `retired`: does not sign any more, and stays published for as long as messages
- * it has signed may be on the way.
+ * `next`: published, not signing yet. `active`: signing. `retired`: no longer signing, but published while messages it
+ * has signed may be in transit.
  */
 export type DkimState = "next" | "active" | "retired";
 
@@ -17,16 +17,16 @@ export interface DkimKey {
   selector: string;
   algorithm: DkimAlgorithm;
   state: DkimState;
-  /** Base64: of RSA the SubjectPublicKeyInfo, of Ed25519 the 32 octets (RFC 8463 3). */
+  /** Base64: the SubjectPublicKeyInfo for RSA, the 32 octets for Ed25519 (RFC 8463 3). */
   publicKey: string;
   createdAt: number;
   retiredAt: number | null;
 }
 
-/** What is published of a key. */
+/** The published record of a key. */
 export interface DkimRecord {
   selector: string;
-  /** Of the TXT record. */
+  /** Text of the TXT record. */
   text: string;
 }
 

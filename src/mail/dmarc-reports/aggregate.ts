@@ -3,16 +3,16 @@ import { XMLParser } from "fast-xml-parser";
 import { z } from "zod";
 import { reportText } from "./report-text.ts";
 
-/** An aggregate report (RFC 7489 Appendix C), as far as statistics need it. */
+/** The part of an aggregate report (RFC 7489 Appendix C) that statistics need. */
 export interface AggregateReport {
   orgName: string;
   reportId: string;
   /** Epoch milliseconds. */
   begin: number;
   end: number;
-  /** The domain whose policy was found, lower case. */
+  /** The domain whose policy was applied, lower case. */
   domain: string;
-  /** Equal records are added up. */
+  /** Equal records are merged. */
   records: AggregateRecord[];
 }
 
@@ -33,10 +33,13 @@ export type Reading<Report> = { ok: true; report: Report } | { ok: false; why: s
 
 export const MAX_RECORDS = 5_000;
 const MAX_DEPTH = 12;
-/** The parser works without a pause: a small file can decompress to a million elements, and distinct names cost it most. 60 tags for each record. */
+/**
+ * The parser blocks the event loop: a small file can decompress to a million elements, and distinct names cost most.
+ * Allows 60 tags per record.
+ */
 const MAX_TAGS = 300_000;
 const MAX_NAMES = 200;
-/** Messages of one record; the sum over all rows of a zone is still exact. */
+/** Maximum number of messages per record; the sum over all rows of a zone is still exact. */
 const MAX_COUNT = 1_000_000_000;
 
 const seconds = z
@@ -65,7 +68,7 @@ const recordSchema = z.object({
       .regex(/^\d{1,10}$/)
       .transform(Number)
       .pipe(z.number().max(MAX_COUNT)),
-    // Reporters of drafts write "pass" where there was nothing to be done.
+    // Reporters that follow a draft write "pass" if no policy was applied.
     policy_evaluated: z.object({
       disposition: z
         .string()
@@ -105,7 +108,7 @@ const parser = new XMLParser({
 /** Reads the XML of an aggregate report. Never throws. */
 export function readAggregate(content: Uint8Array): Reading<AggregateReport> {
   const xml = Buffer.from(content.buffer, content.byteOffset, content.byteLength).toString("utf8");
-  // A report has no use for a document type, and entities are how small documents become large ones.
+  // A report needs no document type, and entities can expand a small document into a large one.
   if (/<!(?:DOCTYPE|ENTITY)/i.test(xml)) return { ok: false, why: "the report has a document type declaration" };
   if ((xml.match(/<(?:[\w.-]+:)?record[\s>]/g)?.length ?? 0) > MAX_RECORDS)
     return { ok: false, why: `the report has more than ${MAX_RECORDS} records` };

@@ -1,30 +1,30 @@
 import type { DmarcCounts, DmarcGroup, ReportRows } from "./report-rows-table.ts";
 
 export interface StatisticsRequest {
-  /** The first and the last day, in UTC: "2026-11-20". A report counts for the day on which it begins. */
+  /** The first and the last day, in UTC: "2026-11-20". A report counts for the day on which its period begins. */
   since: string;
   until: string;
-  /** An author domain, with the names below it. Default: all. */
+  /** An author domain, including its subdomains. Default: all. */
   domain?: string | undefined;
-  /** Entries of each list but that of the days. */
+  /** Maximum number of entries per list, except the list of days. */
   limit: number;
 }
 
-/** The aggregate reports about a zone, added up. */
+/** Sums of the aggregate reports about a zone. */
 export interface DmarcStatistics {
   since: string;
   until: string;
-  /** Reports received, of any author domain. */
+  /** Number of reports received, for any author domain. */
   reports: number;
   totals: DmarcCounts;
   days: ({ day: string } & DmarcCounts)[];
-  /** By author domain, by the address that sent the mail, by the reporter and the authenticated domain it reports from: the largest first. */
+  /** By author domain, by source IP, by reporter and its authenticated domain; largest first. */
   domains: ({ domain: string } & DmarcCounts)[];
   sources: ({ sourceIp: string } & DmarcCounts)[];
   reporters: ({ orgName: string; sender: string } & DmarcCounts)[];
 }
 
-/** More than there can be. */
+/** More days than can be stored. */
 const MAX_DAYS = 1000;
 
 export async function dmarcStatistics(

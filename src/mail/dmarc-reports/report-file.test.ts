@@ -12,7 +12,7 @@ const whyOf = async (message: Buffer): Promise<string> => {
   return file.ok ? "" : file.why;
 };
 
-test("finds a report in a GZIP file, a ZIP archive or as it is, whatever its media type", async () => {
+test("finds a report in a GZIP file, a ZIP archive or plain text, whatever its media type", async () => {
   const xml = aggregateXml();
   for (const [name, message] of [
     ["gzip", reportMessage(gzipSync(xml), "application/gzip")],
@@ -29,7 +29,7 @@ test("finds a report in a GZIP file, a ZIP archive or as it is, whatever its med
   assert.equal(json.ok && json.format, "json");
 });
 
-test("stops decompressing at 4 MiB, also where the archive gives a smaller size", async () => {
+test("stops decompressing at 4 MiB, even if the archive claims a smaller size", async () => {
   const bomb = Buffer.alloc(64 * MEBIBYTE, "<");
   assert.match(await whyOf(reportMessage(gzipSync(bomb))), /larger than 4194304 bytes when it is decompressed/);
   assert.match(await whyOf(reportMessage(zipOf("a.xml", bomb))), /larger than 4194304 bytes when it is decompressed/);
@@ -56,7 +56,7 @@ test("reports why a message has no report", async () => {
   );
 });
 
-test("adds up equal records, and treats unknown results as fail", () => {
+test("merges equal records, and treats unknown results as fail", () => {
   const reading = readAggregate(
     aggregateXml({
       domain: "Example.COM.",
@@ -82,7 +82,7 @@ test("adds up equal records, and treats unknown results as fail", () => {
   ]);
 });
 
-test("rejects document types, deep nesting, too many records and values that are not valid", () => {
+test("rejects document types, deep nesting, too many records and invalid values", () => {
   const why = (xml: string | Buffer) => {
     const reading = readAggregate(Buffer.from(xml));
     return reading.ok ? "" : reading.why;
@@ -137,7 +137,7 @@ test("arbitrary bytes never throw", async () => {
   );
 });
 
-test("refuses a report of too many elements or element names before it is parsed", () => {
+test("rejects a report with too many elements or element names before parsing it", () => {
   for (const elements of ["<a/>".repeat(300_001), Array.from({ length: 201 }, (_, n) => `<a${n}/>`).join("")]) {
     const xml = aggregateXml().toString().replace("<version>", `${elements}<version>`);
     const reading = readAggregate(Buffer.from(xml));

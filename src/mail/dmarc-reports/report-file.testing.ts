@@ -1,6 +1,6 @@
 import { crc32, deflateRawSync } from "node:zlib";
 
-/** A ZIP archive of one deflated file (APPNOTE.TXT 4.3). `claimed`: its size as the archive gives it. */
+/** A ZIP archive with one deflated file (APPNOTE.TXT 4.3). `claimed`: the file size stated in the archive. */
 export function zipOf(name: string, content: Buffer, claimed = content.length): Buffer {
   const data = deflateRawSync(content);
   const file = Buffer.from(name);
@@ -22,7 +22,7 @@ export function zipOf(name: string, content: Buffer, claimed = content.length): 
   return Buffer.concat([local, central, end]);
 }
 
-/** A message with an attachment, as large reporters write them. */
+/** A message with an attachment, in the style of large reporters. */
 export const reportMessage = (
   attachment: Buffer,
   type = "application/octet-stream",
@@ -93,7 +93,7 @@ export interface TlsFixture {
   failures?: Record<string, number>;
 }
 
-/** A report about TLS, as in RFC 8460 Appendix B. */
+/** A TLS report, as in RFC 8460 Appendix B. */
 export const tlsJson = ({
   domain = "example.com",
   reportId = "t1",

@@ -5,22 +5,23 @@ import { readParts } from "../../protocol/dsn/index.ts";
 
 export type ReportFormat = "xml" | "json";
 
-/** The file of a report, decompressed; or the reason why it cannot be read. */
+/** The decompressed file of a report, or the reason why it cannot be read. */
 export type ReportFile = { ok: true; format: ReportFormat; content: Buffer } | { ok: false; why: string };
 
-/** Octets of a message that may carry a report. Large receivers send some 100 KiB. */
+/** Maximum octets of a message that carries a report. Large receivers send about 100 KiB. */
 export const MAX_REPORT_MESSAGE_BYTES = 2 * 1024 * 1024;
-/** Octets of a report when it is decompressed: 4 MiB of XML are some 6,000 records. */
+/** Maximum octets of a decompressed report: 4 MiB of XML hold about 6,000 records. */
 export const MAX_REPORT_BYTES = 4 * 1024 * 1024;
-/** Files in a ZIP archive. RFC 7489 7.2.1.1 has one. */
+/** Maximum number of files in a ZIP archive. RFC 7489 7.2.1.1 has one. */
 const MAX_ARCHIVE_FILES = 10;
 
 const TOO_LARGE = `the report is larger than ${MAX_REPORT_BYTES} bytes when it is decompressed`;
 const unzipGzip = promisify<Buffer, { maxOutputLength: number }, Buffer>(gunzip);
 
 /**
- * Finds the report in a message: the first part that is a GZIP file, a ZIP archive, or begins as XML or JSON does (RFC 7489 7.2.1.1, RFC 8460 5.3).
- * Media types are not relied on, since many reporters send application/octet-stream. Never rejects.
+ * Finds the report in a message: the first part that is a GZIP file, a ZIP archive, or starts like XML or JSON (RFC
+ * 7489 7.2.1.1, RFC 8460 5.3). Media types are ignored, since many reporters send application/octet-stream. Never
+ * rejects.
  */
 export async function readReportFile(message: Buffer): Promise<ReportFile> {
   if (message.length > MAX_REPORT_MESSAGE_BYTES)
@@ -40,7 +41,7 @@ export async function readReportFile(message: Buffer): Promise<ReportFile> {
 
 const failed = (why: string): ReportFile => ({ ok: false, why });
 
-/** A byte order mark may come first. */
+/** A byte order mark may precede it. */
 function formatOf(body: Buffer): ReportFormat | undefined {
   const first = /^(?:\xef\xbb\xbf)?\s*([<{])/.exec(body.toString("latin1", 0, 64))?.[1];
   return first === "<" ? "xml" : first === "{" ? "json" : undefined;
@@ -66,7 +67,7 @@ async function fromZip(body: Buffer): Promise<ReportFile> {
   if (archive.entryCount > MAX_ARCHIVE_FILES) return failed(`the archive has more than ${MAX_ARCHIVE_FILES} files`);
   const entry = await findEntry(archive);
   if (entry === undefined) return failed("the archive has no .xml or .json file");
-  // The directory of the archive may lie: the stream counts, too.
+  // The size in the archive's directory may be false, so the stream is limited too.
   if (entry.uncompressedSize > MAX_REPORT_BYTES) return failed(TOO_LARGE);
   return await contentOf(archive, entry);
 }

@@ -69,7 +69,7 @@ async function open(
     newZone,
     db,
     now: clock.now(),
-    /** Undefined: recorded. */
+    /** Undefined if recorded. */
     async receive(
       message: Buffer,
       { from = "r@big.example", ip = "192.0.2.10", to = `${ruaPrefix}@${DOMAIN}` } = {},
@@ -94,9 +94,9 @@ async function open(
   };
 }
 
-describe("aggregate reports that arrive by mail", () => {
+describe("aggregate reports received by mail", () => {
   onEveryDatabase((engine) => {
-    test("are added up by day, author domain, source and reporter", async (t) => {
+    test("are summed by day, author domain, source and reporter", async (t) => {
       const { receive, report, statistics } = await open(t, engine);
       const records = [
         { count: 10 },
@@ -139,7 +139,7 @@ describe("aggregate reports that arrive by mail", () => {
       assert.deepEqual([later.reports, later.totals.messages], [1, 16]);
     });
 
-    test("count once, also when two servers take them at the same time", async (t) => {
+    test("count once, even if two servers receive them concurrently", async (t) => {
       const { receive, report, statistics } = await open(t, engine);
       const message = report({ records: [{ count: 3 }] });
       assert.deepEqual((await Promise.all([receive(message), receive(message)])).sort(), [
@@ -147,7 +147,7 @@ describe("aggregate reports that arrive by mail", () => {
         undefined,
       ]);
       assert.equal(await receive(report({ records: [{ count: 5 }] })), "the report was recorded before");
-      // Another sender does not take its id.
+      // Another sender cannot claim its id.
       assert.equal(
         await receive(report({ records: [{ count: 7 }] }, "x@small.example"), { from: "x@small.example" }),
         undefined,
@@ -155,10 +155,10 @@ describe("aggregate reports that arrive by mail", () => {
       assert.equal((await statistics()).totals.messages, 10);
     });
 
-    test("are not recorded from senders that are not authenticated, nor about other domains", async (t) => {
+    test("are not recorded from unauthenticated senders, or about other domains", async (t) => {
       const { receive, report, reports, zone, statistics, now } = await open(t, engine);
       assert.equal(await receive(report(), { ip: "203.0.113.9" }), "550 5.7.1");
-      // Without a DMARC record the author is anybody's: the domain of the envelope sender is shown.
+      // Without a DMARC record anyone can use the author domain: the domain of the envelope sender is shown.
       assert.equal(
         await receive(report({ orgName: "Big Mail" }, "r@nowhere.example"), { from: "x@small.example" }),
         undefined,
@@ -219,7 +219,7 @@ describe("aggregate reports that arrive by mail", () => {
       assert.equal((await statistics()).reports, 2);
     });
 
-    test("are bounded by sender, by rows of a zone and by age", async (t) => {
+    test("are limited by sender, rows per zone and age", async (t) => {
       const { receive, report, statistics, clock, reports, now } = await open(t, engine, {
         perSender: 3,
         rowsPerZone: 5,
@@ -231,7 +231,7 @@ describe("aggregate reports that arrive by mail", () => {
       assert.equal(await receive(report({ reportId: "b", begin: yesterday, records: rows(2) })), undefined);
       assert.equal((await statistics()).totals.messages, 5);
       assert.equal(await receive(report({ reportId: "c", begin: yesterday, records: rows(2, 10) })), undefined);
-      // The older day had to go.
+      // The older day was deleted.
       assert.deepEqual(
         (await statistics()).days.map(({ day, messages }) => `${day} ${messages}`),
         ["2026-01-01 4"],
@@ -248,7 +248,7 @@ describe("aggregate reports that arrive by mail", () => {
       assert.deepEqual([(await statistics()).reports, (await statistics()).totals.messages], [0, 0]);
     });
 
-    test("about TLS are added up by day, policy, failure and reporter", async (t) => {
+    test("about TLS are summed by day, policy, failure and reporter", async (t) => {
       const { receive, reports, zone, zones, newZone, now } = await open(t, engine);
       const begin = now - (now % DAY) - DAY;
       const tls = (fixture: Parameters<typeof tlsJson>[0]) =>
@@ -289,7 +289,7 @@ describe("aggregate reports that arrive by mail", () => {
       });
       assert.equal((await reports.statistics(zone.id, request)).reports, 0);
 
-      // The address works without DMARC reports, from when it is published.
+      // Without DMARC reports, the address works as soon as it is published.
       const other = await newZone("other.example");
       const uri = await reports.tlsReportUri(other);
       assert.deepEqual(
@@ -303,7 +303,7 @@ describe("aggregate reports that arrive by mail", () => {
       assert.deepEqual((await reports.tlsStatistics(zone.id, request)).totals, { successful: 0, failed: 0 });
     });
 
-    test("are forgotten with their zone", async (t) => {
+    test("are deleted with their zone", async (t) => {
       const { receive, report, statistics, zones, zone, reports } = await open(t, engine);
       assert.equal(await receive(report()), undefined);
       await zones.delete(zone.id);

@@ -13,18 +13,21 @@ import { readTlsReport } from "./tls-report.ts";
 
 /** Mail to the report address of a zone. */
 export interface ReportMail {
-  /** The zone's id. */
+  /** Id of the zone. */
   zone: string;
   envelope: Pick<Envelope, "from">;
   source: Pick<MailSource, "size" | "open">;
-  /** Undefined where senders are not authenticated: nothing is recorded. */
+  /** Undefined if senders are not authenticated: nothing is recorded. */
   verdict?: Pick<Verdict, "spf" | "dkim" | "dmarc"> | undefined;
 }
 
 export type Intake = { recorded: true } | { recorded: false; why: string };
 
 export interface ReportIntake {
-  /** Reads a report into the statistics of its zone, on the disk when it resolves. Rejects when the database or the DNS fails, or too many are being read: the sender tries again. */
+  /**
+   * Reads a report into the statistics of its zone; on disk when it resolves. Rejects if the database or DNS fails, or
+   * too many reports are being read: the sender retries.
+   */
   take(mail: ReportMail): Promise<Intake>;
 }
 
@@ -37,7 +40,7 @@ export interface ReportIntakeDeps {
 /** Days for which statistics are stored. */
 export const RETENTION_DAYS = 400;
 const DAY_MS = 86_400_000;
-/** Reports that wait while another one is read: each may take some 5 MiB and half a second. */
+/** Maximum number of waiting reports while one is read: each may take about 5 MiB and half a second. */
 const MAX_WAITING = 20;
 
 const ignored = (why: string): Intake => ({ recorded: false, why });
@@ -46,7 +49,7 @@ export function createReportIntake({ rows, zones, clock }: ReportIntakeDeps): Re
   let waiting = 0;
   let last: Promise<unknown> = Promise.resolve();
 
-  /** One report after the other. */
+  /** Reads one report at a time. */
   async function inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
     if (waiting >= MAX_WAITING) throw mailErrors.reportsBusy();
     waiting++;
@@ -87,7 +90,7 @@ export function createReportIntake({ rows, zones, clock }: ReportIntakeDeps): Re
       : ignored(why);
   }
 
-  /** Why a report does not count for a zone. */
+  /** Returns why a report does not count for a zone. */
   function problemOf({ name }: Zone, begin: number, domains: readonly string[]): string | undefined {
     const other = domains.find((domain) => domain !== name && !domain.endsWith(`.${name}`));
     if (other !== undefined) return `the report is about ${other}, which is not in the zone ${name}`;
@@ -101,7 +104,7 @@ export function createReportIntake({ rows, zones, clock }: ReportIntakeDeps): Re
     sender: string,
     { orgName, reportId, begin, end }: Pick<ReportHead, "orgName" | "reportId" | "begin" | "end">,
   ): ReportHead {
-    // The sender is part of the key: another one cannot take the id of a report that is still to come.
+    // The sender is part of the key, so that others cannot claim the id of a future report.
     const key = createHash("sha256")
       .update(JSON.stringify([sender, orgName, reportId]))
       .digest("hex");
@@ -110,7 +113,7 @@ export function createReportIntake({ rows, zones, clock }: ReportIntakeDeps): Re
 
   return {
     async take(mail) {
-      // The sender tries again; without the DNS the report would be lost.
+      // The sender retries; accepting without DNS would lose the report.
       if (mail.verdict?.dmarc.result === "temperror")
         throw mailErrors.authenticationUnclear({
           what: `the DMARC record of ${mail.verdict.dmarc.from ?? "the author domain"}`,

@@ -7,7 +7,7 @@ interface Received {
   zone_id: string;
   /** "dmarc" or "tls". */
   kind: string;
-  /** What a report is recognised by when it arrives again. */
+  /** Identifies a report that arrives again. */
   report_key: string;
   /** The authenticated domain that sent it. */
   sender: string;
@@ -34,7 +34,7 @@ interface DmarcRow {
   spf: number;
 }
 
-/** The sessions of a policy, or why some of them failed. */
+/** The sessions of a policy, or the sessions that failed for one reason. */
 interface TlsRow {
   zone_id: string;
   report_key: string;
@@ -46,7 +46,7 @@ interface TlsRow {
   policy_type: string;
   successful: number;
   failed: number;
-  /** RFC 8460 4.3, with its `sessions`; empty in the row of a policy. */
+  /** RFC 8460 4.3, with its `sessions`; empty in a policy's row. */
   result_type: string;
   receiving_mx: string;
   sending_ip: string;
@@ -109,7 +109,7 @@ export const tlsRowsMigration: Migration = {
   name: "mail-reports-002-tls",
   async up(db, types) {
     const key = sql.raw(types.keyText);
-    // 1: the zone publishes where reports about TLS go (RFC 8460 3).
+    // 1: the zone publishes an address for TLS reports (RFC 8460 3).
     await db.schema
       .alterTable("email_dmarc_reports")
       .addColumn("tls", "integer", (column) => column.notNull().defaultTo(0))
@@ -135,7 +135,7 @@ export const tlsRowsMigration: Migration = {
   },
 };
 
-/** A report as it is recorded. */
+/** A report to be recorded. */
 export interface ReportHead {
   zone: string;
   kind: "dmarc" | "tls";
@@ -149,13 +149,13 @@ export interface ReportHead {
 }
 
 export interface ReportBounds {
-  /** Reports that one sender may send about a zone in a day. */
+  /** Maximum number of reports per day from one sender about a zone. */
   perSender: number;
-  /** Rows of a zone; the oldest days are deleted beyond it. */
+  /** Maximum number of rows per zone; beyond it the oldest days are deleted. */
   rowsPerZone: number;
 }
 
-/** What statistics are about: days from the first to the last, and optionally one author domain with the names below it. */
+/** Scope of a query: a range of days, and optionally one author domain with its subdomains. */
 export interface ReportFilter {
   zone: string;
   since: string;
@@ -183,7 +183,7 @@ export type TlsGroup = "day" | "policy_domain" | "policy_type" | "org_name" | "s
 export type DmarcGroup = "day" | "header_from" | "source_ip" | "org_name" | "sender";
 
 const DAY_MS = 86_400_000;
-/** Rows of one INSERT. */
+/** Rows per INSERT. */
 const BATCH = 500;
 
 export const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10);
@@ -227,7 +227,7 @@ export function createReportRows(db: Db, { perSender, rowsPerZone }: ReportBound
     return "too many";
   }
 
-  /** Deletes whole days, the oldest first, until the zone is within its bound. */
+  /** Deletes whole days, oldest first, until the zone is within its limit. */
   async function shorten(
     tx: Kysely<ReportRowTables>,
     table: "email_dmarc_rows" | "email_tls_rows",
@@ -261,7 +261,7 @@ export function createReportRows(db: Db, { perSender, rowsPerZone }: ReportBound
   }
 
   return {
-    /** All of a report or nothing; on the disk when it resolves. */
+    /** Records a whole report atomically; on disk when it resolves. */
     recordDmarc: (
       head: ReportHead,
       records: readonly AggregateRecord[],
@@ -295,7 +295,7 @@ export function createReportRows(db: Db, { perSender, rowsPerZone }: ReportBound
         return admitted;
       }),
 
-    /** The same for a report about TLS. */
+    /** The same for a TLS report. */
     recordTls: (
       head: ReportHead,
       policies: readonly TlsPolicyResult[],
@@ -344,7 +344,7 @@ export function createReportRows(db: Db, { perSender, rowsPerZone }: ReportBound
         return admitted;
       }),
 
-    /** Groups of sessions, those with the most first; days in order. */
+    /** Groups of sessions, those with most sessions first; days in order. */
     async countTls<const Group extends TlsGroup>(
       filter: ReportFilter,
       by: readonly Group[],
@@ -379,7 +379,7 @@ export function createReportRows(db: Db, { perSender, rowsPerZone }: ReportBound
           .limit(limit),
       ),
 
-    /** Groups by these columns, those with the most messages first; days in order. */
+    /** Groups by these columns, those with most messages first; days in order. */
     async countDmarc<const Group extends DmarcGroup>(
       { zone, since, until, domain }: ReportFilter,
       by: readonly Group[],
@@ -409,7 +409,7 @@ export function createReportRows(db: Db, { perSender, rowsPerZone }: ReportBound
       return (await db.read(ordered.limit(limit))) as (DmarcCounts & Record<Group, string>)[];
     },
 
-    /** Reports received about the days, whether or not they have records. */
+    /** Number of reports received about these days, including reports without records. */
     async countReports(kind: ReportHead["kind"], zone: string, since: number, until: number): Promise<number> {
       const [row] = await db.read(
         tables

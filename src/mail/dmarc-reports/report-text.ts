@@ -1,7 +1,10 @@
 const PREDEFINED: Record<string, string> = { "&lt;": "<", "&gt;": ">", "&quot;": '"', "&apos;": "'", "&amp;": "&" };
 const MAX_TEXT = 200;
 
-/** A text of a reporter as it is stored and shown: one line without control characters, at most 200 characters, with the entities that XML predefines (XML 1.0 4.6) resolved. */
+/**
+ * A reporter's text as stored and shown: one line without control characters, at most 200 characters, with XML's
+ * predefined entities (XML 1.0 4.6) resolved.
+ */
 export const reportText = (text: string): string =>
   text
     .replace(/&(?:lt|gt|quot|apos|amp);/g, (entity) => PREDEFINED[entity]!)

@@ -36,11 +36,11 @@ export const dmarcReportsMigration: Migration = {
 export interface DmarcReportRow {
   zone: string;
   account: string;
-  /** 32 hex digits: the local part that reports about the zone are sent to. */
+  /** 32 hex digits: the local part of the report address of the zone. */
   ruaPrefix: string;
   enabled: boolean;
   skipWizard: boolean;
-  /** The zone publishes where reports about TLS go. */
+  /** True if the zone publishes an address for TLS reports. */
   tls: boolean;
   createdAt: number;
   modifiedAt: number;
@@ -62,7 +62,7 @@ export async function reportsOf(db: DmarcReportExecutor, zone: string): Promise<
   return row && fromRow(row);
 }
 
-/** By the local part that reports are sent to. */
+/** Finds a zone by the local part of its report address. */
 export async function reportsAt(db: DmarcReportExecutor, prefix: string): Promise<DmarcReportRow | undefined> {
   const row = await db
     .selectFrom("email_dmarc_reports")
@@ -72,7 +72,7 @@ export async function reportsAt(db: DmarcReportExecutor, prefix: string): Promis
   return row && fromRow(row);
 }
 
-/** A row that exists keeps its prefix, and its `tls` once it is set. */
+/** An existing row keeps its prefix, and its `tls` once it is set. */
 export async function keepReports(db: DmarcReportExecutor, row: DmarcReportRow): Promise<void> {
   const { zone: zone_id, account: account_id, ruaPrefix: rua_prefix, createdAt: created_at } = row;
   const change = {
@@ -88,7 +88,7 @@ export async function keepReports(db: DmarcReportExecutor, row: DmarcReportRow):
     .execute();
 }
 
-/** Zones that something is kept about, in order, after this one. */
+/** Zones with stored report data, in order, starting after this one. */
 export async function zonesWithReports(db: DmarcReportExecutor, after: string, limit: number): Promise<string[]> {
   return (
     await db

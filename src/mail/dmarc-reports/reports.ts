@@ -24,11 +24,11 @@ export type DmarcReportStatus =
   | "missing-dmarc-rua"
   | "cname-on-dmarc-record";
 
-/** The records of a zone that say who may send in its name. */
+/** DNS records of a zone that authorize its senders. */
 export interface MailAuthRecords {
   dmarc: DnsRecord[];
   dmarcAlias: DnsRecord[];
-  /** What a lookup of _dmarc finds, where the zone has no such record of its own. */
+  /** Result of a lookup of _dmarc if the zone has no such record. */
   dmarcResolved: { name: string; content: string }[];
   spf: DnsRecord[];
   spfAlias: DnsRecord[];
@@ -38,27 +38,33 @@ export interface MailAuthRecords {
 }
 
 export interface DmarcReports extends DmarcReportRow {
-  /** Undefined: all is well. */
+  /** Undefined if all is correct. */
   status: DmarcReportStatus | undefined;
   records: MailAuthRecords;
 }
 
 export interface DmarcReporting extends ReportIntake {
   of(zone: Zone): Promise<DmarcReports>;
-  /** What is not given stays. Enabled, the zone's DMARC record asks for reports to our address, and is made where there is none. Throws what changing records throws. */
+  /**
+   * Omitted fields keep their values. Enabling adds the report address to the zone's DMARC record, which is created if
+   * missing. Throws the errors of record changes.
+   */
   update(
     zone: Zone,
     change: { enabled?: boolean | undefined; skipWizard?: boolean | undefined },
   ): Promise<DmarcReports>;
-  /** The zone whose report address this is. Undefined for any other address, and where the zone asks for no reports. */
+  /** The zone with this report address. Undefined for any other address, and if the zone requests no reports. */
   zoneAt(address: string): Promise<{ zone: string; account: string } | undefined>;
-  /** The address that reports about TLS go to, as a URI; from now on they are taken there. */
+  /** Returns the address for TLS reports as a URI; from then on it accepts them. */
   tlsReportUri(zone: Zone): Promise<string>;
-  /** Counts of the reports about TLS that were received. */
+  /** Counts of received TLS reports. */
   tlsStatistics(zone: string, request: StatisticsRequest): Promise<TlsStatistics>;
-  /** Counts of the aggregate reports that were received. */
+  /** Counts of received aggregate reports. */
   statistics(zone: string, request: StatisticsRequest): Promise<DmarcStatistics>;
-  /** Deletes what is kept about zones that are gone; done by itself when a zone is deleted. To be called at start, in case nobody was there to hear of it. */
+  /**
+   * Deletes data of deleted zones. Happens automatically when a zone is deleted; call it at start for zones whose
+   * notification was missed.
+   */
   tidy(): Promise<void>;
   close(): void;
 }
@@ -69,19 +75,19 @@ export interface DmarcReportingOptions {
   zones: Zones;
   clock: Pick<Clock, "now">;
   ids: Pick<Ids, "hex">;
-  /** Where reports arrive. */
+  /** Domain that receives reports. */
   domain: string;
-  /** Asks the world. Rejects when there is nothing. */
+  /** Queries public DNS. Rejects if there are no records. */
   resolveTxt(name: string): Promise<string[][]>;
   log?: Log;
   bounds?: Partial<ReportBounds>;
 }
 
-/** A large receiver sends one report a day for each domain; statistics of 400 days fit well. */
+/** A large receiver sends one report per day and domain; statistics of 400 days fit easily. */
 const BOUNDS: ReportBounds = { perSender: 100, rowsPerZone: 100_000 };
 const DAY_MS = 86_400_000;
 
-/** Of each kind that is shown. */
+/** Maximum number of entries shown per list. */
 const MAX_SHOWN = 100;
 const TIDY_BATCH = 500;
 
@@ -131,7 +137,7 @@ export function createDmarcReporting({
     };
   }
 
-  /** The row, made when first asked for: its prefix has to stay. */
+  /** The row of the zone, created on first use because its prefix must not change. */
   async function rowOf(zone: Zone): Promise<DmarcReportRow> {
     const kept = await reportsOf(tables, zone.id);
     if (kept !== undefined) return kept;
@@ -157,7 +163,7 @@ export function createDmarcReporting({
 
   async function ask(zone: Zone, uri: string): Promise<void> {
     const { dmarc, dmarcAlias } = await recordsOf(zone);
-    // Two are none, and an alias leads to somebody else's: the status says so.
+    // Two records are invalid, and an alias points to another zone's record: the status reports both.
     if (dmarc.length > 1 || dmarcAlias.length > 0) return;
     const [there] = dmarc;
     if (there === undefined)
@@ -172,7 +178,7 @@ export function createDmarcReporting({
   async function rewrite(zone: Zone, record: DnsRecord, text: string): Promise<void> {
     if (text === txtText(record.content)) return;
     if (!record.locked) return void (await zones.records.update(zone, record.id, { content: text }));
-    // One that the platform made says now what a person has asked for: it becomes theirs, and stays as it is from now on.
+    // A platform record that now contains a user's setting becomes the user's; it will not be changed automatically.
     await managed.alter(zone, { owner: record.managedBy!, add: [], remove: [record], locked: true });
     await zones.records.create(zone, { type: "TXT", name: `${record.name}.`, content: text, ttl: record.ttl });
   }
@@ -184,7 +190,7 @@ export function createDmarcReporting({
 
   async function forget(zone: string): Promise<void> {
     await rows.deleteZone(zone);
-    // Last: by this row the zone is found again after a crash.
+    // Last, because after a crash the zone is found by this row.
     await forgetReports(tables, zone);
   }
 
@@ -198,7 +204,7 @@ export function createDmarcReporting({
   }
 
   const unsubscribe = events.subscribe(ZONE_DELETED, (zone) => {
-    // An empty id: some hints were lost.
+    // An empty id means that some notifications were lost.
     (zone === "" ? tidy() : forget(zone)).catch((err: unknown) =>
       log.error({ err, zone }, "dmarc-reports: failed to delete data of a deleted zone"),
     );
@@ -247,10 +253,10 @@ export function createDmarcReporting({
 function statusOf({ dmarc, dmarcAlias, dmarcResolved }: MailAuthRecords, uri: string): DmarcReportStatus | undefined {
   const texts =
     dmarc.length > 0 ? dmarc.map(({ content }) => txtText(content)) : dmarcResolved.map(({ content }) => content);
-  // RFC 7489 6.6.3: with two there is none.
+  // RFC 7489 6.6.3: two records count as none.
   if (texts.length > 1) return "multiple-dmarc-reports";
   if (texts.length === 0) return dmarcAlias.length > 0 ? "cname-on-dmarc-record" : "missing-dmarc-report";
-  // Behind an alias the record is another zone's to write: that it is there is what counts.
+  // Behind an alias the record belongs to another zone; its existence is enough.
   if (dmarc.length === 0 && dmarcAlias.length > 0) return undefined;
   return ruaOf(texts[0]!).includes(uri) ? undefined : "missing-dmarc-rua";
 }

@@ -30,7 +30,7 @@ export function setUpDmarcReporting(
   reports
     .tidy()
     .catch((err: unknown) =>
-      log.warn({ err }, "DMARC reports: failed to delete data of deleted zones, will retry at the next start"),
+      log.warn({ err }, "dmarc-reports: failed to delete data of deleted zones, will retry at the next start"),
     );
   return reports;
 }

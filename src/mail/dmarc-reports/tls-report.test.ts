@@ -32,7 +32,7 @@ test("reads policies, sessions and failures of a TLS report", () => {
   });
 });
 
-test("rejects what is not a TLS report", () => {
+test("rejects content that is not a TLS report", () => {
   const why = (content: string) => {
     const reading = readTlsReport(Buffer.from(content));
     return reading.ok ? "" : reading.why;

@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { Reading } from "./aggregate.ts";
 import { reportText } from "./report-text.ts";
 
-/** A report about TLS (RFC 8460 4.4), as far as statistics need it. */
+/** The part of a TLS report (RFC 8460 4.4) that statistics need. */
 export interface TlsReport {
   orgName: string;
   reportId: string;
@@ -18,7 +18,7 @@ export interface TlsPolicyResult {
   type: TlsPolicyType;
   /** Lower case. */
   domain: string;
-  /** Sessions. */
+  /** Number of sessions. */
   successful: number;
   failed: number;
   failures: TlsFailure[];
@@ -29,7 +29,7 @@ export type TlsPolicyType = "tlsa" | "sts" | "no-policy-found";
 export interface TlsFailure {
   /** RFC 8460 4.3, for example "certificate-expired". */
   resultType: string;
-  /** Empty where the reporter does not tell. */
+  /** Empty if not reported. */
   receivingMx: string;
   sendingIp: string;
   sessions: number;
@@ -37,7 +37,7 @@ export interface TlsFailure {
 
 const MAX_POLICIES = 100;
 export const MAX_FAILURES = 5_000;
-/** Sessions of one entry; the sum over all rows of a zone is still exact. */
+/** Maximum number of sessions per entry; the sum over all rows of a zone is still exact. */
 const MAX_COUNT = 1_000_000_000;
 
 const text = z.string().transform(reportText).pipe(z.string().min(1));

@@ -1,21 +1,21 @@
 import type { StatisticsRequest } from "./dmarc-statistics.ts";
 import type { ReportRows, TlsCounts, TlsGroup } from "./report-rows-table.ts";
 
-/** The TLS reports about a zone, added up. */
+/** Sums of the TLS reports about a zone. */
 export interface TlsStatistics {
   since: string;
   until: string;
-  /** Reports received, of any domain. */
+  /** Number of reports received, for any domain. */
   reports: number;
   totals: TlsCounts;
   days: ({ day: string } & TlsCounts)[];
-  /** By policy, by reason and host, by reporter and the authenticated domain it reports from: the largest first. */
+  /** By policy, by reason and host, by reporter and its authenticated domain; largest first. */
   policies: ({ domain: string; policyType: string } & TlsCounts)[];
   failures: { resultType: string; receivingMx: string; sessions: number }[];
   reporters: ({ orgName: string; sender: string } & TlsCounts)[];
 }
 
-/** More than there can be. */
+/** More days than can be stored. */
 const MAX_DAYS = 1000;
 
 export async function tlsStatistics(

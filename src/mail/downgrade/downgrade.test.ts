@@ -203,7 +203,7 @@ test("sends an account's mail unchanged to a server with both extensions", async
   assert.equal(sink.mails[0]!.args["SMTPUTF8"], true);
 });
 
-test("rejects a header that cannot be expressed in encoded words with 5.6.7, for own mail and forwards", async () => {
+test("rejects a header that cannot be expressed in encoded words with 5.6.7, for system mail and forwards", async () => {
   for (const field of [
     "To: dörte@there.example",
     "Subject: =?utf-8?Q?=C3=A4?= ü",

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { buffer } from "node:stream/consumers";
 
-/** The verifiers behind `dkimverify` and `arcverify` (dkimpy), with DNS out of a table instead of the system's. */
+/** The verifiers behind `dkimverify` and `arcverify` (dkimpy), with a DNS table instead of the system resolver. */
 
 const PYTHON = "/usr/bin/python3";
 export const hasDkimpy = existsSync("/usr/bin/dkimverify") && existsSync(PYTHON);
@@ -25,7 +25,7 @@ signatures = [holds(i) for i in range(count)]
 print(json.dumps({"dkim": signatures, "arc": None if cv is None else cv.decode(), "sets": len(results), "reason": reason}))
 `;
 
-/** `dkim`: whether each signature holds, from the top. */
+/** `dkim`: whether each signature is valid, from the top. */
 export async function verifyWithDkimpy(
   raw: string,
   dns: Record<string, unknown[] | Error>,

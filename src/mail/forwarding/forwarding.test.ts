@@ -18,11 +18,14 @@ import {
   type HostOptions,
 } from "./forwarding.testing.ts";
 
-/** Mail that comes in, is judged, and goes on to a real SMTP server; what that one sees is judged again. */
+/**
+ * Mail that is received, authenticated and forwarded to a real SMTP server; the message received there is authenticated
+ * again.
+ */
 
 const FIELDS =
   "From: Alice <alice@a.example>\nTo: info@one.example\nSubject: hello\nDate: Mon, 5 Jan 2026 07:08:09 +0000\nMessage-ID: <1@a.example>\n";
-// Dots that must be stuffed, octets that are no text, white space and empty lines at the end.
+// Dots that need stuffing, non-text octets, and trailing white space and empty lines.
 const BODY = "..dot\r\n.\r\n\xe9\xff \t\r\n--\r\ntail  \r\n\r\n\r\n";
 const toBob: Routed = { kind: "forward", to: ["bob@there.example"], account: "acc", zone: "one" };
 
@@ -35,7 +38,7 @@ async function setUp(
   return { sink, ...host };
 }
 
-/** What the next server finds out. */
+/** Authentication results at the next hop. */
 async function judged(raw: string, from: string, ip = "127.0.0.1"): Promise<Verdict> {
   const authenticator = createAuthenticator({
     resolver: tableResolver({ ...DNS, ...ownRecords("fwd.one.example", "one.example", "fwd.two.example") }),
@@ -52,7 +55,7 @@ async function judged(raw: string, from: string, ip = "127.0.0.1"): Promise<Verd
   return verdict;
 }
 
-test("a forward is sealed, signed twice, sent from an address of ours, and its body is what it was", async (t) => {
+test("a forward is sealed, signed twice, sent from a local address, and its body is unchanged", async (t) => {
   const { sink, take, srs, events } = await setUp(t);
   const message = await signedBy("a.example", `Authentication-Results: mx.one.example; dmarc=pass\n${FIELDS}\n${BODY}`);
   assert.equal(await take(Buffer.from(message, "latin1"), { to: ["info@one.example"] }), "250 2.6.0 Message accepted");
@@ -84,7 +87,7 @@ test("a forward is sealed, signed twice, sent from an address of ours, and its b
       "\r\nX-Forwarded-To: bob@there.example\r\nX-Forwarded-For: info@one.example bob@there.example\r\n",
     ),
   );
-  // What somebody else wrote under our name is gone.
+  // Results forged under the server's name are removed.
   assert.ok(!got!.raw.includes("mx.one.example; dmarc=pass"));
 
   const verdict = await judged(got!.raw, got!.from);
@@ -121,7 +124,7 @@ test("a forward is sealed, signed twice, sent from an address of ours, and its b
 });
 
 test(
-  "another implementation finds the same",
+  "another implementation gets the same result",
   { skip: !hasDkimpy && process.env["REQUIRE_ALL"] !== "1" && "dkimpy is not installed" },
   async (t) => {
     const { sink, take } = await setUp(t);
@@ -139,7 +142,7 @@ test(
   },
 );
 
-test("a chain grows where it holds, is closed where it does not, and is never taken up again after that", async (t) => {
+test("extends a valid ARC chain, closes a broken one, and never extends it again", async (t) => {
   const { sink, take } = await setUp(t);
   const second = await setUp(t, {
     name: "two",
@@ -161,7 +164,7 @@ test("a chain grows where it holds, is closed where it does not, and is never ta
   assert.deepEqual(seals(good.raw), ["2 pass", "1 none"]);
   assert.equal((await judged(good.raw, good.from)).arc.result, "pass");
 
-  // A list on the way changes the subject and signs anew: the chain is broken, which the next set says.
+  // A mailing list changes the subject and signs again: the chain is broken, which the next set records.
   const broken = await onward(
     await signedBy(
       "one.example",
@@ -176,7 +179,7 @@ test("a chain grows where it holds, is closed where it does not, and is never ta
   assert.deepEqual(seals(third.raw), ["2 fail", "1 none"], "no set on top of a chain that was given up");
 });
 
-test("senders: known ones come back by SRS, others by a token, nobody stays nobody", async (t) => {
+test("senders: authenticated ones get SRS, others a token, the null sender stays null", async (t) => {
   const { sink, take, srs, tokens } = await setUp(t);
   const long = `bounces+848413-e276-some.person=mail.example@a.example`;
   const cases: [
@@ -186,9 +189,9 @@ test("senders: known ones come back by SRS, others by a token, nobody stays nobo
     token?: { sender: string; senderAuthenticated: boolean },
   ][] = [
     ["alice@a.example", "192.0.2.10", /^SRS0=/],
-    // SPF fails, the signature of the sender's domain holds.
+    // SPF fails, but the signature of the sender's domain is valid.
     ["alice@a.example", "198.51.100.1", /^SRS0=/],
-    // A signature of another domain says nothing about this one.
+    // A signature of another domain does not authenticate this sender.
     [
       "victim@b.example",
       "198.51.100.1",
@@ -230,7 +233,7 @@ test("senders: known ones come back by SRS, others by a token, nobody stays nobo
   assert.equal(sink.mails.at(-1)!.from, ours.address, "one of ours stays as it is");
 });
 
-test("nobody who is refused is forwarded for, and the refusal is in the log of the right account", async (t) => {
+test("rejected mail is not forwarded, and the rejection is logged for the right account", async (t) => {
   const { sink, take, events } = await setUp(t);
   assert.match(
     await take("From: x@a.example\r\n\r\nforged\r\n", {
@@ -247,7 +250,7 @@ test("nobody who is refused is forwarded for, and the refusal is in the log of t
   );
 });
 
-test("what the next server says is the sender's answer", async (t) => {
+test("passes the reply of the next hop to the sender", async (t) => {
   const { take, sink } = await setUp(t, {
     sink: { rcpt: (to) => (to.startsWith("bob") ? "550 5.1.1 no such user" : undefined) },
   });
@@ -258,7 +261,7 @@ test("what the next server says is the sender's answer", async (t) => {
   assert.equal(sink.mails.length, 0);
 });
 
-test("what the sender wants to be told goes along, under the address the sender knows", async (t) => {
+test("passes on the DSN parameters, with the recipient the sender used", async (t) => {
   const { sink, take } = await setUp(t);
   const dsn = {
     ret: "HDRS" as const,
@@ -324,7 +327,7 @@ test("a worker's forward and reply: X- headers on top, signed, from the domain t
   );
 });
 
-test("mail that does not pass DMARC is not answered", async (t) => {
+test("sends no reply to mail that fails DMARC", async (t) => {
   const { sink, take } = await setUp(t, {
     routes: () => ({ kind: "worker", script: "w" }),
     handlers: {
@@ -353,7 +356,7 @@ test("mail that does not pass DMARC is not answered", async (t) => {
   assert.equal(sink.mails.length, 0);
 });
 
-test("a message from the disk is forwarded octet for octet", async (t) => {
+test("a message on disk is forwarded octet for octet", async (t) => {
   const { sink, take } = await setUp(t);
   const body = Array.from({ length: 6000 }, (_, i) => `${i} ${"x".repeat(i % 90)}`).join("\n");
   const message = await signedBy("a.example", `${FIELDS}\n${body}\n`);
@@ -367,7 +370,7 @@ test("a message from the disk is forwarded octet for octet", async (t) => {
   );
 });
 
-test("addresses beyond ASCII leave the header section ASCII", async (t) => {
+test("non-ASCII addresses do not make the header section non-ASCII", async (t) => {
   const { sink, take } = await setUp(t, { routes: () => ({ ...toBob, zone: "one" }) });
   assert.match(
     await take(await signedBy("a.example", `${FIELDS}\nhello\n`), { to: ["käthe@one.example"], smtputf8: true }),

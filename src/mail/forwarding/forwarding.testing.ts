@@ -20,13 +20,13 @@ import { createReceiver, type Receiver, type ReceiverOptions } from "../receive.
 import type { ReturnPathRequest } from "../bounces/index.ts";
 import { createForwarding } from "./forwarding.ts";
 
-/** Servers that receive, judge, sign and relay over real SMTP, for tests. */
+/** Servers that receive, authenticate, sign and relay over real SMTP, for tests. */
 
 export const PEER = "192.0.2.10";
 
 export const signing = (domain: string): SigningKey => ({ ...keyOf(domain), algorithm: "rsa" });
 
-/** Senders are at a.example, which PEER may send for; servers are on this machine. */
+/** Senders are at a.example, for which PEER may send; all servers run on this machine. */
 export const DNS: Record<string, unknown[] | Error> = {
   "a.example TXT": [["v=spf1 ip4:192.0.2.0/28 -all"]],
   "_dmarc.a.example TXT": [["v=DMARC1; p=reject"]],
@@ -34,7 +34,7 @@ export const DNS: Record<string, unknown[] | Error> = {
   ...recordOf(keyOf("a.example")),
 };
 
-/** What the DNS says of a server's own domains. */
+/** DNS records of a server's own domains. */
 export const ownRecords = (...domains: string[]): Record<string, unknown[]> =>
   Object.assign(
     {},
@@ -50,9 +50,9 @@ export interface HostOptions {
   name: string;
   routes: ReceiverOptions["route"];
   handlers?: Parameters<typeof runtimeOf>[0];
-  /** Where everything it relays goes. */
+  /** Port of the next hop for all relayed mail. */
   nextPort: number;
-  /** Where it listens. Default: a place of its own. */
+  /** Where it listens. Default: a new socket. */
   at?: Place;
   dns?: Record<string, unknown[] | Error>;
   clock?: Clock;
@@ -61,18 +61,18 @@ export interface HostOptions {
 
 export interface Host {
   receiver: Receiver;
-  /** Listens for SMTP and receives what comes, as a peer at this machine. */
+  /** Listens for SMTP and receives messages as from a local peer. */
   smtp: Sink;
   srs: Srs;
   events: TraceEvent[];
-  /** The senders that got a token. */
+  /** The requests for token return paths. */
   tokens: ReturnPathRequest[];
-  /** Takes a message in; the folded reply. */
+  /** Receives a message; resolves with the folded reply. */
   take(message: string | Buffer, envelope: Partial<Envelope> & { to: string[] }): Promise<string>;
   settle(message: string | Buffer, envelope: Partial<Envelope> & { to: string[] }): Promise<DeliveryResult[]>;
 }
 
-/** A port that answers before there is a server behind it: two servers can know each other's. */
+/** A port that is open before its server exists, so that two servers can be configured with each other's port. */
 export interface Place {
   smtp: Sink;
   serve(take: Host["settle"]): void;
@@ -208,7 +208,7 @@ export async function startHost(
   };
 }
 
-/** A message with line ends, signed by its author's domain. */
+/** A message with CRLF line ends, signed by its author's domain. */
 export async function signedBy(domain: string, text: string): Promise<string> {
   const message = text.replace(/\r?\n/g, "\r\n");
   const headerBlock = Buffer.from(message.slice(0, message.indexOf("\r\n\r\n") + 2), "latin1");

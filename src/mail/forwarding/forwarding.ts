@@ -21,19 +21,19 @@ import type { ForwardRequest, Forwarding } from "./types.ts";
 export interface ForwardingOptions extends SenderParts {
   transport: Transport;
   signer: Signer;
-  /** What mail of a customer's domain is signed with; empty where there is nothing. To be answered from memory. */
+  /** Signing keys of a customer's domain; empty without keys. Must return from memory. */
   keysOf(name: { zone: string; domain: string }): Promise<readonly SigningKey[]>;
-  /** The same for the domain of the senders we write; the RSA key among them seals (RFC 8617 knows no other). */
+  /** The same for the forward domain; its RSA key also creates ARC seals (RFC 8617 allows only RSA). */
   serviceKey(): Promise<readonly SigningKey[]>;
-  /** Recognise what was forwarded here before; the first marks. */
+  /** Recognize messages forwarded here before; the first key creates the marks. */
   loopKeys: readonly [string, ...string[]];
-  /** Holds a reply while it is signed. */
+  /** Stores a reply while it is signed. */
   spool: Pick<Spool, "collect" | "maxBytes">;
   clock: Pick<Clock, "now">;
   ids: Pick<Ids, "messageId">;
 }
 
-/** What was put on top of a reply that was checked to fit. */
+/** Allowance for fields added to a reply whose size was already checked. */
 const ROOM = 256 * 1024;
 
 export function createForwarding(options: ForwardingOptions): Forwarding {

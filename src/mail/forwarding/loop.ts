@@ -3,21 +3,25 @@ import { headerValues } from "../../protocol/rfc5322/index.ts";
 import type { Message } from "../messages/index.ts";
 
 /**
- * Two addresses that forward to each other send a message round until it has passed a hundred servers (RFC 5321 6.3). A field of ours ends
- * that the second time: it says for whom the message was forwarded, in a form that only this installation makes.
+ * Two addresses that forward to each other would loop a message until it has passed a hundred servers (RFC 5321 6.3). A
+ * private header field stops it on the second pass: it records the recipient of the forward, in a form that only this
+ * installation can create.
  */
 export const LOOP_FIELD = "X-Reelpost-Loop";
 
-/** Recipients that one message is forwarded for, whoever wrote the fields: a worker can make up a new address at every turn. */
+/**
+ * Maximum number of recipients for which one message is forwarded, including foreign loop fields: a worker can generate
+ * a new address on every pass.
+ */
 const MAX_FORWARDED = 25;
 
 export interface LoopMarks {
-  /** The field for a recipient, line end included. */
+  /** The field for a recipient, including the line end. */
   field(rcpt: string): string;
   isLoop(message: Pick<Message, "fields">, rcpt: string): boolean;
 }
 
-/** The first key marks; all of them are recognised. */
+/** The first key creates marks; all keys are accepted. */
 export function createLoopMarks(keys: readonly [string, ...string[]]): LoopMarks {
   const mark = (key: string, rcpt: string) =>
     createHmac("sha256", key).update(rcpt.toLowerCase()).digest("base64url").slice(0, 22);

@@ -4,7 +4,7 @@ import type { Routed } from "../routing/index.ts";
 import { DNS, namesOf, openPlace, ownRecords, signedBy, startHost } from "./forwarding.testing.ts";
 import { createLoopMarks, LOOP_FIELD } from "./loop.ts";
 
-/** Servers that send each other's mail round: it ends, and soon. */
+/** Servers that forward mail to each other: the loop ends early. */
 
 const MESSAGE = await signedBy(
   "a.example",
@@ -13,7 +13,7 @@ const MESSAGE = await signedBy(
 const KNOWN = { ...DNS, ...ownRecords("fwd.one.example", "one.example", "fwd.two.example", "two.example") };
 const to = (address: string, zone: string): Routed => ({ kind: "forward", to: [address], zone });
 
-test("catch-all rules of two servers that lead to each other: the sender hears of it, nobody gets a hundred messages", async (t) => {
+test("catch-all rules of two servers that point to each other: the sender gets a bounce, and no mailbox gets a hundred messages", async (t) => {
   const places = [await openPlace(), await openPlace()] as const;
   const one = await startHost(t, {
     name: "one",
@@ -37,7 +37,7 @@ test("catch-all rules of two servers that lead to each other: the sender hears o
   assert.equal(one.events.filter(({ step }) => step === "received").length, 2);
 });
 
-test("a worker that makes up a new address at every turn is stopped as well", async (t) => {
+test("a worker that generates a new address on every pass is stopped too", async (t) => {
   let turn = 0;
   const at = await openPlace();
   const one = await startHost(t, {
@@ -48,7 +48,8 @@ test("a worker that makes up a new address at every turn is stopped as well", as
     dns: KNOWN,
     handlers: { w: async (_mail, actions) => void (await actions.forward(`turn${turn++}@one.example`, [])) },
   });
-  // The innermost refusal makes each handler fail in turn, so that the sender keeps the message and in the end hears that it could not be delivered.
+  // The innermost rejection makes each handler fail in turn, so the message stays with the sender, which finally
+  // reports a failed delivery.
   assert.match(
     await one.take("From: bea@b.example\r\n\r\nround\r\n", { from: "bea@b.example", to: ["any@one.example"] }),
     /^451 4\.3\.0 /,
@@ -60,7 +61,7 @@ test("a worker that makes up a new address at every turn is stopped as well", as
   );
 });
 
-test("the mark is known by whoever holds the key, in any case of letters, and by nobody else", () => {
+test("the mark is recognized in any case with the key, and not without it", () => {
   const [mine, rotated, other] = [createLoopMarks(["k1"]), createLoopMarks(["k2", "k1"]), createLoopMarks(["x"])];
   const field = mine.field("Info@One.Example");
   assert.match(field, /^X-Reelpost-Loop: [\w-]{22}\r\n$/);

@@ -11,8 +11,8 @@ export interface SenderParts {
 }
 
 /**
- * The envelope sender to forward with. The way back is written into it where it fits and the sender is known; what comes back to a sender
- * that nobody vouches for must not reach whoever it names, so that a token stands for it. The null sender stays null (RFC 5321 4.5.5).
+ * The envelope sender of a forward. An authenticated sender is encoded in it if it fits. Bounces of an unauthenticated
+ * sender must not reach the named address, so a token is used instead. The null sender stays null (RFC 5321 4.5.5).
  */
 export async function forwardingSender(
   { envelope, verdict, source, rcpt, account, zone }: ForwardRequest,
@@ -21,7 +21,7 @@ export async function forwardingSender(
   const { from: sender } = envelope;
   if (sender === "") return { from: "", senderAuthenticated: false };
   const senderAuthenticated = isAuthenticatedSender(envelope, verdict);
-  // One of ours came back to us: it is signed, and stays as it is.
+  // A local return path that came back: it is signed, and kept unchanged.
   const rewritten = senderAuthenticated || srs.isOurs(sender) ? srs.forward(sender, clock.now()) : undefined;
   if (rewritten?.ok) return { from: rewritten.address, senderAuthenticated };
   return {

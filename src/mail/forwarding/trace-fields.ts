@@ -1,7 +1,10 @@
 import { isAscii } from "node:buffer";
 import type { DsnRequest } from "../messages/index.ts";
 
-/** For whoever reads the header: whom the message came for, and where it was sent on to. Addresses beyond ASCII would make it a message that few servers take (RFC 6531). */
+/**
+ * For readers of the header: the original recipient and the forward destinations. Non-ASCII addresses are omitted,
+ * because few servers accept messages that contain them (RFC 6531).
+ */
 export function traceFields(rcpt: string, to: readonly string[]): string {
   const fits = (value: string) => /^[!-~]{1,320}( [!-~]{1,320})*$/.test(value) && value.length <= MAX_VALUE;
   const [destination, both] = [to.join(", "), `${rcpt} ${to.join(", ")}`];
@@ -11,7 +14,10 @@ export function traceFields(rcpt: string, to: readonly string[]): string {
 /** RFC 5322 2.1.1. */
 const MAX_VALUE = 900;
 
-/** What the sender wants to be told, for the next hop: the wishes of one recipient go to all it leads to (RFC 3461 5.2.7), and it is named as the sender knows it. */
+/**
+ * DSN parameters for the next hop: those of one recipient apply to all its destinations (RFC 3461 5.2.7), with the
+ * recipient the sender used.
+ */
 export function passedOn(dsn: DsnRequest | undefined, rcpt: string, to: readonly string[]): DsnRequest | undefined {
   if (dsn === undefined) return undefined;
   const { to: wishes, ...message } = dsn;

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { createManualClock, silentLog as log, systemClock } from "../../kernel/index.ts";
 import { createBlockLists } from "./block-lists.ts";
 
-/** `answers` by "type name"; what is not there does not exist. */
+/** `answers` by "type name"; missing names do not exist. */
 function blockLists(answers: Record<string, unknown[]>, lists = ["bl.example", "second.example"]) {
   const asked: string[] = [];
   const { find } = createBlockLists({
@@ -20,7 +20,7 @@ function blockLists(answers: Record<string, unknown[]>, lists = ["bl.example", "
   return { find, asked };
 }
 
-test("an address that is listed is refused, with the list's own explanation", async () => {
+test("rejects a listed address with the list's own explanation", async () => {
   const { find, asked } = blockLists({
     "A 2.0.0.127.bl.example": ["127.0.0.4"],
     "TXT 2.0.0.127.bl.example": [["Listed, see ", "https://bl.example/query/127.0.0.2"]],
@@ -34,7 +34,7 @@ test("an address that is listed is refused, with the list's own explanation", as
   assert.equal(await find("192.0.2.1"), undefined);
 });
 
-test("every list that names it is told; without an explanation its name must do", async () => {
+test("reports every list that contains the address; uses the list name without an explanation", async () => {
   const { find } = blockLists({
     "A 2.0.0.127.bl.example": ["127.0.0.2"],
     "A 2.0.0.127.second.example": ["127.0.0.10", "127.0.0.11"],
@@ -45,7 +45,7 @@ test("every list that names it is told; without an explanation its name must do"
   );
 });
 
-test("RFC 5782 2.4: an IPv6 address is asked about digit by digit", async () => {
+test("RFC 5782 2.4: queries an IPv6 address nibble by nibble", async () => {
   const { find, asked } = blockLists({}, ["bl.example"]);
   await find("2001:db8:1:2:3:4:567:89ab");
   await find("2001:db8::1");
@@ -57,7 +57,7 @@ test("RFC 5782 2.4: an IPv6 address is asked about digit by digit", async () => 
   ]);
 });
 
-test("what is no listing lists nobody: an answer outside 127/8, a refusal to be asked, a failure, silence", async () => {
+test("ignores responses that are not listings: outside 127/8, query refused, failure, timeout", async () => {
   const { find } = blockLists({
     "A 2.0.0.127.bl.example": ["198.51.100.7"],
     "A 2.0.0.127.second.example": ["127.255.255.254"],

@@ -10,11 +10,11 @@ export interface BlockListsOptions {
   resolver: Resolver;
   clock: Pick<Clock, "sleep">;
   log: Log;
-  /** Milliseconds for a list to answer. Default 3000. */
+  /** Milliseconds to wait for a list. Default 3000. */
   withinMs?: number;
 }
 
-/** Asks DNS block lists. What does not answer in time lists nobody. */
+/** Queries DNS block lists. A list that does not answer in time counts as not listed. */
 export function createBlockLists({ lists, resolver, clock, log, withinMs = 3000 }: BlockListsOptions): BlockLists {
   async function isListed(list: string, query: string): Promise<boolean> {
     try {
@@ -27,7 +27,7 @@ export function createBlockLists({ lists, resolver, clock, log, withinMs = 3000 
     }
   }
 
-  /** Where the list explains itself (RFC 5782 2.1). */
+  /** The list's explanation (RFC 5782 2.1). */
   async function explanation(list: string, query: string): Promise<string> {
     const texts = await inTime(resolver(`${query}.${list}`, "TXT")).catch(() => []);
     const text = texts.map((strings) => (Array.isArray(strings) ? strings.join("") : String(strings))).join(" ");
@@ -63,12 +63,12 @@ export function createBlockLists({ lists, resolver, clock, log, withinMs = 3000 
 }
 
 /**
- * RFC 5782 2.1, 2.4: answers are in 127.0.0.0/8. Anything else is a resolver that rewrites "no such name"; 127.255.255.0/24 is how lists say that
- * the question was not welcome (asked through a public resolver, or too often).
+ * RFC 5782 2.1, 2.4: responses are in 127.0.0.0/8. Anything else comes from a resolver that rewrites "no such name";
+ * with 127.255.255.0/24 a list refuses the query (sent through a public resolver, or too often).
  */
 const isListing = (answer: string) => /^127\.(?!255\.255\.)/.test(answer);
 
-/** 192.0.2.1 -> 1.2.0.192; the 32 digits of an IPv6 address from the last to the first. */
+/** 192.0.2.1 -> 1.2.0.192; the 32 digits of an IPv6 address in reverse order. */
 function reversed(ip: string): string {
   if (!isIPv6(ip)) return ip.split(".").reverse().join(".");
   const groups = new URL(`http://[${ip.replace(/%.*$/, "")}]/`).hostname

@@ -6,26 +6,25 @@ import type { Occupant, Place } from "./room.ts";
 import { StrictStream } from "./strict-stream.ts";
 
 /**
- * smtp-server's connection with things of ours under its hood: the strict parser, bounds on how long a command or a message may take to
- * arrive and on how much a client may get wrong, answers that must be waited for, the parameters of MAIL and RCPT, and a greeting without
- * the fixed 100 ms wait.
+ * Extends smtp-server's connection: the strict parser, limits on the time for a command or message and on client
+ * errors, replies that can be awaited, MAIL and RCPT parameters, and a greeting without the fixed 100 ms delay.
  */
 
 export interface ConnectionLimits {
   /** Milliseconds for a client to complete its next command. RFC 5321 4.5.3.2.7: at least 5 minutes. */
   commandMs: number;
-  /** Milliseconds for the whole of a message to arrive. */
+  /** Milliseconds for a complete message to arrive. */
   dataMs: number;
   /** Milliseconds for a TLS handshake. */
   handshakeMs: number;
-  /** Milliseconds for a client to say who it is, where it must. */
+  /** Milliseconds for a client to authenticate, if it must. */
   authMs?: number;
-  /** Commands that may fail before the session ends, until a message is accepted. */
+  /** Number of failed commands after which the session ends; reset when a message is accepted. */
   errors: number;
-  /** Commands that may fail before each further one has to wait, and for how many milliseconds. */
+  /** Number of failed commands after which each further command is delayed, and the delay in milliseconds. */
   patience: number;
   tarpitMs: number;
-  /** Commands without an accepted message; each beyond counts as failed. */
+  /** Maximum number of commands without an accepted message; each further one counts as failed. */
   commands: number;
 }
 
@@ -33,7 +32,10 @@ export interface StrictSession extends SMTPServerSession {
   asked?: Asked;
 }
 
-/** RFC 2920 3.1: a client waits for the answer to these. Whoever does not is no mail server, or speaks through somebody who does not know it. */
+/**
+ * RFC 2920 3.1: a client must wait for the reply to these. A client that does not is not a mail server, or its commands
+ * are injected through another protocol.
+ */
 const AWAITED = /^(?:EHLO|HELO|DATA)\b/i;
 
 export class StrictConnection extends SMTPConnection implements Occupant {
@@ -42,7 +44,7 @@ export class StrictConnection extends SMTPConnection implements Occupant {
   #held: NodeJS.Timeout | undefined;
   #errors = 0;
   #commands = 0;
-  /** A message was announced and not answered yet. */
+  /** A message was announced and has not been answered yet. */
   #message = false;
   readonly #limits: ConnectionLimits;
   readonly #place: Place;
@@ -60,7 +62,7 @@ export class StrictConnection extends SMTPConnection implements Occupant {
     place.occupant = this;
   }
 
-  /** Whether a message is on its way in or being handled. */
+  /** True while a message is being received or processed. */
   get busy(): boolean {
     return Boolean(this._dataStream) || this._handlerPending;
   }
@@ -119,7 +121,7 @@ export class StrictConnection extends SMTPConnection implements Occupant {
   }
 
   #obey(command: Buffer, next: () => void) {
-    // While the command was held up.
+    // The connection closed while the command was delayed.
     if (this._closing || this._closed || this._parser === false) return next();
     this.#expect(this.#limits.commandMs);
     if (AWAITED.test(command.toString("latin1", 0, 8)) && this.#notAwaited) {
@@ -166,7 +168,7 @@ export class StrictConnection extends SMTPConnection implements Occupant {
     if (this._dataStream) {
       this.#message = true;
       this.#expect(this.#limits.dataMs);
-      // Once the message is in, the time is ours.
+      // After the message is complete, the client's timeout no longer applies.
       this._dataStream.once("finish", () => clearTimeout(this.#deadline));
     }
   }
@@ -176,16 +178,16 @@ export class StrictConnection extends SMTPConnection implements Occupant {
     this.#expect(this.#limits.handshakeMs);
   }
 
-  /** A reply of ours may begin with its own enhanced code (RFC 2034); then no other is put in front. */
+  /** A reply may start with its own enhanced code (RFC 2034); then smtp-server must not add another. */
   override send(code: number, data?: string | string[] | null, context?: string | false): void {
     const own = typeof data === "string" && /^[245]\.\d{1,3}\.\d{1,3} /.test(data);
     this.#account(code);
     super.send(code, data, own ? false : context);
-    // The answer to a message: the next command may take its time again.
+    // After the reply to a message, the timeout for the next command starts again.
     if (!this._closing && !this._dataStream) this.#expect(this.#limits.commandMs);
   }
 
-  /** What becomes of a message says nothing about how well the client speaks. */
+  /** A rejected message does not count as a protocol error of the client. */
   #account(code: number) {
     if (this.#message) {
       this.#message = false;

@@ -1,8 +1,8 @@
 import { connect, type Socket } from "node:net";
 
 /**
- * A process of its own, for its own file descriptors: connects `count` times and says nothing. Writes one line for each hundred that were
- * greeted and a last one when all have been answered; holds on until its standard input ends.
+ * A separate process, to have its own file descriptors: opens `count` connections and stays silent. Prints one line per
+ * hundred greetings and a last line when all have been answered; keeps them open until standard input ends.
  *
  *     node idle-clients.testing.ts <port> <count> <connections of one address> [DATA]
  */
@@ -15,7 +15,7 @@ let next = 0;
 let greeted = 0;
 let refused = 0;
 
-/** 127.0.1.1, 127.0.1.2 ...: the whole of 127.0.0.0/8 is this machine. */
+/** 127.0.1.1, 127.0.1.2 ...: all of 127.0.0.0/8 is this machine. */
 const addressOf = (index: number) => `127.${1 + (index >> 16)}.${(index >> 8) & 255}.${index & 255}`;
 
 function one(): Promise<void> {

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { test } from "node:test";
 import { idleCrowd } from "./idle.testing.ts";
 
-/** Node raises its own limit of file descriptors as far as it may; the clients are a process of their own. */
+/** Node raises its file descriptor limit to the maximum; the clients run in their own process. */
 const limit =
   process.platform === "win32"
     ? 1024
@@ -11,10 +11,10 @@ const limit =
       );
 const held = limit >= 12_000 ? 10_000 : Math.max(100, limit - 400);
 
-test(`${held} idle clients are held, and good ones are served beside them`, async (t) => {
+test(`${held} idle clients stay connected while good ones are served`, async (t) => {
   if (held < 10_000) t.diagnostic(`this system allows ${limit} file descriptors: not the 10,000 clients this is about`);
   await idleCrowd(t, { count: held, connections: held + 100 });
 });
 
-test("4,000 clients stuck in DATA at a server with 200 places: there are never more, and good clients get in", (t) =>
+test("4,000 clients stuck in DATA on a server with 200 slots: the limit holds, and good clients are served", (t) =>
   idleCrowd(t, { count: 4000, connections: 200, inData: true }));

@@ -9,7 +9,7 @@ import { listen } from "./listening.testing.ts";
 
 const program = fileURLToPath(new URL("idle-clients.testing.ts", import.meta.url));
 
-/** Connects `count` clients that do nothing, from as many addresses as that takes, and holds them while `during` runs. */
+/** Opens `count` idle connections, from as many addresses as needed, and holds them while `during` runs. */
 async function withIdleClients(
   t: TestContext,
   args: { port: number; count: number; perAddress: number; inData?: boolean },
@@ -48,7 +48,7 @@ async function deliver(port: number): Promise<number> {
   return performance.now() - started;
 }
 
-/** `count` idle clients at a server with room for `connections`: it has no more than that, and good clients are served all the while. */
+/** `count` idle clients on a server limited to `connections`: the limit holds, and good clients are always served. */
 export async function idleCrowd(
   t: TestContext,
   { count, connections, inData = false }: { count: number; connections: number; inData?: boolean },
@@ -60,7 +60,7 @@ export async function idleCrowd(
   let most = 0;
   let slowest = 0;
   let served = 0;
-  // One after the other, as a good client is: at most one connection of its network is still on its way out when it comes again.
+  // Sequentially, like a good client: at most one connection of its network is still closing when it reconnects.
   let good = Promise.resolve();
   const before = process.memoryUsage().rss;
   const serve = async () => {

@@ -3,7 +3,10 @@ import { fieldRanges } from "../../protocol/rfc5322/index.ts";
 import { formatField, withHeader, type Envelope, type MailSource, type SmtpReply } from "../messages/index.ts";
 import type { ContentFilter } from "./types.ts";
 
-/** Asks the filter about a message. One that fails is no reason to refuse mail: the message passes, and the log says so. */
+/**
+ * Passes a message to the content filter. A failing filter does not reject mail: the message is accepted, and the
+ * failure is logged.
+ */
 export function createInspection({ filter, log }: { filter: ContentFilter | undefined; log: Log }) {
   return async (envelope: Envelope, source: MailSource): Promise<{ source: MailSource; refused?: SmtpReply }> => {
     if (filter === undefined) return { source };
@@ -27,7 +30,7 @@ export function createInspection({ filter, log }: { filter: ContentFilter | unde
   };
 }
 
-/** The message with these fields on top, and without any of the same names that came with it: nobody else speaks for our filter. */
+/** The message with these fields on top, without existing fields of the same names: only the filter may set them. */
 function withTags(source: MailSource, fields: { name: string; value: string }[]): MailSource {
   const names = new Set(fields.map(({ name }) => name.toLowerCase()));
   const kept: Uint8Array[] = fields.map(({ name, value }) => Buffer.from(formatField(name, value)));

@@ -9,7 +9,7 @@ import type { DeliveryResult } from "../messages/index.ts";
 import { createSmtpListener } from "./listener.ts";
 import { listen, testCertificates, withoutReceived } from "./listening.testing.ts";
 
-test("a real client delivers; the message gets a Received field and is otherwise what was sent", async (t) => {
+test("a real client delivers; the message gets a Received field and is otherwise unchanged", async (t) => {
   const { port, taken } = await listen(t);
   const client = createTransport({ host: "127.0.0.1", port, name: "client.example" });
   const info = await client.sendMail({
@@ -32,7 +32,7 @@ test("a real client delivers; the message gets a Received field and is otherwise
   assert.equal(withoutReceived(taken[0]!.raw), "From: a@sender.example\r\nSubject: hi\r\n\r\n.dot\r\nbody\r\n");
 });
 
-test("EHLO announces what is kept, and nothing that is not", async (t) => {
+test("EHLO announces only supported extensions", async (t) => {
   const { port } = await listen(t);
   const client = await rawClient(port);
   assert.equal(await client.reply(), "220 mx.test ESMTP");
@@ -53,7 +53,7 @@ test("EHLO announces what is kept, and nothing that is not", async (t) => {
   assert.match(await client.say("QUIT\r\n"), /^221 2\./);
 });
 
-test("the greeting does not wait", async (t) => {
+test("the greeting is sent without delay", async (t) => {
   const { port } = await listen(t);
   const waits: number[] = [];
   for (let i = 0; i < 10; i++) {
@@ -66,7 +66,8 @@ test("the greeting does not wait", async (t) => {
   assert.ok(Math.min(...waits) < 90, `${Math.min(...waits)} ms; smtp-server alone takes 100 ms for each`);
 });
 
-// End-of-data look-alikes (CVE-2023-51764 and its relatives): what smtp-server would keep as content, refused here, never the end of a message.
+// End-of-data look-alikes (CVE-2023-51764 and related): smtp-server would keep them as content; they are rejected here
+// and never end a message.
 const LOOK_ALIKES: Record<string, [wire: string, refused: boolean]> = {
   "LF . LF": ["\n.\n", true],
   "LF . CRLF": ["\n.\r\n", true],
@@ -100,7 +101,7 @@ for (const [name, [lookAlike, refused]] of Object.entries(LOOK_ALIKES)) {
         await client.reply(),
         refused ? /^550 5\.6\.11 Bare (CR|LF) in message: lines must end with CR LF$/ : /^250 2\.6\.0 /,
       );
-      // One message, one answer: the next reply belongs to the next command.
+      // One reply per message: the next reply belongs to the next command.
       assert.match(await client.say("NOOP\r\n"), /^250 2\.0\.0 /);
       assert.equal(taken.length, refused ? 0 : 1);
       if (!refused) assert.ok(taken[0]!.raw.includes("smuggled"), "it is all content");
@@ -110,7 +111,7 @@ for (const [name, [lookAlike, refused]] of Object.entries(LOOK_ALIKES)) {
   }
 }
 
-test("a bare line end in commands ends the session before any of them is obeyed", async (t) => {
+test("a bare line end in commands ends the session before any of them runs", async (t) => {
   const { port } = await listen(t);
   for (const bytes of ["MAIL FROM:<a@b.example>\nRCPT TO:<b@here.example>\r\n", "NOOP\rNOOP\r\n"]) {
     const client = await rawClient(port);
@@ -122,7 +123,7 @@ test("a bare line end in commands ends the session before any of them is obeyed"
   }
 });
 
-test("pipelined commands are answered in order, also those behind a message", async (t) => {
+test("pipelined commands are answered in order, including those after a message", async (t) => {
   const { port, taken } = await listen(t);
   const client = await rawClient(port);
   await client.reply();
@@ -154,7 +155,7 @@ test("pipelined commands are answered in order, also those behind a message", as
   assert.equal(withoutReceived(taken[1]!.raw), "", "an empty message is a message");
 });
 
-test("a message over the limit is dropped while it is read and refused after its end; the session goes on", async (t) => {
+test("a message over the limit is discarded while it is read and rejected at its end; the session continues", async (t) => {
   const { port, taken, spoolFiles, spooledBytes } = await listen(t, { limits: { messageBytes: 1024 * 1024 } });
   const client = await upToData(port);
   const line = Buffer.from(`${"x".repeat(98)}\r\n`);
@@ -173,7 +174,7 @@ test("a message over the limit is dropped while it is read and refused after its
   client.socket.destroy();
 });
 
-test("26 MiB are refused with the default limit, 25 MiB are taken", async (t) => {
+test("26 MiB are rejected with the default limit, 25 MiB are accepted", async (t) => {
   const { port, taken } = await listen(t);
   const client = createTransport({ host: "127.0.0.1", port });
   t.after(() => client.close());
@@ -185,7 +186,7 @@ test("26 MiB are refused with the default limit, 25 MiB are taken", async (t) =>
   assert.equal(withoutReceived(taken[0]!.raw).length, 26_214_400);
 });
 
-test("more recipients than the limit: the next get 452 4.5.3, the first are served", async (t) => {
+test("recipients over the limit get 452 4.5.3, the first ones are served", async (t) => {
   const { port, taken } = await listen(t, { limits: { recipients: 3 } });
   const client = await rawClient(port);
   await client.reply();
@@ -200,7 +201,7 @@ test("more recipients than the limit: the next get 452 4.5.3, the first are serv
   client.socket.destroy();
 });
 
-test("connections over the limit are turned away with 421", async (t) => {
+test("connections over the limit are rejected with 421", async (t) => {
   const { port } = await listen(t, { limits: { connections: 2 } });
   const clients = [await rawClient(port), await rawClient(port)];
   for (const client of clients) assert.match(await client.reply(), /^220/);
@@ -210,7 +211,7 @@ test("connections over the limit are turned away with 421", async (t) => {
   for (const client of [...clients, third]) client.socket.destroy();
 });
 
-test("a client that takes too long over a command, or drips a message, is hung up on", async (t) => {
+test("disconnects a client that is too slow with a command or a message", async (t) => {
   const { port, taken } = await listen(t, { limits: { commandMs: 150, dataMs: 150 } });
   const idle = await rawClient(port);
   assert.match(await idle.reply(), /^220/);
@@ -225,7 +226,7 @@ test("a client that takes too long over a command, or drips a message, is hung u
   assert.equal(taken.length, 0);
 });
 
-test("a handler that takes its time is not hurried by the client's limits", async (t) => {
+test("the client's timeouts do not apply to a slow handler", async (t) => {
   const { port } = await listen(t, {
     limits: { commandMs: 50, dataMs: 50 },
     settle: (envelope) =>
@@ -241,7 +242,7 @@ test("a connection dropped in DATA leaves no message and no file", async (t) => 
   const { port, taken, spoolFiles, listener } = await listen(t, { settle: () => (settled++, []) });
   const client = await upToData(port);
   client.socket.write(Buffer.alloc(600 * 1024, `${"z".repeat(62)}\r\n`));
-  // The spool has begun its file when the first 256 KiB are through.
+  // The spool creates its file after the first 256 KiB.
   while ((await spoolFiles()).length === 0) await tick();
   client.socket.destroy();
   await listener.close();
@@ -249,7 +250,7 @@ test("a connection dropped in DATA leaves no message and no file", async (t) => 
   assert.equal(taken.length + settled, 0);
 });
 
-test("the header section has limits: 10,000 fields pass, a megabyte without an end is refused", async (t) => {
+test("the header section is limited: 10,000 fields are accepted, a megabyte without an end is rejected", async (t) => {
   const { port, taken, spooledBytes } = await listen(t);
   const client = await upToData(port);
   assert.match(await client.say(`${"X-A: 1\r\n".repeat(10_000)}\r\nbody\r\n.\r\n`), /^250 /);
@@ -260,7 +261,8 @@ test("the header section has limits: 10,000 fields pass, a megabyte without an e
   client.send(`X: ${`${"a".repeat(70)}\r\n `.repeat(16_000)}\r\n`);
   const answer = client.reply();
   while (spooledBytes() < before + 1024 * 1024) await tick();
-  // The limit is passed, and there is time for a whole message of another client: the refusal waits for the end of its own.
+  // The limit has been exceeded, and another client can send a whole message meanwhile: the rejection waits for the end
+  // of its own message.
   const other = await upToData(port);
   assert.match(await other.say("x\r\n.\r\n"), /^250 /);
   other.socket.destroy();
@@ -272,7 +274,7 @@ test("the header section has limits: 10,000 fields pass, a megabyte without an e
   client.socket.destroy();
 });
 
-test("a megabyte of dots costs no more than a megabyte", async (t) => {
+test("a megabyte of dots needs at most a megabyte of memory", async (t) => {
   const { port, taken } = await listen(t);
   const client = await upToData(port);
   const started = performance.now();
@@ -283,7 +285,7 @@ test("a megabyte of dots costs no more than a megabyte", async (t) => {
   client.socket.destroy();
 });
 
-test("addresses in any script arrive: local parts as UTF-8, domains as A-labels", async (t) => {
+test("accepts addresses in any script: local parts as UTF-8, domains as A-labels", async (t) => {
   const { port, taken } = await listen(t);
   const client = await rawClient(port);
   await client.reply();
@@ -303,7 +305,7 @@ test("addresses in any script arrive: local parts as UTF-8, domains as A-labels"
   client.socket.destroy();
 });
 
-test("STARTTLS with a certificate: what was sent in the clear behind it is dropped, the same rules hold inside", async (t) => {
+test("STARTTLS with a certificate: plaintext pipelined after it is dropped, and the same rules apply within TLS", async (t) => {
   const { port, taken } = await listen(t, { tls: testCertificates() });
   const client = createTransport({
     host: "127.0.0.1",
@@ -334,7 +336,7 @@ test("STARTTLS with a certificate: what was sent in the clear behind it is dropp
   secure.destroy();
 });
 
-test("one answer for several recipients loses nothing", async (t) => {
+test("a single reply for several recipients loses none", async (t) => {
   const rejected = { code: 555, enhanced: "5.7.1", text: "no thanks" };
   const later = { code: 451, enhanced: "4.3.0", text: "later" };
   const { port } = await listen(t, {
@@ -362,7 +364,7 @@ test("one answer for several recipients loses nothing", async (t) => {
   }
 });
 
-test("a next hop's words are ASCII where the client has not asked for more", async (t) => {
+test("a next hop's reply text is ASCII unless the client uses SMTPUTF8", async (t) => {
   const { port } = await listen(t, {
     settle: ({ to }) =>
       to.map((rcpt) => ({
@@ -379,7 +381,7 @@ test("a next hop's words are ASCII where the client has not asked for more", asy
     const client = await rawClient(port);
     await client.reply();
     for (const command of ["EHLO x", mail!, "RCPT TO:<b@here.example>", "DATA"]) await client.say(`${command}\r\n`);
-    // The client of the tests shows octets.
+    // The test client returns raw octets.
     assert.equal(
       Buffer.from(await client.say("Subject: x\r\n\r\nx\r\n.\r\n"), "latin1").toString(),
       `550 5.1.1 ${said}`,
@@ -388,14 +390,14 @@ test("a next hop's words are ASCII where the client has not asked for more", asy
   }
 });
 
-test("an error of ours is a temporary failure that tells nothing of the inside", async (t) => {
+test("an internal error is a temporary failure without internal details", async (t) => {
   const { port } = await listen(t, { settle: () => Promise.reject(new Error("secret detail")) });
   const client = await upToData(port);
   assert.equal(await client.say("x\r\n.\r\n"), "451 4.3.0 Message processing failed, try again later");
   client.socket.destroy();
 });
 
-test("close() lets a message under way get its answer, turns idle clients away at once, and takes no new ones", async (t) => {
+test("close() answers messages in progress, disconnects idle clients immediately, and accepts no new ones", async (t) => {
   const began = Promise.withResolvers<void>();
   const answer = Promise.withResolvers<DeliveryResult[]>();
   const { port, listener } = await listen(t, { settle: () => (began.resolve(), answer.promise) });
@@ -412,7 +414,7 @@ test("close() lets a message under way get its answer, turns idle clients away a
   assert.equal(await (await rawClient(port)).reply(), "(closed)");
 });
 
-test("a port that is taken is a clear error", async (t) => {
+test("a port in use is a clear error", async (t) => {
   const { port } = await listen(t);
   const spool = await newSpool();
   await assert.rejects(

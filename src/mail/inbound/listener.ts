@@ -23,28 +23,28 @@ import type { BlockLists, CheckRecipient, ContentFilter, OnRefused } from "./typ
 
 export interface SmtpListenerOptions {
   host: string;
-  /** 0 takes any free port. */
+  /** 0 selects any free port. */
   port: number;
-  /** A socket that listens already; goes before the address. */
+  /** An inherited listening socket; overrides the address. */
   fd?: number | undefined;
-  /** Our name in the greeting and in Received fields. Default: the machine's. */
+  /** Host name in the greeting and in Received fields. Default: the machine's. */
   name?: string;
-  /** Resolves when the message is safe or refused, for every recipient; only then the client gets its answer. */
+  /** Resolves when the message is stored or rejected for every recipient; only then the client gets its reply. */
   receive: (envelope: Envelope, source: MailSource) => Promise<DeliveryResult[]>;
   spool: Spool;
   clock: Pick<Clock, "now">;
   ids: Pick<Ids, "hex">;
   log: Log;
-  /** Told of what was refused before anybody received it. */
+  /** Called for mail that was rejected before it was received. */
   onRefused?: OnRefused;
   limits?: Partial<SmtpLimits>;
-  /** Without it STARTTLS is not offered. */
+  /** If omitted, STARTTLS is not offered. */
   tls?: Pick<TlsSource, "context"> | undefined;
-  /** Whether delivery notifications may be asked for (RFC 3461): only where somebody sends them. Default false. */
+  /** Whether to announce DSN (RFC 3461): only if delivery notifications are sent. Default false. */
   dsn?: boolean;
   /** Addresses and ranges of load balancers that begin each connection with a PROXY header. */
   proxies?: readonly string[];
-  /** Without it every recipient may come, and is refused after the message. */
+  /** If omitted, every recipient is accepted at RCPT, and rejected after the message. */
   checkRecipient?: CheckRecipient;
   blockLists?: BlockLists | undefined;
   filter?: ContentFilter | undefined;
@@ -53,9 +53,9 @@ export interface SmtpListenerOptions {
 export interface SmtpLimits extends ServerLimits {
   /** Octets; announced as SIZE (RFC 1870). Default 26214400. */
   messageBytes: number;
-  /** Recipients of one message; RFC 5321 4.5.3.1.8 wants 100. */
+  /** Maximum recipients per message; RFC 5321 4.5.3.1.8 requires 100. */
   recipients: number;
-  /** Messages from one IPv4 address or IPv6 /64; 0: no limit. */
+  /** Messages per minute from one IPv4 address or IPv6 /64; 0: no limit. */
   messagesPerMinute: number;
 }
 
@@ -81,7 +81,7 @@ export const DEFAULT_SMTP_LIMITS: SmtpLimits = {
   messagesPerMinute: 0,
 };
 
-/** Listens for mail. Rejects with UserError when the port cannot be had, or a range of `proxies` is none. */
+/** Listens for mail. Rejects with UserError if the port is unavailable or a range in `proxies` is invalid. */
 export async function createSmtpListener(options: SmtpListenerOptions): Promise<SmtpListener> {
   const {
     name = hostname(),
@@ -138,7 +138,7 @@ export async function createSmtpListener(options: SmtpListenerOptions): Promise<
       : { code: 451, enhanced: "4.7.1", text: "Too many messages from your network, try again later" };
   }
 
-  /** Postmaster hears everybody out (RFC 5321 4.5.1), above all those who are on a list by mistake. */
+  /** Postmaster accepts mail from all clients (RFC 5321 4.5.1), especially those listed by mistake. */
   async function refusalOfRecipient(rcpt: string, session: SMTPServerSession): Promise<SmtpReply | undefined> {
     try {
       const onList = /^postmaster(?:@|$)/i.test(rcpt) ? undefined : await listed.get(session);
@@ -149,7 +149,7 @@ export async function createSmtpListener(options: SmtpListenerOptions): Promise<
     }
   }
 
-  /** Ends a command with its refusal, or lets it go on. */
+  /** Rejects a command, or continues it. */
   function answer(
     refusal: SmtpReply | undefined,
     envelope: Envelope,
@@ -169,11 +169,11 @@ export async function createSmtpListener(options: SmtpListenerOptions): Promise<
       size: limits.messageBytes,
       maxRecipients: limits.recipients,
       hideDSN: !dsn,
-      // No submission here.
+      // Submission is not available here.
       disabledCommands: ["AUTH"],
       authOptional: true,
       onConnect(session, done) {
-        // Looked up while the client introduces itself; asked for at its first recipient.
+        // Queried while the client introduces itself; awaited at its first recipient.
         if (blockLists !== undefined) listed.set(session, blockLists.find(session.remoteAddress));
         done();
       },
@@ -189,6 +189,9 @@ export async function createSmtpListener(options: SmtpListenerOptions): Promise<
   });
 }
 
-/** The words may be those of a next hop that was spoken to in UTF-8; here they are ASCII unless this session is too (RFC 6531 3.7.4.2). */
+/**
+ * The text may come from a next hop in a UTF-8 session; it is converted to ASCII unless this session uses SMTPUTF8 too
+ * (RFC 6531 3.7.4.2).
+ */
 const plain = (reply: SmtpReply, { smtputf8 }: Envelope): SmtpReply =>
   smtputf8 ? reply : { ...reply, text: reply.text.replace(/[^ -~]/gu, "?") };

@@ -19,7 +19,7 @@ export interface Listening extends Partial<
   spool?: Spool;
 }
 
-/** An SMTP listener that keeps what it takes. */
+/** An SMTP listener that stores accepted messages. */
 export async function listen(t: TestContext, { settle, limits, spool: given, ...options }: Listening = {}) {
   const taken: Taken[] = [];
   const room = await newSpool();
@@ -60,7 +60,7 @@ export async function listen(t: TestContext, { settle, limits, spool: given, ...
 
 export const withoutReceived = (raw: string) => raw.replace(/^Received: .*\r\n(?:\t.*\r\n)*/, "");
 
-/** A certificate for each name, made when it is first asked for; `renew` makes them all anew. */
+/** A certificate per name, created on first use; `renew` replaces all of them. */
 export function testCertificates() {
   let contexts = new Map<string, SecureContext>();
   return {

@@ -1,6 +1,6 @@
 import { networkSet, type NetworkSet } from "../../kernel/networks.ts";
 import { mailErrors } from "../errors.ts";
 
-/** Addresses and CIDR ranges. Throws UserError for a text that is neither; `setting` is where it stands. */
+/** Addresses and CIDR ranges. Throws UserError for invalid text; `setting` is the setting that contains it. */
 export const addressSet = (ranges: readonly string[], setting: string): NetworkSet =>
   networkSet(ranges, (range) => mailErrors.rangeInvalid({ range, setting }));

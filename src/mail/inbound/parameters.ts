@@ -7,9 +7,9 @@ import {
   type RecipientRequest,
 } from "../../protocol/dsn/index.ts";
 
-/** What stands behind the path of MAIL and RCPT. */
+/** Parameters of MAIL and RCPT. */
 
-/** What a session was asked about delivery notifications; `to` by address in lower case. */
+/** DSN parameters of a session; `to` is keyed by address in lower case. */
 export interface Asked {
   mail: MailRequest;
   to: Map<string, RecipientRequest>;
@@ -17,7 +17,7 @@ export interface Asked {
 
 export const noWishes = (): Asked => ({ mail: {}, to: new Map() });
 
-/** Which extensions are on offer (RFC 5321 4.1.1.11: what is not is refused with 555). */
+/** The announced extensions (RFC 5321 4.1.1.11: parameters of others are rejected with 555). */
 export interface Extensions {
   dsn: boolean;
   utf8: boolean;
@@ -45,7 +45,7 @@ export function readMailParameters(command: Buffer, { dsn, utf8, auth }: Extensi
   );
 }
 
-/** `utf8`: what MAIL said. */
+/** `utf8`: whether MAIL requested SMTPUTF8. */
 export function readRecipientParameters(
   command: Buffer,
   { dsn }: Extensions,
@@ -92,7 +92,7 @@ const refused = (code: number, enhanced: string, text: string) => ({
   reply: { code, enhanced, text },
 });
 
-/** For the envelope; undefined when nothing was asked. `address` gives the form that stands there. */
+/** DSN parameters for the envelope; undefined without any. `address` returns the form used in the envelope. */
 export function dsnRequest(
   { mail, to }: Asked,
   recipients: readonly string[],

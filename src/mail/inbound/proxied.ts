@@ -1,7 +1,10 @@
 import type { Socket } from "node:net";
 import { readProxyHeader } from "./proxy-header.ts";
 
-/** Takes the PROXY header off the beginning of a connection; what follows it stays in the socket. Calls `done` once. The socket is destroyed when it failed. */
+/**
+ * Reads the PROXY header at the beginning of a connection; the octets after it stay in the socket. Calls `done` once.
+ * On failure the socket is destroyed.
+ */
 export function readProxied(
   socket: Socket,
   withinMs: number,

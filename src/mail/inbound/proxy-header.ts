@@ -1,14 +1,17 @@
 import { isIP, isIPv4, isIPv6 } from "node:net";
 
 /**
- * The header a load balancer puts in front of a connection to say whose it is: version 1, a line of text, and version 2, binary (HAProxy's
- * proxy-protocol.txt, sections 2.1 and 2.2).
+ * The header that a load balancer adds to a connection to pass on the client address: version 1 (a line of text) and
+ * version 2 (binary); HAProxy's proxy-protocol.txt, sections 2.1 and 2.2.
  */
 export type ProxyHeader =
-  /** There is more to come. */
+  /** More octets are needed. */
   | { state: "short" }
   | { state: "bad"; why: string }
-  /** `length` octets are the header. Without a client it is the proxy's own connection (LOCAL, a health check) or of a kind it cannot tell (UNKNOWN). */
+  /**
+   * The header is `length` octets long. Without a client, the connection is the proxy's own (LOCAL, a health check) or
+   * of an unknown kind (UNKNOWN).
+   */
   | { state: "whole"; length: number; client?: { ip: string; port: number } };
 
 /** 2.1: "a 108-byte buffer is always enough". */
@@ -16,10 +19,10 @@ const V1_MAX = 107;
 /** 2.2. */
 const V2_SIGNATURE = Buffer.from("\r\n\r\n\0\r\nQUIT\n", "latin1");
 const V2_FIXED = 16;
-/** Addresses take 216 octets at most; the rest is for TLVs. The field could say 65535. */
+/** Addresses need at most 216 octets; the rest is for TLVs. The length field allows 65535. */
 const V2_MAX = V2_FIXED + 4096;
 
-/** Reads the header at the beginning of `bytes`. */
+/** Parses the header at the beginning of `bytes`. */
 export function readProxyHeader(bytes: Uint8Array): ProxyHeader {
   const start = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, V2_MAX));
   if (isPrefix(start, V2_SIGNATURE)) return start.length < V2_FIXED ? { state: "short" } : readV2(start);
@@ -27,7 +30,7 @@ export function readProxyHeader(bytes: Uint8Array): ProxyHeader {
   return bad("it begins with neither PROXY nor the signature of version 2");
 }
 
-/** Whether one is the beginning of the other. */
+/** True if one is a prefix of the other. */
 function isPrefix(bytes: Buffer, of: Buffer): boolean {
   const length = Math.min(bytes.length, of.length);
   return bytes.subarray(0, length).equals(of.subarray(0, length));
@@ -38,7 +41,7 @@ function readV1(bytes: Buffer): ProxyHeader {
   if (end === -1) return bytes.length < V1_MAX ? { state: "short" } : bad(`its line has more than ${V1_MAX} octets`);
   const length = end + 2;
   const line = bytes.toString("latin1", 0, end);
-  // What follows UNKNOWN is to be passed over.
+  // Anything after UNKNOWN is ignored.
   if (/^PROXY UNKNOWN(?: |$)/.test(line)) return { state: "whole", length };
   const [, family, source = "", target = "", sourcePort, targetPort] =
     /^PROXY TCP([46]) (\S+) (\S+) (\d{1,5}) (\d{1,5})$/.exec(line) ?? [];
@@ -57,7 +60,7 @@ function readV2(bytes: Buffer): ProxyHeader {
   if (length > V2_MAX) return bad(`it has ${length} octets`);
   if (bytes.length < length) return { state: "short" };
   const [family, transport] = [bytes[13]! >> 4, bytes[13]! & 15];
-  // LOCAL, UNSPEC, and families without an address of the internet: the connection itself is all there is to know.
+  // LOCAL, UNSPEC, and non-IP families: only the address of the connection is known.
   if (command === 0 || transport === 0 || (family !== 1 && family !== 2)) return { state: "whole", length };
   if (transport !== 1) return bad("it is about datagrams");
   const octets = family === 1 ? 4 : 16;
@@ -70,7 +73,7 @@ function readV2(bytes: Buffer): ProxyHeader {
   };
 }
 
-/** The shortest form of an IPv6 address (RFC 5952), as Node itself shows peers. */
+/** The shortest form of an IPv6 address (RFC 5952), as used by Node for peers. */
 function textOf(octets: Buffer): string {
   const groups = Array.from({ length: 8 }, (_, i) => octets.readUInt16BE(i * 2).toString(16)).join(":");
   const ip = new URL(`http://[${groups}]/`).hostname.slice(1, -1);

@@ -1,23 +1,23 @@
 import type { Clock } from "../../kernel/index.ts";
 
-/** How often something may happen, for each key by itself. */
+/** A rate limit with a separate budget per key. */
 export interface Rate {
-  /** Counts one more; false when that is too many. */
+  /** Counts one event; false if it exceeds the limit. */
   take(key: string): boolean;
-  /** Whether one more would be. */
+  /** True if the next event would exceed the limit. */
   spent(key: string): boolean;
 }
 
 export interface RateOptions {
-  /** So many at once, and as many again in `perMs`. 0: no limit. */
+  /** Size of the burst, which is also the number of events per `perMs`. 0: no limit. */
   most: number;
   perMs: number;
   clock: Pick<Clock, "now">;
-  /** Keys that are remembered; the one that was quiet longest is forgotten first. Default 50,000. */
+  /** Maximum number of keys; the least recently used one is evicted. Default 50,000. */
   keys?: number;
 }
 
-/** A bucket of tokens for each key. */
+/** A token bucket per key. */
 export function createRate({ most, perMs, clock, keys = 50_000 }: RateOptions): Rate {
   const buckets = new Map<string, { left: number; at: number }>();
 

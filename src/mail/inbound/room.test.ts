@@ -17,7 +17,7 @@ function newRoom({ places = 4, perNetwork = 3, restMs = 1000 } = {}) {
   return { clock, room, enter, evicted };
 }
 
-test("a network gets its share and no more; who leaves makes room", () => {
+test("a network is limited to its share; a closed connection frees a slot", () => {
   const { room, enter } = newRoom();
   const first = enter("192.0.2.1");
   enter("192.0.2.1");
@@ -31,13 +31,14 @@ test("a network gets its share and no more; who leaves makes room", () => {
   assert.equal(room.taken, 4);
 });
 
-test("a newcomer takes a place of the network that has the most, the one that rested longest", () => {
+test("a new client takes the slot of the longest idle connection of the largest network", () => {
   const { clock, enter, evicted } = newRoom();
   const [oldest] = [enter("192.0.2.1", "a"), enter("192.0.2.1", "b"), enter("192.0.2.1", "c"), enter("192.0.2.2", "d")];
   oldest.active();
   assert.equal(typeof enter("192.0.2.3"), "object");
   assert.deepEqual(evicted, ["b"]);
-  // Now 2, 1 and 1: another one from a network without a place still finds the crowd, one with a place must wait.
+  // Now 2, 1 and 1: a client from a network without a slot still replaces one of the two, a client from a network with
+  // one must wait.
   assert.equal(typeof enter("192.0.2.4"), "object");
   assert.deepEqual(evicted, ["b", "c"]);
   assert.equal(enter("192.0.2.5"), "full");
@@ -46,7 +47,7 @@ test("a newcomer takes a place of the network that has the most, the one that re
   assert.deepEqual(evicted, ["b", "c", "d"]);
 });
 
-test("nobody is sent away in the middle of being served", () => {
+test("a client that is being served is never evicted", () => {
   const { clock, enter, evicted } = newRoom({ places: 2 });
   enter("192.0.2.1", "a", { resting: false });
   enter("192.0.2.1", "b", { resting: false });
@@ -55,7 +56,7 @@ test("nobody is sent away in the middle of being served", () => {
   assert.deepEqual(evicted, []);
 });
 
-test("the room holds its bounds whatever happens", () => {
+test("the limits hold for any sequence of operations", () => {
   const step = fc.record({
     what: fc.constantFrom("enter", "leave", "active", "advance"),
     who: fc.nat(5),
@@ -86,7 +87,7 @@ test("the room holds its bounds whatever happens", () => {
   );
 });
 
-test("a rate lets so many through at once, and as many again in its time; keys are bounded", () => {
+test("a rate allows a burst, and as many again per interval; the number of keys is limited", () => {
   const clock = createManualClock();
   const rate = createRate({ most: 3, perMs: 60_000, clock, keys: 2 });
   assert.deepEqual(
@@ -103,7 +104,7 @@ test("a rate lets so many through at once, and as many again in its time; keys a
   assert.equal(createRate({ most: 0, perMs: 1, clock }).take("a"), true);
 });
 
-test("addresses and ranges; anything else is refused with its place", () => {
+test("accepts addresses and ranges; rejects anything else and names the setting", () => {
   assert.equal(addressSet(["192.0.2.0/24"], "smtp.proxies")("192.0.2.200"), true);
   for (const range of ["10.0.0.0/33", "proxy.example", "10.0.0.5/", "::/129", ""]) {
     assert.throws(

@@ -2,8 +2,8 @@ import type { Clock } from "../../kernel/index.ts";
 import { networkOf } from "../../kernel/networks.ts";
 
 /**
- * Who may be connected. Places are few, and clients that only hold one are many: so a network has no more than its share, and when all places
- * are taken a newcomer gets that of a client which has been resting, from the network with the most places first.
+ * Limits connections. Slots are few, and many clients only hold one. So each network has a maximum share, and when all
+ * slots are taken, a new client replaces an idle one, first from the network with the most slots.
  */
 export interface Room {
   enter(ip: string, occupant: Occupant): Place | "too many of them" | "full";
@@ -11,26 +11,26 @@ export interface Room {
 }
 
 export interface Occupant {
-  /** Whether it is the client who is waited for. Only then its place can be taken. */
+  /** True while the server waits for the client. Only then the slot can be taken away. */
   readonly resting: boolean;
-  /** Ends the connection at once. */
+  /** Ends the connection immediately. */
   evict(): void;
 }
 
 export interface Place {
-  /** Who has it; may change as a connection comes into being. */
+  /** The holder; may change while the connection is being set up. */
   occupant: Occupant;
-  /** Its client did something that is worth a place. */
+  /** The client made progress: restarts its idle time. */
   active(): void;
-  /** May be called again. */
+  /** Idempotent. */
   leave(): void;
 }
 
 export interface RoomOptions {
   places: number;
-  /** Of one IPv4 address or IPv6 /64. */
+  /** Per IPv4 address or IPv6 /64. */
   perNetwork: number;
-  /** Milliseconds of rest after which a place can be taken for a client from any network. */
+  /** Idle milliseconds after which a client from any network may take over the slot. */
   restMs: number;
   clock: Pick<Clock, "now">;
 }
@@ -41,18 +41,20 @@ interface Entry {
   since: number;
 }
 
-/** The places of one network, the one that rested longest first. */
+/** The slots of one network, longest idle first. */
 interface Network {
   key: string;
   entries: Set<Entry>;
 }
 
-/** Busy places that are passed over in search of one at rest: the search costs the same whatever the number of places. */
+/**
+ * Number of busy slots skipped in search of an idle one: bounds the cost of the search, however many slots there are.
+ */
 const SEARCHED = 64;
 
 export function createRoom({ places, perNetwork, restMs, clock }: RoomOptions): Room {
   const networks = new Map<string, Network>();
-  /** Networks by how many places they have, so that the largest is at hand. */
+  /** Networks by number of slots, to find the largest quickly. */
   const bySize = new Map<number, Set<Network>>();
   const all = new Set<Entry>();
   let largest = 0;
@@ -74,7 +76,7 @@ export function createRoom({ places, perNetwork, restMs, clock }: RoomOptions): 
     if (all.delete(entry)) resize(entry.network, () => entry.network.entries.delete(entry));
   }
 
-  /** Whose place a newcomer gets, whose network has `own` places so far. */
+  /** The slot that a new client takes over; its network already has `own` slots. */
   function victim(own: number): Entry | undefined {
     const fair = firstAtRest(crowds(own + 2));
     if (fair !== undefined) return fair;
@@ -82,7 +84,7 @@ export function createRoom({ places, perNetwork, restMs, clock }: RoomOptions): 
     return idle !== undefined && clock.now() - idle.since >= restMs ? idle : undefined;
   }
 
-  /** The places of networks that have at least so many, the largest first. */
+  /** The slots of networks with at least `least` slots, largest network first. */
   function* crowds(least: number): Iterable<Entry> {
     for (let size = largest; size >= least; size--) {
       for (const network of bySize.get(size) ?? []) yield* network.entries;

@@ -15,7 +15,7 @@ const ENVELOPE: Envelope = {
   smtputf8: false,
 };
 
-/** Something that answers as rspamd does. */
+/** A fake rspamd. */
 async function rspamd(t: TestContext, answer: unknown, { status = 200, silent = false } = {}) {
   const asked: { url: string | undefined; headers: IncomingMessage["headers"]; body: string }[] = [];
   const server = createServer(async (request, response) => {
@@ -39,7 +39,7 @@ async function rspamd(t: TestContext, answer: unknown, { status = 200, silent = 
 
 const MESSAGE = Buffer.from("From: a@sender.example\r\nSubject: hi\r\n\r\nbody\r\n");
 
-test("rspamd is told the envelope and the message", async (t) => {
+test("rspamd receives the envelope and the message", async (t) => {
   const { asked, filter } = await rspamd(t, { action: "no action", score: 0.5, required_score: 15 });
   const spool = await newSpool();
   assert.deepEqual(await filter.check(ENVELOPE, spool.hold(MESSAGE)), { action: "accept" });
@@ -53,7 +53,7 @@ test("rspamd is told the envelope and the message", async (t) => {
   assert.match(String(id), /^[0-9a-f]{32}$/);
 });
 
-test("a message that is spooled is streamed; what a client says cannot break a header", async (t) => {
+test("streams a spooled message; client input cannot inject a header", async (t) => {
   const { asked, filter } = await rspamd(t, { action: "no action" });
   const spool = await newSpool({ memoryBytes: 1024 });
   const large = Buffer.concat([MESSAGE, Buffer.alloc(300_000, `${"x".repeat(62)}\r\n`)]);
@@ -103,7 +103,7 @@ for (const [action, answer, verdict] of [
   });
 }
 
-test("no answer that can be used is an error: another status, no JSON, no action, too much, nothing in time, nobody there", async (t) => {
+test("an unusable response is an error: other status, not JSON, no action, too large, timeout, connection refused", async (t) => {
   const spool = await newSpool();
   const source = spool.hold(MESSAGE);
   for (const { filter } of [

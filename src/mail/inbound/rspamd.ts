@@ -6,11 +6,11 @@ import type { ContentFilter, FilterVerdict } from "./types.ts";
 export interface RspamdOptions {
   /** Like "http://127.0.0.1:11333". */
   url: string;
-  /** Milliseconds for an answer. Default 15000. */
+  /** Milliseconds to wait for a response. Default 15000. */
   withinMs?: number;
 }
 
-/** What of an answer is looked at. */
+/** The fields used from a response. */
 const answerSchema = z.object({
   action: z.string(),
   score: z.number().optional(),
@@ -18,10 +18,10 @@ const answerSchema = z.object({
   messages: z.object({ smtp_message: z.string().optional() }).optional(),
 });
 
-/** An answer names symbols and addresses; a few kilobytes as a rule. */
+/** A response contains symbols and addresses, usually a few kilobytes. */
 const MAX_ANSWER = 1024 * 1024;
 
-/** Asks rspamd (its HTTP protocol, `/checkv2`). Rejects when there is no answer that can be used. */
+/** Queries rspamd (its HTTP protocol, `/checkv2`). Rejects without a usable response. */
 export function createRspamd({ url, withinMs = 15_000 }: RspamdOptions): ContentFilter {
   const target = new URL("checkv2", url.endsWith("/") ? url : `${url}/`);
 
@@ -54,12 +54,12 @@ function bodyOf(body: Readable | Uint8Array): NonNullable<RequestInit["body"]> {
     : (Readable.toWeb(body) as ReadableStream<Uint8Array<ArrayBuffer>>);
 }
 
-/** The client chose these words, and a header takes only one line of Latin-1. */
+/** The text comes from the client, and an HTTP header holds only one line of Latin-1. */
 const plain = (text: string) => text.replace(/[^!-~]/g, "?").slice(0, 500);
 
 function headersOf({ ip, helo, from, to }: Envelope, { id }: MailSource): Headers {
   const headers = new Headers({ IP: plain(ip), Helo: plain(helo), From: plain(from), "Queue-Id": id });
-  // They are joined by commas, which rspamd takes apart.
+  // fetch() joins them with commas, which rspamd splits again.
   for (const rcpt of to) headers.append("Rcpt", plain(rcpt));
   return headers;
 }
@@ -91,7 +91,7 @@ function verdictOf({
       return refuse(451, "4.7.1", said || "Message is refused for now, try again later");
     case "greylist":
       return refuse(451, "4.7.1", said || "Greylisted, try again later");
-    // The subject is the sender's, and signed; the field says the same.
+    // The subject is signed by the sender, so a separate field carries the result.
     case "add header":
     case "rewrite subject":
       return {

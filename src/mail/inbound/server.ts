@@ -11,20 +11,20 @@ import { addressSet } from "./network.ts";
 import { readProxied } from "./proxied.ts";
 import { createRoom, type Place, type Room } from "./room.ts";
 
-/** smtp-server with a door of ours: PROXY headers, places that are shared, certificates that change, and an orderly end. */
+/** smtp-server extended with PROXY headers, shared connection slots, changing certificates, and an orderly shutdown. */
 
 export interface StrictServerOptions {
   host: string;
-  /** 0 takes any free port. */
+  /** 0 selects any free port. */
   port: number;
-  /** A socket that listens already; goes before the address. */
+  /** An inherited listening socket; overrides the address. */
   fd?: number | undefined;
-  /** How to choose another port, for the text of an error. */
+  /** How to choose another port, for error texts. */
   otherPort?: string;
-  /** Our name in the greeting. */
+  /** Host name in the greeting. */
   name: string;
   limits: ServerLimits;
-  /** Without it there is no TLS. */
+  /** If omitted, TLS is not available. */
   tls?: Pick<TlsSource, "context"> | undefined;
   /** TLS from the first octet. */
   secure?: boolean;
@@ -32,39 +32,41 @@ export interface StrictServerOptions {
   proxies?: readonly string[];
   clock: Pick<Clock, "now">;
   log: Log;
-  /** For smtp-server: the handlers, and which extensions are on offer. */
+  /** Options for smtp-server: handlers and announced extensions. */
   smtp: SMTPServerOptions;
 }
 
 export interface ServerLimits extends ConnectionLimits {
   connections: number;
-  /** Of one IPv4 address or IPv6 /64. */
+  /** Per IPv4 address or IPv6 /64. */
   connectionsPerNetwork: number;
-  /** Milliseconds without any progress after which a connection makes room for another when all are taken. */
+  /** Milliseconds without progress after which a connection can be replaced when all slots are taken. */
   restMs: number;
   /** Milliseconds for a PROXY header to arrive. */
   proxyMs: number;
-  /** Milliseconds that close() waits for messages under way. */
+  /** Milliseconds that close() waits for messages in progress. */
   closeMs: number;
 }
 
 export interface SmtpListener {
   readonly host: string;
   readonly port: number;
-  /** Clients that are connected. */
+  /** Number of connected clients. */
   readonly connections: number;
-  /** Takes no more connections, lets messages under way get their answer, then hangs up. */
+  /** Stops accepting connections, answers messages in progress, then disconnects. */
   close(): Promise<void>;
 }
 
-/** The longest command without AUTH is a RCPT with ORCPT, some 1,100 octets; with AUTH it is a token of a few hundred. */
+/**
+ * The longest command without AUTH is a RCPT with ORCPT, about 1,100 octets; with AUTH it is a token of a few hundred.
+ */
 const MAX_COMMAND = 4096;
 
-/** Rejects with UserError when the port cannot be had. */
+/** Rejects with UserError if the port is unavailable. */
 export async function startSmtpServer(options: StrictServerOptions): Promise<SmtpListener> {
   const { host, port, fd, log, limits, otherPort = "`--smtp-port 0`" } = options;
   const server = new StrictServer(options);
-  // A client that drops the line is an everyday event.
+  // Clients often drop the connection, so this is only a debug message.
   server.on("error", (err: Error) => log.debug({ err }, "smtp: connection failed"));
 
   await new Promise<void>((resolve, reject) => {
@@ -127,7 +129,7 @@ class StrictServer extends SMTPServer {
       hideENHANCEDSTATUSCODES: false,
       logger: false,
       ...smtp,
-      // None of smtp-server's jokes.
+      // Disables smtp-server's joke commands.
       disabledCommands: [
         "WIZ",
         "SHELL",
@@ -144,7 +146,7 @@ class StrictServer extends SMTPServer {
       restMs: limits.restMs,
       clock,
     });
-    // smtp-server takes the certificate of a client that names none from this map, for each connection anew.
+    // smtp-server takes the certificate for clients without SNI from this map, separately for each connection.
     const { onData } = this;
     this.onData = (stream, session, done) =>
       onData.call(this, stream, session, (...answer) => {
@@ -178,7 +180,7 @@ class StrictServer extends SMTPServer {
     return this.#isProxy(socket.remoteAddress);
   }
 
-  /** The first thing that is done with a socket; goes on to connect() or, with `secure`, to the TLS handshake. */
+  /** Called first for each socket; continues with connect() or, with `secure`, with the TLS handshake. */
   override _handleProxy(socket: Socket, done: Parameters<SMTPServer["_handleProxy"]>[1]): void {
     const {
       limits: { proxyMs },
@@ -210,12 +212,12 @@ class StrictServer extends SMTPServer {
       name,
     } = this.#options;
     if (socket.destroyed) return done(new Error("the client is gone"));
-    // Below a TLS handshake that is under way the socket must not be destroyed.
+    // During a TLS handshake the underlying socket must not be destroyed.
     const hangUp = () => void (this._pendingSockets.get(socket) ?? socket).destroy();
     const place = this.room.enter(ip, { resting: true, evict: hangUp });
     if (typeof place === "string") {
       socket.on("error", () => {});
-      // In the middle of TLS there is nothing to be said.
+      // During TLS a plaintext reply is not possible.
       if (!secure)
         socket.write(
           `421 ${name} Too many connections${place === "full" ? "" : " from your network"}, try again later\r\n`,

@@ -14,22 +14,25 @@ export interface Transaction {
 }
 
 interface Options {
-  /** For the text of a refusal. */
+  /** For the text of a rejection. */
   messageBytes: number;
-  /** Id of a message, and what goes on top of it. */
+  /** Id of a message, and the fields to put on top of it. */
   begin(transaction: Transaction): { id: string; prefix: string };
-  /** The answer to a message that is whole. The source is theirs from here on. A rejection with a UserError that has an SMTP answer is that answer. */
+  /**
+   * Handles a complete message and returns the reply. The source then belongs to the callee. A UserError with an SMTP
+   * reply becomes the reply.
+   */
   take(source: MailSource, transaction: Transaction): Promise<SmtpReply>;
   spool: Spool;
   log: Log;
-  /** Told of messages that were refused before anybody had them. */
+  /** Called for messages that were rejected before they were received. */
   onRefused: OnRefused;
 }
 
-/** One message of an SMTP session, from DATA to the answer. Never rejects. */
+/** One message of an SMTP session, from DATA to the reply. Never rejects. */
 export function createSession({ messageBytes, begin, take, spool, log, onRefused }: Options) {
   async function collect(data: IncomingData, transaction: Transaction): Promise<MailSource> {
-    // The rest of a message that is refused halfway must still be read: the answer belongs after its end.
+    // The rest of a message that is rejected halfway must still be read: the reply is sent after its end.
     const source = await spool.collect(data.iterator({ destroyOnReturn: false }), begin(transaction));
     const refusal = refusalFor(data, messageBytes);
     if (refusal === undefined) return source;
@@ -56,7 +59,7 @@ export function createSession({ messageBytes, begin, take, spool, log, onRefused
   };
 }
 
-/** Telling of a refusal must not stand in the way of the refusal. */
+/** A failing listener must not prevent the rejection. */
 export function safely(onRefused: OnRefused | undefined, log: Log): OnRefused {
   return (...told) => {
     try {
@@ -67,7 +70,7 @@ export function safely(onRefused: OnRefused | undefined, log: Log): OnRefused {
   };
 }
 
-/** What the stream guard found. */
+/** The error found by the strict stream. */
 function refusalFor(data: IncomingData, messageBytes: number): UserError | undefined {
   if (data.stray !== undefined) return mailErrors.strayLineEnd({ character: data.stray });
   return data.sizeExceeded ? mailErrors.messageTooLarge({ limit: mebibytes(messageBytes) }) : undefined;
@@ -80,7 +83,7 @@ function readToEnd(data: IncomingData): Promise<void> {
   });
 }
 
-/** What the session has said so far. */
+/** The envelope as far as the session has received it. */
 export function envelopeOf(session: SMTPServerSession): Envelope {
   const { mailFrom, rcptTo, smtpUtf8 = false } = session.envelope;
   const tls = session.tlsOptions ? `${session.tlsOptions.version} ${session.tlsOptions.name}` : undefined;
@@ -103,7 +106,7 @@ export function envelopeOf(session: SMTPServerSession): Envelope {
   };
 }
 
-/** smtp-server shows internationalised domains in Unicode; on the wire and in rules they are A-labels. */
+/** smtp-server decodes internationalized domains to Unicode; SMTP and rules use A-labels. */
 export function wireAddress(address: string): string {
   const at = address.lastIndexOf("@");
   return at === -1
@@ -116,7 +119,7 @@ export function protocolOf(session: SMTPServerSession): string {
   return session.envelope.smtpUtf8 ? `UTF8SMTP${session.secure ? "S" : ""}` : session.transmissionType;
 }
 
-/** Tells smtp-server the reply. */
+/** Passes the reply to smtp-server. */
 export function answerWith(
   { code, enhanced, text }: SmtpReply,
   done: (err?: Error | null, message?: string) => void,

@@ -2,16 +2,16 @@ import type { SMTPServerDataStream } from "smtp-server";
 import { SMTPStream } from "smtp-server/lib/smtp-stream";
 import { createDataReader, hasStrayLineEnd, type DataReader } from "../../protocol/smtp/index.ts";
 
-/** The message as it arrives. */
+/** An incoming message. */
 export interface IncomingData extends SMTPServerDataStream {
-  /** Set when the message holds a CR or LF that stands alone; its content is dropped from there on. */
+  /** Set if the message contains a bare CR or LF; its content is dropped from there on. */
   stray?: "CR" | "LF";
 }
 
-/** So many octets of a message show that it is on its way: what drips in more slowly is no different from silence. */
+/** Octets that count as progress of a message: slower data is treated like silence. */
 const PROGRESS = 4096;
 
-/** smtp-server's parser with a DATA reader that insists on CRLF and drops what exceeds the size limit. */
+/** smtp-server's parser with a DATA reader that requires CRLF and drops data beyond the size limit. */
 export class StrictStream extends SMTPStream {
   #reader: DataReader | undefined;
   #data: IncomingData | undefined;
@@ -25,12 +25,12 @@ export class StrictStream extends SMTPStream {
     this.#on = options.on;
   }
 
-  /** Octets that came together with the command being obeyed, behind it: sent without waiting for its answer. */
+  /** Octets received after the current command in the same chunk: sent without waiting for its reply. */
   get unread(): number {
     return this.#unread;
   }
 
-  /** To be told of each command that is taken out of the stream. */
+  /** Must be called for each command taken from the stream. */
   obeyed(command: Buffer): void {
     this.#unread -= command.length + 2;
   }
@@ -44,7 +44,7 @@ export class StrictStream extends SMTPStream {
   override _write(chunk: Buffer, encoding: BufferEncoding | "buffer", next: (err?: Error | null) => void): void {
     if (!this.isClosed && !this._dataMode) {
       const text = this._remainder + chunk.toString("latin1");
-      // Before any line of the piece is obeyed. In data mode the reader below has its own eye on line ends.
+      // Before any line of the chunk is processed. In data mode the reader below checks line ends.
       if (hasStrayLineEnd(text)) {
         this.#on.strayCommand();
         return next();
@@ -54,7 +54,7 @@ export class StrictStream extends SMTPStream {
     super._write(chunk, encoding, next);
   }
 
-  /** A command without its line end is none, even when nothing follows any more. */
+  /** A command without a line end is ignored, even at the end of the stream. */
   override _flushData(): void {
     this._remainder = "";
   }
@@ -77,7 +77,7 @@ export class StrictStream extends SMTPStream {
   }
 }
 
-/** A stream that its reader destroyed never drains. */
+/** A stream destroyed by its reader never emits "drain". */
 function onceReady(data: IncomingData, done: () => void) {
   const ready = () => {
     data.off("drain", ready).off("close", ready);

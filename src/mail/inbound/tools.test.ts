@@ -8,7 +8,7 @@ import type { Envelope } from "../messages/index.ts";
 import { createSubmissionListener } from "../submission/index.ts";
 import { listen, testCertificates, withoutReceived } from "./listening.testing.ts";
 
-/** Other people's clients. The server is in this process, so they run beside it. */
+/** Third-party clients. The server runs in this process, the clients in their own. */
 const FOLDERS = [...(process.env["PATH"] ?? "").split(delimiter), "/usr/sbin"];
 
 function withProgram(
@@ -65,7 +65,7 @@ withProgram("swaks", "a message in the clear, pipelined, and over STARTTLS", asy
     );
     assert.equal(code, 0, output);
     assert.match(output, /250 2\.6\.0 Message accepted/);
-    // RFC 2034: after the greeting and EHLO every answer has its code.
+    // RFC 2034: after the greeting and EHLO every reply has an enhanced code.
     for (const [answer] of output.matchAll(/^<[~*-]+ +(?:25[0-2]|[45]\d\d) (?!mx\.test).*/gm))
       assert.match(answer, /[245]\d\d (?:[245]\.\d+\.\d+ |SIZE)/);
   }

@@ -25,17 +25,17 @@ async function conversation(t: TestContext, options?: Listening) {
   return { ...world, client, say: (line: string) => client.say(`${line}\r\n`) };
 }
 
-// ---- answers that must be waited for (RFC 2920 3.1)
+// ---- replies that must be awaited (RFC 2920 3.1)
 
 for (const [name, burst] of Object.entries({
   "a burst as of netcat": "EHLO x\r\nMAIL FROM:<a@b.example>\r\nRCPT TO:<b@here.example>\r\nDATA\r\nx\r\n.\r\nQUIT\r\n",
   "HELO and more": "HELO x\r\nMAIL FROM:<a@b.example>\r\n",
 })) {
-  test(`${name} gets no message in`, async (t) => {
+  test(`${name} cannot deliver a message`, async (t) => {
     const { port, taken } = await listen(t);
     for (const early of [true, false]) {
       const client = await rawClient(port);
-      // A client that speaks first may be heard before or after the greeting.
+      // A client that speaks first may be processed before or after the greeting.
       if (!early) await client.reply();
       client.send(burst);
       const rest = await client.rest();
@@ -46,7 +46,7 @@ for (const [name, burst] of Object.entries({
   });
 }
 
-test("a message that does not wait for 354 is none, and its lines are no commands", async (t) => {
+test("a message that does not wait for 354 is rejected, and its lines are not run as commands", async (t) => {
   const { port, taken } = await listen(t);
   const client = await greeted(port);
   client.send(
@@ -61,7 +61,7 @@ test("a message that does not wait for 354 is none, and its lines are no command
 
 // ---- parameters
 
-test("what MAIL and RCPT may carry, and what they may not", async (t) => {
+test("allowed and disallowed parameters of MAIL and RCPT", async (t) => {
   const { say } = await conversation(t, { limits: { patience: 100, errors: 100 } });
   for (const [params, code] of [
     ["SIZE=100 BODY=8BITMIME SMTPUTF8 RET=HDRS ENVID=QQ314159", "250 2.1.0"],
@@ -96,7 +96,7 @@ test("what MAIL and RCPT may carry, and what they may not", async (t) => {
   }
 });
 
-test("what a sender wants to be told is in the envelope, by recipient", async (t) => {
+test("the envelope contains the DSN parameters, by recipient", async (t) => {
   const { say, taken } = await conversation(t);
   await say("MAIL FROM:<a@b.example> RET=FULL ENVID=QQ+2B1");
   for (const rcpt of [
@@ -116,7 +116,7 @@ test("what a sender wants to be told is in the envelope, by recipient", async (t
       "TWO@xn--bcher-kva.example": { notify: ["SUCCESS", "FAILURE"], orcpt: "rfc822;first+tag@x.example" },
     },
   });
-  // The next transaction begins with nothing.
+  // The next transaction starts empty.
   await say("MAIL FROM:<a@b.example>");
   await say("RCPT TO:<one@here.example>");
   await say("DATA");
@@ -124,7 +124,7 @@ test("what a sender wants to be told is in the envelope, by recipient", async (t
   assert.equal(taken[1]!.envelope.dsn, undefined);
 });
 
-test("RFC 6531: an address outside ASCII needs SMTPUTF8, and UTF-8", async (t) => {
+test("RFC 6531: a non-ASCII address needs SMTPUTF8, and must be UTF-8", async (t) => {
   const { say, client } = await conversation(t);
   assert.match(await say("MAIL FROM:<jürgen@b.example>"), /^553 5\.6\.7 /);
   assert.match(await say("MAIL FROM:<a@b.example>"), /^250 /);
@@ -160,7 +160,7 @@ for (const path of [
   "<a@b.example> <c@d.example>",
   "",
 ]) {
-  test(`no path: ${JSON.stringify(path.slice(0, 40))}`, async (t) => {
+  test(`invalid path: ${JSON.stringify(path.slice(0, 40))}`, async (t) => {
     const { say } = await conversation(t);
     assert.match(await say(`MAIL FROM:${path}`), /^5\d\d 5\./);
     assert.match(await say("MAIL FROM:<a@b.example>"), /^250 /);
@@ -169,7 +169,7 @@ for (const path of [
   });
 }
 
-test("the null sender, a source route, an address literal, postmaster without a domain", async (t) => {
+test("accepts the null sender, a source route, an address literal, postmaster without a domain", async (t) => {
   const { say, taken } = await conversation(t);
   assert.match(await say("MAIL FROM:<>"), /^250 /);
   for (const rcpt of ["<@relay.example,@other.example:b@here.example>", "<b@[192.0.2.1]>", "<Postmaster>"])
@@ -181,9 +181,9 @@ test("the null sender, a source route, an address literal, postmaster without a 
   assert.deepEqual(taken[0]!.envelope.to, ["b@here.example", "b@[192.0.2.1]", "Postmaster"]);
 });
 
-// ---- RFC 2034: every answer has a code of its own kind
+// ---- RFC 2034: enhanced status codes
 
-test("every answer but those of the greeting and EHLO has an enhanced code", async (t) => {
+test("every reply except those to the greeting and EHLO has an enhanced code", async (t) => {
   const { port } = await listen(t, { limits: { patience: 100, errors: 100 } });
   const answers: string[] = [];
   for (const lines of [
@@ -224,7 +224,7 @@ test("every answer but those of the greeting and EHLO has an enhanced code", asy
     assert.match(answer, /^([245])\d\d \1\.\d{1,3}\.\d{1,3} \S/, answer);
 });
 
-test("commands out of order are refused and change nothing", async (t) => {
+test("commands out of order are rejected and change nothing", async (t) => {
   const { port } = await listen(t);
   const client = await rawClient(port);
   await client.reply();
@@ -235,13 +235,13 @@ test("commands out of order are refused and change nothing", async (t) => {
   await say("MAIL FROM:<a@b.example>");
   assert.match(await say("DATA"), /^503 5\.5\.1 /);
   await say("RCPT TO:<b@here.example>");
-  // EHLO is RSET too (RFC 5321 4.1.4).
+  // EHLO includes RSET (RFC 5321 4.1.4).
   await say("EHLO again.example");
   assert.match(await say("DATA"), /^503 5\.5\.1 /);
   assert.equal(taken.length, 0);
 });
 
-// ---- what is too long
+// ---- length limits
 
 test("a line of a message may be long, a command may not", async (t) => {
   const { port, taken } = await listen(t);
@@ -257,7 +257,7 @@ test("a line of a message may be long, a command may not", async (t) => {
   }
 });
 
-test("what is no command without its line end is none when the client hangs up", async (t) => {
+test("a command without its line end is ignored when the client disconnects", async (t) => {
   const asked: string[] = [];
   const { port, listener } = await listen(t, { checkRecipient: async (rcpt) => void asked.push(rcpt) });
   const client = await greeted(port);
@@ -269,9 +269,9 @@ test("what is no command without its line end is none when the client hangs up",
   assert.deepEqual(asked, ["whole@here.example"]);
 });
 
-// ---- patience ends
+// ---- error limits
 
-test("a client that errs has to wait, then to leave; an accepted message makes up for it", async (t) => {
+test("a client with errors is delayed, then disconnected; an accepted message resets the count", async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
   const { port } = await listen(t, { limits: { patience: 3, errors: 6, tarpitMs: 250 } });
   const client = await greeted(port);
@@ -300,7 +300,7 @@ test("a client that errs has to wait, then to leave; an accepted message makes u
   assert.equal(await client.rest(), "");
 });
 
-test("commands without end and without a message end the session; refusals of messages do not", async (t) => {
+test("endless commands without a message end the session; rejected messages do not", async (t) => {
   const { port, listener } = await listen(t, {
     limits: { patience: 5, errors: 10, commands: 50, tarpitMs: 1 },
     settle: ({ to }) =>
@@ -323,7 +323,7 @@ test("commands without end and without a message end the session; refusals of me
   await listener.close();
 });
 
-test("guessing recipients is slow", async (t) => {
+test("guessing recipients is slowed down", async (t) => {
   const refused: string[] = [];
   const unknown: SmtpReply = { code: 550, enhanced: "5.1.1", text: "No such recipient" };
   const { port, taken } = await listen(t, {
@@ -346,7 +346,7 @@ test("guessing recipients is slow", async (t) => {
   ]);
 });
 
-test("a check of recipients that fails puts them off, whoever cannot be told of it", async (t) => {
+test("a failing recipient check defers the recipient, even if its rejection cannot be logged", async (t) => {
   const { say } = await conversation(t, {
     checkRecipient: () => Promise.reject(new Error("secret detail")),
     onRefused: () => {
@@ -357,7 +357,7 @@ test("a check of recipients that fails puts them off, whoever cannot be told of 
   assert.equal(await say("RCPT TO:<b@here.example>"), "451 4.3.0 Message processing failed, try again later");
 });
 
-test("more messages in a minute than the limit are put off, whichever connection brings them", async (t) => {
+test("messages over the limit per minute are deferred, whichever connection they use", async (t) => {
   const { port, taken } = await listen(t, { limits: { messagesPerMinute: 3 } });
   for (let i = 0; i < 5; i++) {
     const client = await greeted(port);
@@ -372,7 +372,7 @@ test("more messages in a minute than the limit are put off, whichever connection
 
 // ---- block lists and filters
 
-test("who is on a block list may write to postmaster only", async (t) => {
+test("a client on a block list may write to postmaster only", async (t) => {
   const listed: SmtpReply = {
     code: 554,
     enhanced: "5.7.1",
@@ -392,7 +392,7 @@ test("who is on a block list may write to postmaster only", async (t) => {
   assert.equal(taken[0]!.envelope.to.length, 2);
 });
 
-test("a content filter refuses, puts off, or writes fields that nobody else can; one that fails lets mail pass", async (t) => {
+test("a content filter can reject, defer, or set protected header fields; if it fails, mail is accepted", async (t) => {
   const refused: string[] = [];
   const { port, taken, spoolFiles } = await listen(t, {
     onRefused: (_, { code }, stage) => void refused.push(`${stage} ${code}`),
@@ -408,7 +408,7 @@ test("a content filter refuses, puts off, or writes fields that nobody else can;
       },
     },
   });
-  // Large enough to be a file while it is judged.
+  // Large enough to be in a file during the check.
   const message = `Subject: x\r\nX-SPAM-Flag: NO\r\n folded\r\nTo: y\r\n\r\n${"body\r\n".repeat(60_000)}`;
   const answers: string[] = [];
   for (const from of ["spam@b.example", "grey@b.example", "tag@b.example", "broken@b.example", "fine@b.example"]) {
@@ -425,7 +425,7 @@ test("a content filter refuses, puts off, or writes fields that nobody else can;
 
 // ---- storage
 
-test("a full disk: 452, never 250; small mail still passes, and large mail again when there is room", async (t) => {
+test("a full disk: 452, never 250; small mail is still accepted, and large mail again after space is freed", async (t) => {
   const folder = mkdtempSync(join(tmpdir(), "reelpost-spool-full-"));
   const mounted =
     process.platform === "linux" && spawnSync("mount", ["-t", "tmpfs", "-o", "size=2m", "tmpfs", folder]).status === 0;
@@ -465,9 +465,9 @@ test("a full disk: 452, never 250; small mail still passes, and large mail again
   assert.equal(taken.length, mounted ? 2 : 1);
 });
 
-// ---- and all of it at random
+// ---- random sessions
 
-test("no session whatever takes the server down, gets more out of it than one answer for each line, or brings in what nobody sent", async (t) => {
+test("no session can crash the server, get more than one reply per line, or deliver a message that was not sent", async (t) => {
   const { port, taken, listener } = await listen(t, { limits: { patience: 1000, errors: 1000 } });
   const line = fc.constantFrom(
     "EHLO x\r\n",

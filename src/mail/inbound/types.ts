@@ -1,25 +1,28 @@
 import type { Envelope, MailSource, SmtpReply } from "../messages/index.ts";
 
-/** What can be said of a recipient before the message is there (RFC 5321 3.3). Undefined: it may come. `envelope` is what the session has said so far. */
+/**
+ * Checks a recipient before the message arrives (RFC 5321 3.3). Undefined: accept. `envelope` is what the session has
+ * received so far.
+ */
 export type CheckRecipient = (rcpt: string, envelope: Envelope) => Promise<SmtpReply | undefined>;
 
-/** Judges what a message says, after it is whole and before anybody receives it. A filter that fails lets the message pass. */
+/** Checks the content of a complete message before delivery. If the filter fails, the message is accepted. */
 export interface ContentFilter {
-  /** The source stays the caller's. May reject. */
+  /** The source still belongs to the caller. May reject. */
   check(envelope: Envelope, source: MailSource): Promise<FilterVerdict>;
 }
 
 export type FilterVerdict =
   | { action: "accept" }
-  /** It passes, with these fields on top. */
+  /** Accept, with these fields on top. */
   | { action: "tag"; fields: { name: string; value: string }[] }
-  /** 5xx for good, 4xx for a sender who may come again. */
+  /** 5xx: permanent; 4xx: the sender may retry. */
   | { action: "refuse"; reply: SmtpReply };
 
-/** Says whether block lists name an address. Never rejects: a list that does not answer names nobody. */
+/** Checks whether block lists contain an address. Never rejects: a list that does not answer counts as not listed. */
 export interface BlockLists {
   find(ip: string): Promise<SmtpReply | undefined>;
 }
 
-/** Told of what was refused before anybody received it. `stage` is the command that was answered. */
+/** Called for mail rejected before it was received. `stage` is the rejected command. */
 export type OnRefused = (envelope: Envelope, reply: SmtpReply, stage: "mail" | "rcpt" | "data") => void;

@@ -1,17 +1,17 @@
-/** Collects chunks until they are wanted in one piece. */
+/** Collects chunks until they are needed as one buffer. */
 export interface Chunks {
   readonly length: number;
   push(chunk: Uint8Array): void;
-  /** Everything so far, or its first `length` octets, in one piece; the collection is empty afterwards. */
+  /** All octets so far, or the first `length`, as one buffer; the collection is empty afterwards. */
   take(length?: number): Buffer;
-  /** Everything so far, as it came; the collection is empty afterwards. */
+  /** All chunks so far, uncopied; the collection is empty afterwards. */
   takePieces(): Uint8Array[];
 }
 
 const BLOCK = 16 * 1024;
 const SMALL = 2 * 1024;
 
-/** Small chunks are copied together: a peer that sends single octets would make every octet cost an object otherwise. */
+/** Small chunks are merged: otherwise a peer that sends single octets would create an object for each. */
 export function createChunks(): Chunks {
   let pieces: Uint8Array[] = [];
   let block: Buffer | undefined;

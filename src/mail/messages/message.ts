@@ -12,21 +12,21 @@ import {
 import { mailErrors } from "../errors.ts";
 import type { MailSource } from "./types.ts";
 
-/** A message and what its header says, read once. */
+/** A message with its header parsed once. */
 export interface Message {
   source: MailSource;
   fields: HeaderField[];
-  /** With angle brackets; undefined when there is none, or none that can be read. */
+  /** With angle brackets; undefined if missing or invalid. */
   messageId: string | undefined;
-  /** The mailboxes of From and To; empty when the field is missing or broken. */
+  /** The mailboxes of From and To; empty if the field is missing or invalid. */
   from: Mailbox[];
   to: Mailbox[];
 }
 
-/** The limits of a message as it came, and room for the fields that we put on top. */
+/** The limits of an incoming message, plus space for the fields added on top. */
 const LIMITS = { maxBytes: HEADER_LIMITS.maxBytes + 4096, maxFields: HEADER_LIMITS.maxFields + 20 };
 
-/** Throws UserError (`could not parse email: ...`) for a header section beyond its limits. */
+/** Throws UserError (`could not parse email: ...`) if the header section exceeds its limits. */
 export function readMessage(source: MailSource): Message {
   const reading = readHeader(source.headerBlock, LIMITS);
   if (!reading.ok) throw mailErrors.cannotParse({ why: reading.why });
@@ -40,7 +40,7 @@ export function readMessage(source: MailSource): Message {
   };
 }
 
-/** The identifiers of References or In-Reply-To, in order; undefined when the field is not there. */
+/** The identifiers of References or In-Reply-To, in order; undefined if the field is missing. */
 export function messageIds(message: Message, field: "references" | "in-reply-to"): string[] | undefined {
   const values = headerValues(message.fields, field);
   return values.length === 0 ? undefined : values.flatMap(parseMessageIds);

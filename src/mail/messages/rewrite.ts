@@ -5,13 +5,13 @@ import { fieldRanges } from "../../protocol/rfc5322/index.ts";
 import { prependedStream } from "./streams.ts";
 import type { MailSource } from "./types.ts";
 
-/** A message with bytes put in front of it. Nothing is read before it is asked for. */
+/** A message with bytes prepended. Reads nothing in advance. */
 export function prepend(prefix: string, raw: Readable | Uint8Array): Readable | Uint8Array {
   const head = Buffer.from(prefix);
   return raw instanceof Uint8Array ? Buffer.concat([head, raw]) : prependedStream(head, raw);
 }
 
-/** The message under another header section. It reads from the first one, which still owns its file. */
+/** The message with another header section. It reads from the original source, which still owns its file. */
 export function withHeader(source: MailSource, headerBlock: Uint8Array): MailSource {
   const { file: _, ...rest } = source;
   return {
@@ -27,11 +27,14 @@ export function withHeader(source: MailSource, headerBlock: Uint8Array): MailSou
   };
 }
 
-/** The message with whole fields, line ends included, on top. */
+/** The message with complete fields, including line ends, on top. */
 export const withFields = (source: MailSource, fields: string): MailSource =>
   fields === "" ? source : withHeader(source, Buffer.concat([Buffer.from(fields), source.headerBlock]));
 
-/** The header section without the fields named in `drop` (lower case) and with `add` (whole fields, line ends included) on top. */
+/**
+ * The header section without the fields named in `drop` (lower case) and with `add` (complete fields, including line
+ * ends) on top.
+ */
 export function changedHeader(
   { headerBlock }: Pick<MailSource, "headerBlock">,
   { drop, add }: { drop: ReadonlySet<string>; add: string },
@@ -44,7 +47,7 @@ export function changedHeader(
   return Buffer.concat([Buffer.from(add), ...kept]);
 }
 
-/** The message with its header section changed so. The body stays as it is. */
+/** The message with this change of its header section and an unchanged body. */
 export function rewriteHeader(
   source: MailSource,
   change: { drop: ReadonlySet<string>; add: string },
@@ -58,12 +61,15 @@ function nameOf(line: Uint8Array): string {
   return colon === -1 ? "" : Buffer.from(line.subarray(0, colon)).toString("latin1").trimEnd().toLowerCase();
 }
 
-/** RFC 5322 2.1.1: no line beyond 998 octets. Folding happens at white space; a longer run without any needs encoding. */
+/**
+ * RFC 5322 2.1.1: no line over 998 octets. Lines are folded at white space; a longer run without white space must be
+ * encoded.
+ */
 const LONGEST_RUN = 900;
 
 /**
- * One header field with its line end: folded at 76, text outside ASCII in encoded words (RFC 2047). The caller has checked the name, and
- * that the value has no control characters.
+ * A header field with its line end: folded at 76, non-ASCII text in encoded words (RFC 2047). The caller has validated
+ * the name, and that the value has no control characters.
  */
 export function formatField(name: string, value: string): string {
   const bytes = Buffer.from(value);

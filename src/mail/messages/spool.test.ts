@@ -52,7 +52,7 @@ test("a small message stays in memory, a large one becomes a file that discard()
   assert.deepEqual(await files(), []);
 });
 
-test("whatever the cutting and the threshold, size, header and bytes are those of the message", async () => {
+test("size, header and bytes are correct for any chunk sizes and threshold", async () => {
   const { spool, files } = newSpool({ memoryBytes: 20 });
   await fc.assert(
     fc.asyncProperty(
@@ -74,7 +74,7 @@ test("whatever the cutting and the threshold, size, header and bytes are those o
   assert.deepEqual(await files(), []);
 });
 
-test("a message over the limit is refused while it is read, without its prefix being counted, and leaves nothing", async () => {
+test("a message over the limit is rejected while it is read, without counting its prefix, and leaves nothing behind", async () => {
   const { spool, files } = newSpool({ maxBytes: 1000, memoryBytes: 100 });
   let read = 0;
   async function* endless() {
@@ -92,7 +92,7 @@ test("a message over the limit is refused while it is read, without its prefix b
   assert.equal((await spool.collect(pieces(Buffer.alloc(1000, "\n"), 64), { prefix: "P: 1\r\n" })).size, 1006);
 });
 
-test("the default limit is 25 MiB and says so", () => {
+test("the default limit is 25 MiB, and the error names it", () => {
   const { spool } = newSpool();
   assert.equal(spool.maxBytes, 26_214_400);
   assert.throws(() => spool.hold(Buffer.alloc(26_214_401)), {
@@ -100,7 +100,7 @@ test("the default limit is 25 MiB and says so", () => {
   });
 });
 
-test("a header section without an end is refused at 1 MiB", async () => {
+test("a header section without an end is rejected at 1 MiB", async () => {
   const { spool, files } = newSpool();
   await assert.rejects(spool.collect(pieces(Buffer.alloc(1024 * 1024 + 5000, "a"), 65_536)), {
     message: "could not parse email: the header section is larger than 1048576 bytes",
@@ -108,7 +108,7 @@ test("a header section without an end is refused at 1 MiB", async () => {
   assert.deepEqual(await files(), []);
 });
 
-test("a stream that breaks off leaves nothing behind", async () => {
+test("an aborted stream leaves nothing behind", async () => {
   const { spool, files } = newSpool({ memoryBytes: 10 });
   async function* broken() {
     yield Buffer.alloc(100, "\n");
@@ -118,7 +118,7 @@ test("a stream that breaks off leaves nothing behind", async () => {
   assert.deepEqual(await files(), []);
 });
 
-test("what a dead process left is cleared away", async () => {
+test("deletes files left by a dead process", async () => {
   const dir = join(root, "left");
   await mkdir(dir);
   await writeFile(join(dir, "old.eml"), "x");
@@ -130,7 +130,7 @@ test("what a dead process left is cleared away", async () => {
   assert.deepEqual((await readdir(dir)).sort(), [`${one.id}.eml`, `${two.id}.eml`].sort());
 });
 
-test("a folder that cannot be made for one message is made for the next", async () => {
+test("retries creating its folder for the next message if it failed", async () => {
   const parent = join(root, "a-file");
   await writeFile(parent, "");
   const spool = createSpool({ dir: join(parent, "spool"), ids: randomIds, memoryBytes: 10 });
@@ -142,7 +142,7 @@ test("a folder that cannot be made for one message is made for the next", async 
   await kept.discard();
 });
 
-test("close() deletes what nobody discarded", async () => {
+test("close() deletes all remaining files", async () => {
   const { spool, files } = newSpool({ memoryBytes: 10 });
   await spool.collect(pieces(Buffer.alloc(100, "\n"), 20));
   assert.equal((await files()).length, 1);
@@ -150,7 +150,7 @@ test("close() deletes what nobody discarded", async () => {
   assert.deepEqual(await files(), []);
 });
 
-test("the memory of owned chunks is freed once they are written, and of no others", async () => {
+test("frees the memory of owned chunks once they are written, and of no others", async () => {
   const { spool } = newSpool({ memoryBytes: 1000 });
   const chunk = (text: string) => Buffer.allocUnsafeSlow(4096).fill(text);
   const body = () => [Buffer.from("A: 1\r\n\r\n"), chunk("a"), chunk("b"), chunk("c")];
@@ -165,14 +165,14 @@ test("the memory of owned chunks is freed once they are written, and of no other
   }
 });
 
-test("an owned chunk that is a slice of something larger leaves that alone", async () => {
+test("does not free the buffer of an owned chunk that is a slice", async () => {
   const { spool } = newSpool({ memoryBytes: 1000 });
   const whole = Buffer.allocUnsafeSlow(8192).fill("\nab");
   await spool.collect(pieces(whole, 4096), { owned: true });
   assert.equal(whole.toString("latin1", 0, 3), "\nab");
 });
 
-test("a header section longer than what is written at a time is kept whole, owned or not", async () => {
+test("keeps a header section larger than a write whole, owned or not", async () => {
   const { spool } = newSpool({ memoryBytes: 1000 });
   const header = Buffer.from(`X: ${"x".repeat(20_000)}\r\n`);
   const message = Buffer.concat([header, Buffer.from(`\r\n${"y".repeat(20_000)}`)]);
@@ -182,7 +182,7 @@ test("a header section longer than what is written at a time is kept whole, owne
   assert.deepEqual(await bytesOf(source), message);
 });
 
-test("single octets cost no more than their octets", async () => {
+test("single octets use only as much memory as their size", async () => {
   const { spool } = newSpool();
   const message = Buffer.alloc(100 * 1024, "ab\n");
   const started = performance.now();

@@ -8,18 +8,21 @@ import { createChunks } from "./chunks.ts";
 import { freeMemory } from "./free-memory.ts";
 import type { MailSource } from "./types.ts";
 
-/** Where messages wait while they are handled: small ones in memory, the rest in files of a folder that belongs to the spool alone. */
+/**
+ * Stores messages while they are processed: small ones in memory, others in files of a folder used only by the spool.
+ */
 export interface Spool {
-  /** The largest message taken, octets. */
+  /** Maximum message size in octets. */
   readonly maxBytes: number;
   /**
-   * Reads a message to its end. `id` becomes its id. `prefix` is put in front of it and does not count. Rejects with UserError when the message or its header
-   * section is too large, with the stream's own error when it breaks off; leaves nothing behind then.
+   * Reads a message to its end. `id` becomes its id. `prefix` is prepended and does not count towards the limit.
+   * Rejects with UserError if the message or its header section is too large, and with the stream's own error if it
+   * fails; nothing is left behind then.
    */
   collect(body: AsyncIterable<Uint8Array>, options?: CollectOptions): Promise<MailSource>;
-  /** The same for a message that is at hand in one piece. The bytes must not change afterwards. */
+  /** The same for a message that is already in memory. The bytes must not change afterwards. */
   hold(bytes: Uint8Array): MailSource;
-  /** Deletes every file that is left. */
+  /** Deletes all remaining files. */
   close(): Promise<void>;
 }
 
@@ -27,12 +30,15 @@ interface CollectOptions {
   id?: string;
   prefix?: string;
   maxBytes?: number;
-  /** The chunks are the spool's from here on: nobody else looks at them, before or after, and their memory is freed as soon as it is written. Default false. */
+  /**
+   * The chunks belong to the spool: no other code uses them, and their memory is freed as soon as it is written.
+   * Default false.
+   */
   owned?: boolean;
 }
 
 export interface SpoolOptions {
-  /** Emptied and made when first needed: what lies there then was left by a process that died. */
+  /** Created on first use, and emptied of files left by a dead process. */
   dir: string;
   ids: Pick<Ids, "hex">;
   /** Default 26214400 (25 MiB). */
@@ -43,7 +49,7 @@ export interface SpoolOptions {
 
 export const MAX_MESSAGE_BYTES = 26_214_400;
 
-/** What we may write above a message ourselves. */
+/** Maximum size of fields added on top of a message. */
 const PREFIX_ROOM = 4096;
 
 export function createSpool({ dir, ids, maxBytes = MAX_MESSAGE_BYTES, memoryBytes = 256 * 1024 }: SpoolOptions): Spool {
@@ -52,7 +58,7 @@ export function createSpool({ dir, ids, maxBytes = MAX_MESSAGE_BYTES, memoryByte
 
   async function createFile(id: string): Promise<{ path: string; handle: FileHandle }> {
     await (folder ??= emptyFolder(dir).catch((err: unknown) => {
-      // A disk that is full now may have room for the next message.
+      // The disk may have space again for the next message.
       folder = undefined;
       throw err;
     }));
@@ -76,7 +82,7 @@ export function createSpool({ dir, ids, maxBytes = MAX_MESSAGE_BYTES, memoryByte
     let file: { path: string; handle: FileHandle } | undefined;
     let writing: Promise<unknown> = Promise.resolve();
 
-    /** Writes what waits while the next of it comes in; no more than one write is under way. */
+    /** Writes the collected chunks while the next ones arrive; only one write runs at a time. */
     async function flush() {
       file ??= await createFile(id);
       await writing;
@@ -86,7 +92,7 @@ export function createSpool({ dir, ids, maxBytes = MAX_MESSAGE_BYTES, memoryByte
 
     async function write(handle: FileHandle, pieces: Uint8Array[]) {
       await writeAll(handle, pieces);
-      // Until the header section is whole its reader holds the same chunks.
+      // Until the header section is complete, its reader holds the same chunks.
       if (owned && head.whole) freeMemory(pieces);
     }
 
@@ -145,7 +151,7 @@ export function createSpool({ dir, ids, maxBytes = MAX_MESSAGE_BYTES, memoryByte
   };
 }
 
-/** At the file's end. A write may be short, as every write(2). */
+/** Appends to the file. A write may be short, as with write(2). */
 async function writeAll(handle: FileHandle, pieces: Uint8Array[]): Promise<void> {
   const { bytesWritten } = await handle.writev(pieces);
   const missing = pieces.reduce((sum, piece) => sum + piece.length, 0) - bytesWritten;
@@ -165,7 +171,7 @@ async function emptyFolder(dir: string) {
   await mkdir(dir, { recursive: true, mode: 0o700 });
 }
 
-/** Keeps the header section, however it is cut. */
+/** Collects the header section from chunks of any size. */
 function createHeadReader() {
   const scan = createHeaderEnd();
   const chunks = createChunks();

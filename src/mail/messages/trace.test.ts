@@ -4,7 +4,7 @@ import { silentLog } from "../../kernel/index.ts";
 import { traceTo } from "./trace.ts";
 import type { TraceEvent } from "./types.ts";
 
-test("every listener hears every event, also behind one that throws", () => {
+test("every listener receives every event, even after one that throws", () => {
   const heard: TraceEvent[] = [];
   const broken = () => {
     throw new Error("broken");

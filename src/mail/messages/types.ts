@@ -3,31 +3,31 @@ import type { DsnEvent, MailRequest, RecipientRequest } from "../../protocol/dsn
 
 export type { DsnEvent };
 
-/** What the SMTP session said about a message, beside the message itself (RFC 5321 3.3). */
+/** Envelope data of the SMTP session, besides the message (RFC 5321 3.3). */
 export interface Envelope {
   /** Envelope sender; "" is the null sender. */
   from: string;
   to: string[];
   helo: string;
-  /** Address of the peer. */
+  /** IP address of the peer. */
   ip: string;
   tls?: string;
   smtputf8: boolean;
-  /** What the sender wants to be told (RFC 3461), where the session said it. */
+  /** DSN options requested in the session (RFC 3461). */
   dsn?: DsnRequest;
 }
 
-/** A received message that can be read as often as needed: in memory when small, spooled to the disk when not. */
+/** A received message that can be read repeatedly: in memory if small, otherwise spooled to disk. */
 export interface MailSource {
   id: string;
   size: number;
-  /** The message from octet `start` (default 0) on: its bytes when it is in memory, a stream when it is spooled. */
+  /** The message from octet `start` (default 0): its bytes if in memory, a stream if spooled. */
   open(start?: number): Readable | Uint8Array;
-  /** The header block, up to and without the empty line. */
+  /** The header section, without the empty line. */
   headerBlock: Uint8Array;
-  /** The whole message as a file, when it is spooled. Nobody changes it; others may link to it. */
+  /** The file of a spooled message. It is never changed, so others may link to it. */
   file?: string;
-  /** Frees the spool file. */
+  /** Deletes the spool file. */
   discard(): Promise<void>;
 }
 
@@ -44,7 +44,7 @@ export type DeliveryResult = { rcpt: string } & (
   | { ok: false; temporary: boolean; reply: SmtpReply }
 );
 
-/** Where a recipient's mail goes. "report": into the statistics of the zone that the recipient's mail belongs to. */
+/** Destination of a recipient's mail. "report": the statistics of the recipient's zone. */
 export type Route =
   | { kind: "forward"; to: string[] }
   | { kind: "worker"; script: string }
@@ -52,11 +52,11 @@ export type Route =
   | { kind: "drop" }
   | { kind: "none" };
 
-/** One step in the life of a message; logs, console and metrics all read these. */
+/** One step in the processing of a message, for logs, console and metrics. */
 export interface TraceEvent {
   message: string;
   at: Date;
-  /** Whose mail it is, and of which zone, where the step knows. */
+  /** Account and zone of the mail, if known. */
   account?: string;
   zone?: string;
   step:
@@ -80,7 +80,7 @@ export interface TraceEvent {
 
 export type Trace = (event: TraceEvent) => void;
 
-/** A message on its way out. */
+/** An outbound message. */
 export interface Outbound {
   /** With angle brackets: the id returned to the worker. */
   messageId: string;
@@ -90,27 +90,33 @@ export interface Outbound {
   fromFor?: ReadonlyMap<string, string>;
   to: string[];
   raw: () => Readable | Uint8Array;
-  /** The parts of a builder message, for transports that show them apart. */
+  /** The parts of a builder message, for transports that show them separately. */
   parts?: { text?: string; html?: string; attachments: { filename: string; type: string; content: Uint8Array }[] };
-  /** The same octets as `raw`, in a file that nobody changes, if there is one: a transport on this disk may link to it. */
+  /**
+   * The same octets as `raw`, in a file that never changes, if there is one: a transport on the same disk may link to
+   * it.
+   */
   file?: string;
-  /** The inbound message this answers or passes on, and which of its recipients. */
+  /** The inbound message that this one answers or forwards, and its recipient. */
   inbound?: { id: string; rcpt?: string };
-  /** The worker that asked for it. */
+  /** The worker that requested it. */
   script?: string;
-  /** Whose mail it is, and of which zone; left out for the platform's own. */
+  /** Account and zone of the mail; omitted for system mail. */
   account?: string;
   zone?: string;
   /** The envelope sender is authenticated (SPF, DKIM or an API token) and may get delivery reports. Others would get backscatter. */
   senderAuthenticated?: true;
-  /** What the sender wants to be told, for the next hop to know. */
+  /** DSN parameters for the next hop. */
   dsn?: DsnRequest;
 }
 
-/** What the sender wants to be told (RFC 3461). `to` by recipient, as it stands in the envelope. */
+/** DSN options (RFC 3461). `to` is keyed by recipient as in the envelope. */
 export type DsnRequest = MailRequest & { to?: Record<string, RecipientRequest> };
 
-/** Takes a message off our hands: mx, smart host, or (in dev) a folder of .eml files. Resolves when the message is safe. */
+/**
+ * Delivers a message: to the MX, a smart host, or (in dev) a folder of .eml files. Resolves when the message has been
+ * accepted.
+ */
 export interface Transport {
   deliver(mail: Outbound, signal?: AbortSignal): Promise<DeliveryResult[]>;
 }

@@ -16,23 +16,23 @@ export interface PublishedStsOptions {
   events: Events;
   zones: Zones;
   log: Log;
-  /** "off": nothing is published, and what was is removed. */
+  /** "off": nothing is published, and records published earlier are removed. */
   mode: "off" | "testing" | "enforce";
-  /** Where mail of routed names arrives. */
+  /** MX hosts of the routed names. */
   mx: readonly string[];
-  /** The host that serves the policies over HTTPS: what each `mta-sts` name is an alias of. */
+  /** The host that serves the policies over HTTPS: the target of every `mta-sts` CNAME. */
   webHost: string;
-  /** Where reports about TLS go (RFC 8460 3), as a URI. Default: none are asked for. */
+  /** The URI that receives TLS reports (RFC 8460 3). Default: no reports are requested. */
   reportTo?: ((zone: Zone) => Promise<string>) | undefined;
 }
 
-/** The MTA-STS policy of the names that mail is routed for (RFC 8461): their records, and what is served over HTTPS. */
+/** The MTA-STS policies of the routed names (RFC 8461): their DNS records, and the policy text served over HTTPS. */
 export interface PublishedSts {
-  /** Of `mta-sts.<name>`; undefined for hosts that have none. */
+  /** The policy served by `mta-sts.<name>`; undefined for hosts without one. */
   policyOf(host: string): Promise<string | undefined>;
-  /** Hosts that need a certificate, by name, at most `limit`. */
+  /** Policy hosts that need a certificate, by name, at most `limit`. */
   hosts(limit: number): Promise<string[]>;
-  /** Brings the records of all zones in order. Done by itself after every change; to be called at start. */
+  /** Updates the records of all zones. Runs automatically after every change; call it at start. */
   sweep(): Promise<void>;
   close(): void;
 }
@@ -40,7 +40,10 @@ export interface PublishedSts {
 const OWNER = "mta-sts";
 const PREFIX = "mta-sts.";
 const BATCH = 200;
-/** Seconds that a policy is kept. No longer: whoever stops routing here has their mail refused for as long by those who keep it. */
+/**
+ * Seconds that senders cache a policy. Short, because a domain that stops routing here loses mail from those senders
+ * until the policy expires.
+ */
 const MAX_AGE = 86_400;
 
 export function createPublishedSts({
@@ -67,7 +70,7 @@ export function createPublishedSts({
     const free = await Promise.all(
       wanted.map(async ([text, alias]) => {
         const there = await Promise.all([text!, alias!].map((record) => managed.at(zone.id, record.name.slice(0, -1))));
-        // Somebody publishes a policy of their own.
+        // The domain publishes its own policy.
         return there.flat().every(({ managedBy }) => managedBy === OWNER);
       }),
     );
@@ -78,7 +81,7 @@ export function createPublishedSts({
       : [...published, ...(await reportRecords(zone, reporting, await reportTo(zone)))];
   }
 
-  /** Two records for reports are none (RFC 8460 3): one that is there already stays the only one. */
+  /** Two TLS reporting records count as none (RFC 8460 3), so an existing one is left alone. */
   async function reportRecords(zone: Zone, names: readonly string[], uri: string): Promise<RecordRequest[]> {
     const free = await Promise.all(
       names.map(async (name) =>

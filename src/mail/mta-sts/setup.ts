@@ -10,23 +10,23 @@ interface MtaStsSetupDeps {
   settings: Pick<Settings, "email" | "http" | "tls">;
   zones: Zones;
   lookups: Pick<Lookups, "resolve">;
-  /** Whether this process updates the records of zones at start. */
+  /** True if this process updates the records of zones at start. */
   updatesRecords: boolean;
   tlsReportUri: PublishedStsOptions["reportTo"];
 }
 
 /** The MTA-STS policies of routed domains. */
 export interface MtaSts {
-  /** The policy that `host` serves; undefined: no routed domain has this policy host. */
+  /** The policy that `host` serves; undefined if it is not the policy host of a routed domain. */
   policyOf(host: string): Promise<string | undefined>;
-  /** Policy hosts that need a certificate: their CNAME record names this server. */
+  /** Policy hosts that need a certificate: their CNAME record points to this server. */
   hosts(): Promise<string[]>;
 }
 
-/** Bounds the certificates that policy hosts cause. */
+/** Maximum number of policy hosts that get a certificate. */
 const MAX_HOSTS = 100;
 
-/** Publishes policies in the mode of `email.mta_sts` if this server is reachable by HTTPS. */
+/** Publishes policies in the mode of `email.mta_sts` if this server is reachable over HTTPS. */
 export function setUpMtaSts(
   {
     store: { db, events },
@@ -52,7 +52,7 @@ export function setUpMtaSts(
   });
   lifecycle.onStop("MTA-STS", () => published.close());
   if (updatesRecords)
-    published.sweep().catch((err: unknown) => log.error({ err }, "MTA-STS: failed to update the records of zones"));
+    published.sweep().catch((err: unknown) => log.error({ err }, "mta-sts: failed to update the records of zones"));
 
   return {
     policyOf: (host) => published.policyOf(host.toLowerCase().replace(/:\d+$/, "").replace(/\.$/, "")),

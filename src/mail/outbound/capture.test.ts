@@ -13,7 +13,7 @@ const root = await mkdtemp(join(tmpdir(), "reelpost-capture-"));
 const captures: { close(): void }[] = [];
 after(() => {
   for (const capture of captures) capture.close();
-  // Files that were being made ahead may still appear.
+  // Files prepared ahead of time may still appear.
   return rm(root, { recursive: true, maxRetries: 20, retryDelay: 20 });
 });
 
@@ -33,7 +33,7 @@ const mail = (more: Partial<Outbound> = {}): Outbound => ({
   ...more,
 });
 
-test("each cause has its folder, bytes and streams are written as they are", async () => {
+test("writes each cause to its own folder; bytes and streams stay unchanged", async () => {
   const dir = join(root, "causes");
   const written: Captured[] = [];
   const capture = open({ dir, onWritten: (captured) => void written.push(captured) });
@@ -61,7 +61,7 @@ test("each cause has its folder, bytes and streams are written as they are", asy
   assert.deepEqual(await readdir(join(dir, "email")), [`${ID}.eml`], "no temporary file stays");
 });
 
-test("a spooled message is linked, not copied, where that is possible", async () => {
+test("links a spooled message instead of copying it where possible", async () => {
   const dir = join(root, "linked");
   const spooled = join(root, "spooled.eml");
   await writeFile(spooled, "spooled");
@@ -72,13 +72,13 @@ test("a spooled message is linked, not copied, where that is possible", async ()
   ]);
   await rm(spooled);
   assert.equal(await readFile(join(dir, `forward/${ID}.eml`), "latin1"), "spooled");
-  // Another file system knows no such file.
+  // The file does not exist on the other file system.
   await capture.deliver(mail({ cause: "reply", raw: () => Buffer.from("copied"), file: "/proc/self/status" }));
   assert.equal(await readFile(join(dir, `reply/${ID}.eml`), "latin1"), "copied");
   capture.close();
 });
 
-test("files made ahead are used up in any number, and none stays behind", async () => {
+test("uses any number of files prepared ahead of time, and leaves none behind", async () => {
   const dir = join(root, "spares");
   const capture = open({ dir });
   const id = (n: number) => `<${String(n).padStart(36, "0")}@example.com>`;
@@ -101,7 +101,7 @@ test("files made ahead are used up in any number, and none stays behind", async 
   while ((await readdir(dir)).includes(".spare")) await new Promise((resolve) => void setImmediate(resolve));
 });
 
-test("the parts of a builder message are files of their own", async () => {
+test("writes the parts of a builder message to separate files", async () => {
   const dir = join(root, "parts");
   const written: Captured[] = [];
   const attachment = (filename: string, content: string) => ({
@@ -135,7 +135,7 @@ test("the parts of a builder message are files of their own", async () => {
   ]);
 });
 
-test("a folder that cannot be written is a temporary failure for every recipient, not an exception", async () => {
+test("an unwritable folder is a temporary failure for every recipient, not an exception", async () => {
   const dir = join(root, "readonly");
   await writeFile(dir, "a file where the folder should be");
   const settled = await open({ dir }).deliver(mail());
@@ -148,7 +148,7 @@ test("a folder that cannot be written is a temporary failure for every recipient
   );
 });
 
-test("a folder that was tidied away is made again", async () => {
+test("creates a deleted folder again", async () => {
   const dir = join(root, "tidied");
   const capture = open({ dir });
   await capture.deliver(mail());
@@ -160,7 +160,7 @@ test("a folder that was tidied away is made again", async () => {
   assert.deepEqual(await readdir(join(dir, "email")), [`${ID}.eml`]);
 });
 
-test("a message that breaks off leaves no file", async () => {
+test("an aborted message leaves no file", async () => {
   const dir = join(root, "broken");
   async function* broken() {
     yield Buffer.from("half");
@@ -173,13 +173,13 @@ test("a message that breaks off leaves no file", async () => {
   assert.deepEqual(await readdir(join(dir, "forward")), []);
 });
 
-test("file names come from our identifiers, anything else is hashed", () => {
+test("derives file names from our own identifiers, and from a hash of any other", () => {
   assert.equal(fileStem(`<${ID}@example.com>`), ID);
   for (const id of ["<../../etc@x>", "<a b@x>", "", "<short@x>", `<${"a".repeat(300)}@x>`])
     assert.match(fileStem(id), /^[0-9a-f]{36}$/);
 });
 
-test("no chosen name escapes its folder or needs quoting", () => {
+test("user-supplied names cannot escape their folder or need quoting", () => {
   fc.assert(
     fc.property(fc.string({ unit: "binary" }), (name) => {
       const safe = safeFilename(name);

@@ -7,7 +7,7 @@ import { fileStem, safeFilename } from "./filename.ts";
 import { createSpareFiles } from "./spare-files.ts";
 import { writeWhole, type Content } from "./whole-file.ts";
 
-/** A message that was written instead of sent, and where its parts lie: the `.eml` first. */
+/** A message that was written instead of sent, and the paths of its files, the `.eml` first. */
 export interface Captured {
   mail: Outbound;
   files: { kind: "eml" | "text" | "html" | "attachment"; path: string }[];
@@ -19,8 +19,9 @@ const FOLDER = { forward: "forward", reply: "reply", send: "email" } as const sa
 >;
 
 /**
- * A transport that writes every message below `dir` and delivers none: `forward/<id>.eml`, `reply/<id>.eml`, `email/<id>.eml`, and of a
- * builder message also `email-text/<id>.txt`, `email-html/<id>.html` and `email-attachment/<id>-<filename>`.
+ * A transport that writes every message below `dir` and delivers none: `forward/<id>.eml`, `reply/<id>.eml`,
+ * `email/<id>.eml`; for a builder message also `email-text/<id>.txt`, `email-html/<id>.html` and
+ * `email-attachment/<id>-<filename>`.
  */
 export function createCapture({
   dir,
@@ -41,7 +42,7 @@ export function createCapture({
         await writeWhole(path, content, spares);
         return path;
       } catch (err) {
-        // Somebody tidied the folder away. The file could not be opened, so nothing of the content was read yet.
+        // The folder was deleted. The file could not be opened, so none of the content was read yet.
         if ((err as NodeJS.ErrnoException).code !== "ENOENT") throw err;
       }
     }
@@ -101,7 +102,7 @@ export function createCapture({
   };
 }
 
-/** Two attachments of one name: the second gets a number in front. */
+/** The second of two attachments with the same name gets a number as prefix. */
 function unused(name: string, taken: Set<string>): string {
   let free = name;
   for (let n = 2; taken.has(free.toLowerCase()); n++) free = `${n}-${name}`;

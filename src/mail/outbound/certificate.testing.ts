@@ -1,7 +1,7 @@
 import { createPublicKey, generateKeyPairSync, randomBytes, sign, type KeyObject } from "node:crypto";
 
 export interface Pair {
-  /** PEM; behind the certificate those of its issuers, up to but without the root. */
+  /** PEM. The certificate, followed by its issuers', excluding the root. */
   key: string;
   cert: string;
 }
@@ -10,13 +10,13 @@ export interface Authority extends Pair {
   name: string;
   privateKey: KeyObject;
   der: Buffer;
-  /** What is sent along with a certificate it issues. */
+  /** Sent along with the certificates it issues. */
   chain: string;
 }
 
 const DAY = 24 * 3_600_000;
 
-/** A certificate that signed itself, for `names`, good for a day either way. */
+/** A self-signed certificate for `names`, valid from a day ago until a day from now. */
 export function selfSigned(...names: string[]): Pair {
   const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   return pairOf(
@@ -25,7 +25,10 @@ export function selfSigned(...names: string[]): Pair {
   );
 }
 
-/** Somebody who issues certificates: a root, or below `by`. `sent`: whether it goes along in the chains of those it issues. */
+/**
+ * A certificate authority: a root, or one below `by`. `sent`: true if it is included in the chains of the certificates
+ * it issues.
+ */
 export function authority(
   name: string,
   { by, sent = true, ca = true }: { by?: Authority; sent?: boolean; ca?: boolean } = {},
@@ -67,7 +70,7 @@ interface Wanted {
   until: number;
 }
 
-/** RFC 5280 4.1: only what a client looks at. */
+/** RFC 5280 4.1: only the fields that clients check. */
 function signed({ names, key, issuer, issuerKey, ca, until }: Wanted): Buffer {
   const algorithm = sequence(oid(0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02));
   const validity = sequence(time(Math.min(Date.now(), until) - DAY), time(until));

@@ -1,6 +1,6 @@
 import { defineErrors } from "../../kernel/index.ts";
 
-/** What can be wrong with the settings of mail on its way out. */
+/** Errors in the settings of outbound mail. */
 export const outboundErrors = defineErrors("outbound", {
   badSmartHost: {
     code: "bad_smart_host",

@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
 
-/** A file name from a message identifier: the random part of our own, a hash of anything else. */
+/** A file name for a message identifier: the random part of our own, a hash of any other. */
 export function fileStem(messageId: string): string {
   const local = /^<([A-Za-z0-9]{8,64})@/.exec(messageId)?.[1];
   return local ?? createHash("sha256").update(messageId).digest("hex").slice(0, 36);
 }
 
-/** What is left of a name that somebody chose when it may be nothing but a plain file name: no folders, nothing hidden, nothing to quote. */
+/** Reduces a user-supplied name to a plain file name: no folders, not hidden, no characters that need quoting. */
 export function safeFilename(name: string): string {
   const base = name.slice(-200).split(/[/\\]/).pop()!;
   const safe = base

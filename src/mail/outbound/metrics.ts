@@ -1,7 +1,7 @@
 import type { Metrics } from "../../kernel/metrics.ts";
 import type { TraceEvent } from "../messages/index.ts";
 
-/** Counts outbound mail for Prometheus. */
+/** Prometheus metrics of outbound mail. */
 export function meterOutbound(metrics: Metrics) {
   const steps = metrics.counter(
     "reelpost_mail_outbound_total",
@@ -20,7 +20,7 @@ export function meterOutbound(metrics: Metrics) {
     count({ step, detail }: TraceEvent): void {
       steps.inc({ step, way: detail["inSession"] === true ? "relay" : "queue" });
     },
-    /** The functions are called when the numbers are read. */
+    /** The functions are called when the metrics are collected. */
     watch(now: { waiting(): Promise<number>; paused(): number }): void {
       // prom-client calls `collect`.
       Object.assign(waiting, { collect: async () => waiting.set(await now.waiting().catch(() => Number.NaN)) });

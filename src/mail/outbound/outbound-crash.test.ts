@@ -15,8 +15,8 @@ import type { OutboundTables } from "./queue/migrations.ts";
 import { outboundMigrations } from "./migrations.ts";
 
 /**
- * A ledger of what was taken, over processes that are killed in the middle of it: every message that was acknowledged arrives or fails
- * visibly, and a second copy comes only of one whose end was not yet written when its process died.
+ * Accounts for accepted messages while processes are killed in the middle of their work: every acknowledged message
+ * arrives or fails visibly, and duplicates occur only if the result was not yet written when the process died.
  */
 
 const LEASE_MS = 400;
@@ -43,12 +43,12 @@ async function openService(folder: string, port: number) {
   return { db, service };
 }
 
-/** Takes messages and delivers them, both at once, for as long as it lives. */
+/** Accepts and delivers messages concurrently for as long as the process lives. */
 async function work(folder: string, port: number, run: string): Promise<never> {
   const { service } = await openService(folder, port);
   async function take(lane: number): Promise<never> {
     for (let n = 0; ; n++) {
-      // Taking is far quicker than delivering: what waits is bounded, or the end of the test would be long.
+      // Accepting is much faster than delivering, so the queue is bounded to keep the test short.
       if (n % 10 === 0)
         while ((await service.list({ state: "queued", limit: 100 })).items.length === 100)
           await new Promise((resolve) => void setTimeout(resolve, 5));
@@ -68,7 +68,7 @@ async function work(folder: string, port: number, run: string): Promise<never> {
   return Promise.race([0, 1, 2, 3].map(take));
 }
 
-/** Runs a child until `arrived` says so; resolves with what it acknowledged. */
+/** Runs a child until `arrived` resolves; resolves with the messages it acknowledged. */
 async function killOn(arrived: Promise<void>, folder: string, port: number, run: string): Promise<string[]> {
   const child = spawn(process.execPath, [import.meta.filename, "work", folder, String(port), run], {
     stdio: ["ignore", "pipe", "inherit"],
@@ -76,7 +76,7 @@ async function killOn(arrived: Promise<void>, folder: string, port: number, run:
   const exited = once(child, "exit");
   void arrived.then(() => child.kill("SIGKILL"));
   const rcpts: string[] = [];
-  // To the end: what it still managed to say before it died counts as well.
+  // Read to the end: output written just before the process died counts as well.
   for await (const line of createInterface({ input: child.stdout })) rcpts.push(...line.split(" "));
   assert.equal((await exited)[1], "SIGKILL", "the child was at work until it was killed");
   return rcpts;
@@ -86,7 +86,7 @@ if (process.argv[2] === "work") {
   await work(process.argv[3]!, Number(process.argv[4]), process.argv[5]!);
 } else {
   test(
-    "killed again and again, the queue loses nothing and doubles only what was not yet written down",
+    "a queue killed repeatedly loses nothing and duplicates only messages whose result was not yet written",
     { timeout: 100_000 },
     async (t) => {
       const folder = await mkdtemp(join(tmpdir(), "reelpost-outbound-crash-"));
@@ -97,7 +97,7 @@ if (process.argv[2] === "work") {
       const sink = await startSink({
         rcpt: (to) => (to.startsWith("no-") ? "550 5.1.1 no such user" : undefined),
         data: ({ to }) => {
-          // Every seventh is put off.
+          // Every seventh is deferred.
           if (++count % 7 === 0) return "451 4.3.0 later";
           arrived.push(...to);
           onArrival();
@@ -107,7 +107,7 @@ if (process.argv[2] === "work") {
       const db = openSqlite({ path: join(folder, "test.db") });
       await migrate(db, outboundMigrations);
       const acknowledged: string[] = [];
-      /** How often a recipient was under way when its process died. */
+      /** Per recipient, how often its process died during delivery. */
       const underWay = new Map<string, number>();
       for (const [run, more] of [40, 5, 120, 15, 80].entries()) {
         const enough = new Promise<void>((resolve) => {

@@ -13,7 +13,7 @@ import { createOutbound, type OutboundLimits, type OutboundOptions } from "./out
 import { HANG, resolverOf, startScripted, startSink, type Sink } from "./outbound.testing.ts";
 import { outboundMigrations } from "./migrations.ts";
 
-/** The whole room: from a message to a real next hop, and what becomes of both when that one fails. */
+/** The complete outbound service: from a message to a real next hop, including failures of either. */
 
 const MINUTE = 60_000;
 const resolver = resolverOf({
@@ -80,7 +80,7 @@ async function until(condition: () => boolean | Promise<boolean>): Promise<void>
   }
 }
 
-test("a next hop that says later for an hour gets the message in the end, once", async (t) => {
+test("a message to a next hop that defers for an hour arrives exactly once", async (t) => {
   let later = true;
   const sink = await startSink({ rcpt: () => (later ? "450 4.7.1 greylisted, come back" : undefined) });
   const { service, clock, trace } = await open(t, sink);
@@ -103,7 +103,7 @@ test("a next hop that says later for an hour gets the message in the end, once",
   );
 });
 
-test("each recipient of one message ends in its own way", async (t) => {
+test("each recipient of a message gets its own result", async (t) => {
   const answers: Record<string, string> = { no: "550 5.1.1 no such user", later: "451 4.3.0 later" };
   const sink = await startSink({ rcpt: (to) => answers[to.split("@")[0]!] });
   const { service, failed, steps } = await open(t, sink);
@@ -142,7 +142,7 @@ test("each recipient of one message ends in its own way", async (t) => {
   );
 });
 
-test("an answer that was lost is the one reason for a second copy", async (t) => {
+test("only a lost reply causes a second copy", async (t) => {
   let drop = true;
   const kept: number[] = [];
   const host = await startScripted((command, socket) => {
@@ -162,7 +162,7 @@ test("an answer that was lost is the one reason for a second copy", async (t) =>
   assert.equal(kept.length, 2);
 });
 
-test("one destination that hangs at its greeting holds up nobody", async (t) => {
+test("a destination that hangs at its greeting delays no other destination", async (t) => {
   const hung = await startScripted(() => undefined, { greeting: HANG, address: "127.0.0.2" });
   const sink = await startSink({ address: "127.0.0.3", listenPort: hung.port });
   const names = resolverOf({ "slow.example": { a: ["127.0.0.2"] }, "quick.example": { a: ["127.0.0.3"] } });
@@ -173,7 +173,7 @@ test("one destination that hangs at its greeting holds up nobody", async (t) => 
   assert.ok(hung.connections <= 2);
 });
 
-test("large messages go out as they were put in, by queue and by relay", async (t) => {
+test("large messages are sent unchanged, by queue and by relay", async (t) => {
   const sink = await startSink();
   const { service } = await open(t, sink);
   const pieces = Array.from({ length: 40 }, (_, n) => Buffer.from(`${"ü".repeat(40)} line ${n}\r\n`.repeat(1000)));
@@ -188,7 +188,7 @@ test("large messages go out as they were put in, by queue and by relay", async (
   assert.ok(sink.mails.every((one) => one.raw === whole && one.args["BODY"] === "8BITMIME"));
 });
 
-test("the queue and the relay convert the header of an account's mail, but not of a forward, for a server without SMTPUTF8", async (t) => {
+test("the queue and the relay downgrade the header of an account's mail, but not of a forward, for a server without SMTPUTF8", async (t) => {
   const sink = await startSink({ hide8BITMIME: true, hideSMTPUTF8: true });
   const { service, failed } = await open(t, sink, {
     downgrade: createDowngrade({ signer: createSigner({ clock: systemClock }), findKey: async () => undefined }),
@@ -219,10 +219,10 @@ test("the queue and the relay convert the header of an account's mail, but not o
     );
 });
 
-test("runners of other processes hear of new mail at once", async (t) => {
+test("runners of other processes are notified of new mail immediately", async (t) => {
   const sink = await startSink();
   const events = createLocalEvents({ log: silentLog });
-  // Nothing but the event can wake it: its clock stands still.
+  // Only the event can wake it, because its clock does not advance.
   const { service } = await open(t, sink, { events });
   const woken: string[] = [];
   events.subscribe("mail.outbound", (id) => void woken.push(id));
@@ -231,7 +231,7 @@ test("runners of other processes hear of new mail at once", async (t) => {
   assert.deepEqual(woken, ["there.example"]);
 });
 
-test("a stop lets what is under way end, and keeps the rest", async (t) => {
+test("stop() lets deliveries in progress finish and keeps the rest queued", async (t) => {
   let go = () => {};
   const gate = new Promise<void>((resolve) => void (go = resolve));
   const sink = await startSink({ data: () => gate as Promise<undefined> });

@@ -3,13 +3,13 @@ import { after } from "node:test";
 import { SMTPServer, type SMTPServerOptions } from "smtp-server";
 import type { Body, MailResolver, Parcel } from "./types.ts";
 
-/** Parts for the tests of this room: next hops that do what they are told, and DNS that says what it is told. */
+/** Test helpers for outbound mail: scripted next hops and DNS. */
 
 export interface SinkMail {
   from: string;
   to: string[];
   raw: string;
-  /** The parameters of MAIL, upper case. */
+  /** The parameters of MAIL, in upper case. */
   args: Record<string, unknown>;
   rcptArgs: Record<string, unknown>[];
   secure: boolean;
@@ -26,14 +26,14 @@ export interface Sink {
 export interface SinkRules extends Omit<SMTPServerOptions, "onData" | "onRcptTo" | "onMailFrom" | "onConnect"> {
   address?: string;
   listenPort?: number;
-  /** A reply to refuse with: "451 4.7.1 later". */
+  /** The reply of a refusal: "451 4.7.1 later". */
   connect?: () => string | undefined;
   mail?: (from: string) => string | undefined;
   rcpt?: (to: string) => string | undefined;
   data?: (mail: SinkMail) => string | undefined | void | Promise<string | undefined>;
 }
 
-/** A real SMTP server that keeps what it takes. */
+/** A real SMTP server that stores the mail it accepts. */
 export async function startSink({
   address = "127.0.0.1",
   listenPort = 0,
@@ -91,12 +91,12 @@ function errorOf(refusal: string | undefined): Error | null {
   return Object.assign(new Error(refusal.slice(4)), { responseCode: Number(refusal.slice(0, 3)) });
 }
 
-/** What to say to a command: a reply, or nothing (and the peer waits), or a deed. */
+/** The reaction to a command: a reply, nothing (the peer waits), or a callback. */
 export type Script = (command: string, socket: Socket) => string | undefined | void;
 
 export const HANG = "";
 
-/** A server that keeps to a script, for all that no honest one does. `greeting` "" says nothing. */
+/** A server that follows a script, for behaviour that no correct server shows. An empty `greeting` sends none. */
 export async function startScripted(
   script: Script,
   { greeting = "220 scripted ESMTP", address = "127.0.0.1" } = {},

@@ -29,33 +29,36 @@ export interface OutboundOptions extends Omit<CarrierOptions, "clock" | "log"> {
   ids: Pick<Ids, "hex">;
   log: Log;
   trace: Trace;
-  /** Tells the runners of other processes; without it they look every `pollMs`. */
+  /** Notifies the runners of other processes; without it they poll every `pollMs`. */
   events?: Events;
   limits?: Partial<OutboundLimits>;
-  /** Delivers instead of SMTP. */
+  /** Replaces delivery by SMTP. */
   carrier?: Carrier;
 }
 
 export interface OutboundLimits {
-  /** Recipients that may wait. Beyond it mail is put off (452). */
+  /** Maximum number of queued recipients. Beyond it mail is deferred (452). */
   waiting: number;
   messageBytes: number;
-  /** Messages under way at once. */
+  /** Maximum number of concurrent messages. */
   lanes: number;
-  /** To one destination; a smart host is one. Default 5, to a smart host 20. */
+  /**
+   * Maximum number of concurrent messages to one destination; a smart host is one destination. Default 5, to a smart
+   * host 20.
+   */
   perDestination: number | undefined;
-  /** Messages begun per minute to one destination. Default: no limit. */
+  /** Messages started per minute to one destination. Default: no limit. */
   perMinute: number | undefined;
-  /** Waits after each attempt; the last goes on until the lifetime is over. */
+  /** Delay after each attempt; the last one repeats until the lifetime ends. */
   backoffMs: readonly number[];
   lifetimeMs: number;
-  /** How long the content of messages is kept when all recipients are done: delivered to all, or failed for some. */
+  /** How long the content of messages is kept after all recipients are done: delivered to all, or failed for some. */
   keepMs: { delivered: number; failed: number };
-  /** How long it is remembered that there was a message. */
+  /** How long the record of a message is kept. */
   rememberMs: number;
   leaseMs: number;
   pollMs: number;
-  /** How long relay() may take, and how long relayThenQueue() tries before it queues. */
+  /** Timeout of relay(), and how long relayThenQueue() tries before it queues. */
   relayMs: number;
   tryFirstMs: number;
   relaysAtOnce: number;
@@ -83,34 +86,34 @@ export const DEFAULT_OUTBOUND_LIMITS: OutboundLimits = {
 
 type FailureListener = (failure: Failure) => Promise<void> | void;
 
-/** Mail on its way out: what waits, what is sent, and the three ways to give a message away. */
+/** Outbound mail: the queue, the deliveries, and three ways to submit a message. */
 export interface OutboundService extends Queue {
-  /** Delivers while the caller waits; the answers are the next hops' own. Nothing is kept. */
+  /** Delivers while the caller waits and returns the replies of the next hops. Stores nothing. */
   readonly relay: Transport;
-  /** Resolves when the message is on the disk; it is delivered later. */
+  /** Resolves when the message is on disk; it is delivered later. */
   readonly queue: Transport;
-  /** Tries while the caller waits; what is refused for good is the caller's, what is put off is queued. */
+  /** Tries while the caller waits. Permanent rejections are returned to the caller, deferred recipients are queued. */
   readonly relayThenQueue: Transport;
   /**
-   * Registers a listener for recipients that will not get their mail. The listener decides whether the sender may get a report (null sender,
-   * NOTIFY=NEVER, an unauthenticated sender). When one rejects, all are called again later.
+   * Registers a listener for recipients whose delivery failed. The listener decides whether the sender may get a report
+   * (null sender, NOTIFY=NEVER, an unauthenticated sender). If one rejects, all are called again later.
    */
   onFailed(listener: FailureListener): void;
-  /** Delivers what waits, in this process. Without it the process only takes mail in. */
+  /** Starts delivering queued mail in this process. Without it the process only accepts mail. */
   start(): void;
-  /** Recipients that wait for a try, counted up to the bound of the queue; what was counted in the last seconds counts. */
+  /** Number of queued recipients, counted up to the limit of the queue and cached for a few seconds. */
   waiting(): Promise<number>;
   /** Destinations and hosts that this process paused after failures. */
   paused(): { name: string; until: Date; why: string }[];
   /** Destinations with queued mail of `account` that are paused in any process. */
   pausesOf(account: string): Promise<{ destination: string; until: Date; why: string }[]>;
-  /** Begins nothing more, lets deliveries under way end, breaks them off after `graceMs` (default 10 s). */
+  /** Starts no new deliveries, waits for those in progress, and aborts them after `graceMs` (default 10 s). */
   stop(options?: { graceMs?: number }): Promise<void>;
 }
 
 const TOPIC = "mail.outbound";
 const RESUME_TOPIC = "mail.outbound.resume";
-// No domain begins with a star.
+// No domain begins with an asterisk.
 const SMART_HOST = "*smart-host";
 const COUNTED_FOR_MS = 10_000;
 
@@ -171,12 +174,12 @@ export function createOutbound(options: OutboundOptions): OutboundService {
 
   function announce(destinations: string[]) {
     runner?.wake(destinations);
-    // A name that is no word of the channel is found by the poll.
+    // The channel cannot carry such a name; the poll finds it.
     for (const destination of destinations)
       if (events && /^[!-~]{1,200}$/.test(destination)) events.publish(TOPIC, destination);
   }
 
-  /** Looks up the hosts to resume in the DNS. The runner starts even if that fails. */
+  /** Resolves the hosts to resume. The runner starts even if that fails. */
   async function resumeHere(destination: string) {
     breaker.resume(destination);
     await carrier.resume(destination === SMART_HOST ? "" : destination);
@@ -217,7 +220,7 @@ export function createOutbound(options: OutboundOptions): OutboundService {
     finished: settle.finish,
   });
 
-  /** Queues; a failure of ours is temporary for everyone, and nothing is half-queued. */
+  /** Queues a message. An internal error is temporary for all recipients, and no message is partly queued. */
   async function enqueue(mail: Outbound, replies?: ReadonlyMap<string, Result>): Promise<DeliveryResult[]> {
     try {
       const { refused } = await queue.enqueue(mail, replies ? { replies } : {});

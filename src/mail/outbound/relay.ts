@@ -11,13 +11,16 @@ export interface RelayParts {
   carrier: Carrier;
   clock: Pick<Clock, "now">;
   trace: Trace;
-  /** Relays under way at once; one more is put off. */
+  /** Maximum number of concurrent relays; further ones are deferred. */
   atOnce: number;
-  /** Domains of one message that are tried at once. */
+  /** Domains of one message that are tried concurrently. */
   domainsAtOnce?: number;
 }
 
-/** Delivers while the caller waits, for at most `budgetMs`: what is not through by then is temporary. Never rejects. */
+/**
+ * Delivers while the caller waits, for at most `budgetMs`; unfinished recipients get a temporary failure. Never
+ * rejects.
+ */
 export type Relay = (mail: Outbound, options: { budgetMs: number; signal?: AbortSignal }) => Promise<Result[]>;
 
 export function createRelay({ carrier, clock, trace, atOnce, domainsAtOnce = 5 }: RelayParts): Relay {
@@ -55,7 +58,7 @@ export function createRelay({ carrier, clock, trace, atOnce, domainsAtOnce = 5 }
         reply: reply(451, "4.3.2", "Too many messages are being passed on, try again later"),
       }));
     busy++;
-    // AbortSignal.timeout() would go off for every message, long after most of them are through.
+    // AbortSignal.timeout() would fire for every message, long after most are done.
     const budget = new AbortController();
     const timer = setTimeout(() => budget.abort(new Error(`not through within ${budgetMs} ms`)), budgetMs);
     try {
@@ -91,7 +94,10 @@ export function createRelay({ carrier, clock, trace, atOnce, domainsAtOnce = 5 }
   };
 }
 
-/** In the order and the spelling of the caller: recipients that are one address share its result. Who has none is put off: nobody is known to have the message. */
+/**
+ * In the order and spelling of the caller: duplicate recipients share the result of their address. Recipients without a
+ * result are deferred, because delivery is not confirmed.
+ */
 export const settledOf = (to: string[], results: Result[]): DeliveryResult[] =>
   settledBy(to, results, {
     ok: false,
@@ -99,7 +105,7 @@ export const settledOf = (to: string[], results: Result[]): DeliveryResult[] =>
     reply: reply(451, "4.3.0", "Message processing failed, try again later"),
   });
 
-/** The same of refusals alone: who is not among them is well. */
+/** The same, from rejections only: other recipients were accepted. */
 export const settledBut = (to: string[], refused: Result[]): DeliveryResult[] => settledBy(to, refused, { ok: true });
 
 function settledBy(

@@ -117,7 +117,7 @@ test("files: sends nothing", async (t) => {
   assert.deepEqual((await messages.list({})).items, []);
 });
 
-test("mx: delivers to the servers of the domain, to private networks only if allowed, and counts", async (t) => {
+test("mx: delivers to the servers of the domain, and to private networks only if allowed; updates metrics", async (t) => {
   const sink = await startSink(t);
   const shut = await open(t, { deliver: "mx", port: sink.port });
   const [refused] = await shut.relay.deliver(mail("b@there.example"));
@@ -139,7 +139,7 @@ test("mx: delivers to the servers of the domain, to private networks only if all
     assert.ok(body.includes(line), body);
 });
 
-test("smart_host: sends everything to the first that works; fails to start without one", async (t) => {
+test("smart_host: sends everything to the first one that works; fails to start without one", async (t) => {
   const sink = await startSink(t);
   const { relay } = await open(t, {
     deliver: "smart_host",

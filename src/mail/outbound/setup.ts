@@ -25,11 +25,11 @@ export interface OutboundSetupDeps {
   metrics: Metrics;
   lookups: Pick<Lookups, "query" | "resolveMx" | "resolveTxt" | "resolve4" | "resolve6">;
   trace: Trace;
-  /** Receives all outbound mail where `outbound.deliver` is `files`. */
+  /** Receives all outbound mail if `outbound.deliver` is `files`. */
   files: Transport;
-  /** Records the outcome of TLS for reports. Default: not recorded. */
+  /** Records TLS results for reports. Default: not recorded. */
   tlsResults?: TlsResults | undefined;
-  /** Whether this server receives mail for the domain. */
+  /** True if this server receives mail for the domain. */
   isLocal: (domain: string) => Promise<boolean>;
   /** Converts messages for servers without 8BITMIME or SMTPUTF8. Default: such messages are rejected. */
   downgrade?: Downgrade;
@@ -48,10 +48,10 @@ export interface OutboundSetup extends Pick<OutboundService, "relay" | "queue" |
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
 const GRACE_MS = 10_000;
-/** Messages that a killed process was delivering are free again after this. */
+/** Messages of a killed process can be claimed again after this time. */
 const LEASE_MS = 20_000;
 
-/** Outbound mail as the settings of `outbound` describe it. Throws UserError for an invalid smart host. */
+/** Outbound mail according to the settings of `outbound`. Throws UserError for an invalid smart host. */
 export function setUpOutbound(deps: OutboundSetupDeps, { clock, ids, log, lifecycle }: Basics): OutboundSetup {
   const {
     store: { db, objects, events },
@@ -85,8 +85,9 @@ export function setUpOutbound(deps: OutboundSetupDeps, { clock, ids, log, lifecy
 
   const localHop: LocalHop = async (domain) => {
     if (!(await isLocal(domain))) return undefined;
-    // The message arrives from a trusted address and is accepted with any authentication result: the sender was checked before.
-    // The MX records are not used: behind a NAT this server may be unable to reach its own public address.
+    // The message arrives from a trusted address and is accepted with any authentication result: the sender was checked
+    // before. The MX records are not used, because behind a NAT this server may be unable to reach its own public
+    // address.
     return listener === undefined ? "by-mx" : { host: reachable(listener.host), port: listener.port, tls: "none" };
   };
 
@@ -108,7 +109,7 @@ export function setUpOutbound(deps: OutboundSetupDeps, { clock, ids, log, lifecy
     families: outbound.ipv6 ? [4, 6] : [4],
     ownNames: email.mx,
     ...(outbound.mta_sts && { policyFor: sts.policyFor }),
-    // DANE needs a resolver that validates DNSSEC, on a connection that others cannot change.
+    // DANE needs a resolver that validates DNSSEC, over a connection that cannot be tampered with.
     ...(outbound.dane && dns.validating && { daneFor: createDane({ lookups, port: outbound.port }) }),
     ...(ca !== undefined && { ca }),
     trace: (event) => {
@@ -151,7 +152,9 @@ export function setUpOutbound(deps: OutboundSetupDeps, { clock, ids, log, lifecy
   };
 }
 
-/** A smart host is one destination for all domains and gets four times the default, unless the settings name a limit. */
+/**
+ * A smart host is one destination for all domains and gets four times the default, unless the settings define a limit.
+ */
 const DEFAULT_PER_DESTINATION = 5;
 
 function smartHostsOf({ outbound: { deliver, smart_hosts: given } }: Settings): SmartHost[] {

@@ -4,7 +4,7 @@ import * as fc from "fast-check";
 import { UserError } from "../../kernel/index.ts";
 import { readSmartHost } from "./smart-hosts.ts";
 
-test("smart hosts are read from URLs", () => {
+test("parses smart host URLs", () => {
   assert.deepEqual(readSmartHost("smtp://relay.example"), { host: "relay.example", port: 25 });
   assert.deepEqual(readSmartHost("smtp://10.0.0.5:2525"), { host: "10.0.0.5", port: 2525 });
   assert.deepEqual(readSmartHost("smtp://[2001:db8::1]:26/"), { host: "2001:db8::1", port: 26 });
@@ -29,11 +29,11 @@ test("smart hosts are read from URLs", () => {
     port: 25,
     tls: "require",
   });
-  // Without an s it is STARTTLS, whatever the port.
+  // Without the "s" it is STARTTLS, whatever the port.
   assert.equal(readSmartHost("smtp://relay.example:465").tls, "opportunistic");
 });
 
-test("what is none is told, and never with its password", () => {
+test("reports invalid URLs, never with their password", () => {
   const bad: [string, RegExp][] = [
     ["relay.example", /cannot be read/],
     ["http://relay.example", /neither smtp/],
@@ -61,7 +61,7 @@ test("what is none is told, and never with its password", () => {
     );
 });
 
-test("any text is read or refused", () => {
+test("accepts or rejects any text without crashing", () => {
   fc.assert(
     fc.property(
       fc.oneof(

@@ -1,24 +1,25 @@
 import { closeSync, mkdirSync, open, rmSync } from "node:fs";
 import { join } from "node:path";
 
-/** An empty file that nobody knows yet, open for writing. */
+/** An empty file not yet in use, open for writing. */
 export interface SpareFile {
   fd: number;
   path: string;
 }
 
 export interface SpareFiles {
-  /** Undefined when none is ready: the caller makes its own. */
+  /** Undefined if none is ready: the caller creates its own. */
   take(): SpareFile | undefined;
-  /** Somebody tidied the folder away: forgets what was in it. */
+  /** Discards prepared files after their folder was deleted. */
   renew(): void;
   close(): void;
 }
 
 /**
- * Makes empty files ahead of need, in the thread pool. To create a file is by far the dearest step of writing a small one (0.3 to 0.6 ms
- * on ext4 beside a database that syncs, where write and rename take 0.02 ms), and the only one that can be done before the content is known.
- * `dir` is emptied and made when first needed; it must be on the file system that the files are to be renamed into.
+ * Creates empty files ahead of time, in the thread pool. Creating a file is by far the most expensive step of writing a
+ * small one (0.3 to 0.6 ms on ext4 beside a database that syncs, where write and rename take 0.02 ms), and the only one
+ * that is possible before the content is known. `dir` is emptied and created at first use; it must be on the same file
+ * system as the final files.
  */
 export function createSpareFiles({ dir, keep = 32 }: { dir: string; keep?: number }): SpareFiles {
   const ready: SpareFile[] = [];
@@ -35,13 +36,13 @@ export function createSpareFiles({ dir, keep = 32 }: { dir: string; keep?: numbe
     if (!making && ready.length <= keep / 2) make();
   }
 
-  /** One after the other: several threads that create files in one folder spend their time waiting for its lock. */
+  /** Sequential, because threads that create files in the same folder wait for its lock. */
   function make() {
     making = true;
     const path = join(dir, String(count++));
     open(path, "wx", 0o600, (err, fd) => {
       making = false;
-      // A full disk or a folder that went away is told by whoever writes next, not by us.
+      // A full disk or a deleted folder is reported by the next writer, not here.
       if (err) return;
       ready.push({ fd, path });
       if (closed) discard();

@@ -2,7 +2,10 @@ import type { Readable } from "node:stream";
 import type { TLSSocket } from "node:tls";
 import type { DsnEvent, SmtpReply } from "../messages/index.ts";
 
-/** The lookups that MX routing needs. `new Resolver()` of node:dns/promises is one. Rejects with `code` ENOTFOUND (NXDOMAIN), ENODATA, or any other for "ask again later". */
+/**
+ * The lookups needed for MX routing, as implemented by `new Resolver()` of node:dns/promises. Rejects with `code`
+ * ENOTFOUND (NXDOMAIN), ENODATA, or any other for a temporary failure.
+ */
 export interface MailResolver {
   resolveMx(domain: string): Promise<{ exchange: string; priority: number }[]>;
   resolve4(host: string): Promise<string[]>;
@@ -10,17 +13,20 @@ export interface MailResolver {
 }
 
 /**
- * How much the transport must be protected. `opportunistic`: TLS when offered, any certificate, plain text when that fails (RFC 7435).
- * `require`: TLS with any certificate. `verified`: TLS with a certificate that names the host.
+ * Required protection of the connection. `opportunistic`: TLS if offered, with any certificate, and plain text if it
+ * fails (RFC 7435). `require`: TLS with any certificate. `verified`: TLS with a certificate that names the host.
  */
 export type TlsLevel = "none" | "opportunistic" | "require" | "verified";
 
-/** What a domain demands of whoever delivers to it: the outcome of MTA-STS, of DANE, or of a setting. */
+/** TLS requirements of a domain, derived from MTA-STS, DANE, or a setting. */
 export interface TlsPolicy {
   level: TlsLevel;
-  /** RFC 8461 4.1: only hosts that match one of these may be used; "*.example.com" stands for exactly one label. */
+  /** RFC 8461 4.1: only hosts that match one of these may be used; "*.example.com" matches exactly one label. */
   mx?: string[];
-  /** A check (DANE) in the place of the usual one of the certificate, once TLS stands and before any mail is said. What it throws makes the host unusable. */
+  /**
+   * A check (DANE) that replaces certificate verification, after the handshake and before any mail is sent. If it
+   * throws, the host is not used.
+   */
   verify?: (host: string, socket: TLSSocket) => void;
   /** The policy as a TLS report names it. Sessions without one are not reported. */
   reported?: ReportedPolicy;
@@ -37,7 +43,7 @@ export interface ReportedPolicy {
   failure?: TlsFailure;
 }
 
-/** RFC 8460 4.3. "dane-required" is absent: no setting requires DANE. */
+/** RFC 8460 4.3. "dane-required" is absent because no setting requires DANE. */
 export type TlsFailureType =
   | "starttls-not-supported"
   | "certificate-host-mismatch"
@@ -55,7 +61,7 @@ export interface TlsFailure {
   reason?: string;
 }
 
-/** The outcome of TLS in one session with a host of `domain`. */
+/** The TLS result of one session with a host of `domain`. */
 export interface TlsResult {
   domain: string;
   policy: ReportedPolicy;
@@ -67,7 +73,7 @@ export interface TlsResult {
   sendingIp?: string | undefined;
 }
 
-/** Records the outcome of TLS for the domains that mail is sent to (RFC 8460). */
+/** Records TLS results for the domains that mail is sent to (RFC 8460). */
 export interface TlsResults {
   /** Envelope sender of TLS reports. They are delivered despite TLS failures, and their sessions are not recorded (RFC 8460 5.3). */
   reportSender: string;
@@ -77,20 +83,20 @@ export interface TlsResults {
 
 export type PolicyFor = (domain: string) => TlsPolicy | undefined | Promise<TlsPolicy | undefined>;
 
-/** What DANE says of one host (RFC 7672). `unknown`: nobody can tell, so no mail may go there now. */
+/** The DANE result for one host (RFC 7672). `unknown`: a lookup failed, so no mail may be sent to it now. */
 export type DaneFinding =
   | { kind: "none" }
   | { kind: "unknown"; why: string; reported?: ReportedPolicy }
-  /** `host`: the name to ask the certificate for (SNI): where the aliases of the MX host lead. */
+  /** `host`: the name for SNI, which is the alias target of the MX host. */
   | { kind: "policy"; host: string; policy: TlsPolicy };
 
-/** For a domain whose mail comes in at this very server: the host of ours that takes it, or that its MX records lead to one. */
+/** The local listener for a domain that this server receives mail for, or "by-mx" if its MX records lead to one. */
 export type LocalHop = (domain: string) => Promise<SmartHost | "by-mx" | undefined>;
 
 export type DaneFor = (domain: string, host: string) => Promise<DaneFinding>;
 
 export interface SmartHost {
-  /** Name or address. */
+  /** Host name or IP address. */
   host: string;
   port: number;
   auth?: { user: string; pass: string };
@@ -98,7 +104,7 @@ export interface SmartHost {
   tls?: TlsLevel | "implicit";
 }
 
-/** Octets that can be read as often as a delivery is tried. */
+/** Content that can be read again for every delivery attempt. */
 export interface Body {
   size: number;
   /** True if any octet is not ASCII: for a server without 8BITMIME the message is encoded (RFC 6152 3). */
@@ -109,8 +115,8 @@ export interface Body {
 }
 
 /**
- * Converts a message for a server without 8BITMIME or SMTPUTF8, or returns the rejection if that is impossible. `own`: a local account wrote it,
- * so its header may be changed too. Rejects when the message cannot be read.
+ * Converts a message for a server without 8BITMIME or SMTPUTF8, or returns the rejection if that is impossible. `own`:
+ * a local account wrote it, so its header may be changed too. Rejects if the message cannot be read.
  */
 export type Downgrade = (
   body: Body,
@@ -139,33 +145,33 @@ export interface ParcelRecipient {
 export interface Result {
   rcpt: string;
   outcome: "delivered" | "temporary" | "permanent";
-  /** The next hop's own words, or ours where it said nothing. */
+  /** The reply of the next hop, or our own text if there was none. */
   reply: SmtpReply;
-  /** Who answered: `mx1.example.com [192.0.2.1]:25`. */
+  /** The host that replied: `mx1.example.com [192.0.2.1]:25`. */
   host?: string;
   /** "TLSv1.3"; undefined for plain text. */
   tls?: string;
-  /** The next hop was told NOTIFY=SUCCESS and understands it: that notice is its to send (RFC 3461 5.2.1). */
+  /** The next hop received NOTIFY=SUCCESS and supports it, so it sends that DSN (RFC 3461 5.2.1). */
   notices?: true;
 }
 
 export interface Carried {
-  /** One for each recipient. */
+  /** One per recipient. */
   results: Result[];
-  /** False when no host could be talked to: the fault is the way there, not the message. */
+  /** False if no host could be reached: the connection failed, not the message. */
   reached: boolean;
-  /** True when `signal` ended it: what is temporary then says nothing about the next hop. */
+  /** True if `signal` aborted it: temporary results then say nothing about the next hop. */
   interrupted: boolean;
 }
 
-/** Brings mail to next hops. Never rejects: whatever goes wrong is some recipient's result. */
+/** Delivers mail to next hops. Never rejects: every failure is the result of some recipient. */
 export interface Carrier {
-  /** Everything goes one way, whatever its domain. */
+  /** All mail goes to the same host, whatever its domain. */
   readonly toSmartHost: boolean;
-  /** `domain` is that of every recipient, unless a smart host sorts them. */
+  /** `domain` is the domain of every recipient, except with a smart host. */
   carry(domain: string, parcel: Parcel, signal: AbortSignal): Promise<Carried>;
   /** Ends the pauses of the hosts of `domain`. Never rejects. */
   resume(domain: string): Promise<void>;
-  /** Says QUIT on connections that idle. */
+  /** Sends QUIT on idle connections. */
   close(): void;
 }

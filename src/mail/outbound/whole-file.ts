@@ -4,18 +4,21 @@ import type { Readable } from "node:stream";
 import { closeStream } from "../messages/index.ts";
 import type { SpareFile, SpareFiles } from "./spare-files.ts";
 
-/** Up to here a file is written at once: a few microseconds of system calls, where a trip to the thread pool costs five times that. */
+/**
+ * Files up to this size are written synchronously: a few microseconds of system calls, while the thread pool costs five
+ * times as much.
+ */
 const AT_ONCE = 256 * 1024;
 
-/** The content of a file to be; `file` is the same octets in a file that nobody changes any more. */
+/** The content of a new file; `file` is an existing, immutable file with the same octets. */
 export interface Content {
   open(): Readable | Uint8Array;
   file?: string;
 }
 
 /**
- * Writes a file that is there whole or not at all: under another name first, then renamed. It outlives a killed process; it is not synced,
- * so that a power cut may take the last ones.
+ * Writes a file atomically: under a temporary name first, then renamed. It survives a killed process, but is not
+ * synced, so a power failure may lose the most recent files.
  */
 export async function writeWhole(path: string, content: Content, spares: SpareFiles): Promise<void> {
   if (content.file !== undefined && (await linked(content.file, path))) return;
@@ -25,7 +28,9 @@ export async function writeWhole(path: string, content: Content, spares: SpareFi
   if (spare === undefined || !usedSpare(path, body, spare, spares)) writeAtOnce(path, body);
 }
 
-/** A second name for the file costs nothing, however large it is. False where the file system has no such thing or is another one. */
+/**
+ * A hard link costs nothing, however large the file. False if the file system has no hard links or is a different one.
+ */
 async function linked(file: string, path: string): Promise<boolean> {
   try {
     await link(file, path);
@@ -36,7 +41,7 @@ async function linked(file: string, path: string): Promise<boolean> {
   }
 }
 
-/** False when the spare file has lost its name meanwhile. */
+/** False if the spare file was deleted in the meantime. */
 function usedSpare(path: string, body: Uint8Array, spare: SpareFile, spares: SpareFiles): boolean {
   try {
     writeFileSync(spare.fd, body);

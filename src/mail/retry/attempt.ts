@@ -11,7 +11,7 @@ import type { RetryRecipient, Retry } from "./types.ts";
 export interface Kept {
   /** The inbound message. */
   message: string;
-  /** Where the content is. */
+  /** Where the content is stored. */
   body: string;
   at: number;
   envelope: Envelope;
@@ -31,8 +31,8 @@ interface AttemptDeps {
 export const TELL_MS = 2 * 24 * 60 * 60_000;
 
 /**
- * One more attempt for everyone who waits; resolves with those who still do. What it came to for each is written down at once: a process that
- * dies repeats only what was under way.
+ * Another attempt for all queued recipients; resolves with those that remain. Each result is stored immediately, so
+ * that a process that dies repeats only deliveries in progress.
  */
 export function createAttempt({ clock, tell, log, bounces, limits }: AttemptDeps) {
   async function step(
@@ -53,7 +53,7 @@ export function createAttempt({ clock, tell, log, bounces, limits }: AttemptDeps
     return after;
   }
 
-  /** Whether there is nothing more to do about them. */
+  /** True if nothing remains to be done for them. */
   async function giveUp(
     { message, envelope, verdict, at }: Kept,
     failed: RetryRecipient[],

@@ -1,13 +1,13 @@
 import type { ObjectHandle, ObjectStore } from "../../store/index.ts";
 import { closeStream, type MailSource } from "../messages/index.ts";
 
-/** The content of held messages: one object each, under the day it came. */
+/** The content of queued messages: one object each, below the day of arrival. */
 interface RetryBodies {
-  /** On the disk when it resolves; with the name to find it by. */
+  /** Resolves with the name of the object when it is on disk. */
   put(id: string, at: number, source: MailSource): Promise<string>;
   open(name: string): Promise<ObjectHandle | undefined>;
   delete(name: string): Promise<void>;
-  /** Deletes what came before the day of `at`: by then it has no job any more. */
+  /** Deletes objects older than the day of `at`, which have no job by then. */
   sweep(at: number): Promise<void>;
 }
 

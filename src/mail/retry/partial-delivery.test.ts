@@ -8,11 +8,11 @@ import { createReceiver } from "../receive.ts";
 import type { BounceRequest } from "../bounces/index.ts";
 import type { RetryMail } from "./types.ts";
 
-/** Recipients of one message that fare differently, and what the sender is answered. */
+/** Recipients of one message with different results, and the reply to the sender. */
 
 type Fate = "ok" | "later" | "never";
 interface Parts {
-  /** "none": there is no such part; "fails": it cannot do it now. */
+  /** "none": the component is absent; "fails": it fails temporarily. */
   held: "none" | "works" | "fails";
   bounces: "none" | "works" | "fails" | "nobody to tell";
 }
@@ -71,7 +71,7 @@ async function receive(fates: Fate[], { held, bounces }: Parts) {
 
 const all = (parts: Partial<Parts>): Parts => ({ held: "works", bounces: "works", ...parts });
 
-test("all have it: 250; nobody has it: the refusal itself, and nothing is kept", async () => {
+test("replies 250 if all recipients have the message, with the rejection if none has it; stores nothing", async () => {
   assert.equal((await receive(["ok", "ok"], all({}))).reply.code, 250);
   for (const [fates, code] of [
     [["later"], 451],
@@ -85,7 +85,7 @@ test("all have it: 250; nobody has it: the refusal itself, and nothing is kept",
   }
 });
 
-test("some have it: 250, the others are held or bounced", async () => {
+test("replies 250 if some recipients have it, and queues or bounces the others", async () => {
   const { reply, kept, bounced, events } = await receive(["ok", "later", "never"], all({}));
   assert.equal(reply.code, 250);
   assert.deepEqual(
@@ -111,30 +111,30 @@ test("some have it: 250, the others are held or bounced", async () => {
   ]);
 });
 
-test("a sender that must not be told: 250 all the same, and the log says so", async () => {
+test("replies 250 if the sender must not get reports, and logs it", async () => {
   const { reply, events } = await receive(["ok", "never"], all({ bounces: "nobody to tell" }));
   assert.equal(reply.code, 250);
   assert.equal(events.find(({ step }) => step === "rejected")!.detail["told"], false);
 });
 
-test("what can be neither held nor told stays with the sender", async () => {
-  // Nobody can be told now: the refusal is held, to be told later.
+test("leaves failures that can be neither queued nor bounced to the sender", async () => {
+  // No report is possible now: the rejection is queued and reported later.
   const untold = await receive(["ok", "never"], all({ bounces: "fails" }));
   assert.deepEqual([untold.reply.code, untold.kept.map(({ recipients }) => recipients[0]!.bounce)], [250, [true]]);
   assert.equal((await receive(["ok", "later"], all({ held: "fails" }))).reply.code, 451);
   assert.equal((await receive(["ok", "never"], all({ held: "fails", bounces: "fails" }))).reply.code, 555);
-  // The sender comes again for everybody: a report now would come again with it.
+  // The sender retries for all recipients: a report now would be repeated then.
   const again = await receive(["ok", "later", "never"], all({ held: "fails" }));
   assert.deepEqual([again.reply.code, again.bounced.length], [451, 0]);
 });
 
-test("without these parts it is as SMTP has it: any failure for now is for all", async () => {
+test("without these components, a temporary failure of one recipient applies to all, as in SMTP", async () => {
   const parts: Parts = { held: "none", bounces: "none" };
   assert.equal((await receive(["ok", "later", "never"], parts)).reply.code, 451);
   assert.equal((await receive(["ok", "never"], parts)).reply.code, 555);
 });
 
-test("whatever happens, every recipient has the message, is held, is told of, or is left to the sender", async () => {
+test("every recipient always has the message, is queued, is bounced, or is left to the sender", async () => {
   const fate = fc.constantFrom<Fate>("ok", "later", "never");
   const parts = fc.record<Parts>({
     held: fc.constantFrom("none", "works", "fails"),

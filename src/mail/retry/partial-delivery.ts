@@ -16,14 +16,15 @@ interface PartialDeliveryDeps {
 type Failed = Outcome & { result: Extract<DeliveryResult, { ok: false }> };
 
 /**
- * Decides which results of a message with several recipients the SMTP reply reports, since SMTP has one reply after DATA (RFC 5321 4.1.1.4):
+ * Decides which results of a message with several recipients the SMTP reply reports, since SMTP has one reply after
+ * DATA (RFC 5321 4.1.1.4):
  *
- *  - No recipient has the message: every failure is reported, and the sender keeps the message.
- *  - Some recipient has it: a rejection would deliver it twice or report it as lost. The message is accepted. Temporary failures go to the
+ * - No recipient has the message: every failure is reported, and the sender keeps the message. - Some recipient has it:
+ *   a rejection would deliver it twice or report it as lost. The message is accepted. Temporary failures go to the
  *    retry queue, and permanent ones are bounced to the sender.
  *
- * A failure that can be neither queued nor bounced stays in the results: delivering twice is better than never. `foldReplies` (in inbound)
- * writes the reply for the failures that remain.
+ * A failure that can be neither queued nor bounced remains in the results: a duplicate is better than a loss.
+ * `foldReplies` (in inbound) composes the reply for the remaining failures.
  */
 export function createPartialDelivery({ retries, bounces, tell, clock, log }: PartialDeliveryDeps) {
   function say(

@@ -24,8 +24,8 @@ import { createReceiver } from "../receive.ts";
 import { createRetryQueue } from "./retry-queue.ts";
 
 /**
- * A ledger of mixed messages, over processes that are killed while they hold some: of every message that was taken one recipient has it, one
- * gets it later, and the sender hears of the third.
+ * Accounts for messages with mixed results while processes are killed: of every accepted message, one recipient has it,
+ * one gets it later, and the third is reported to the sender.
  */
 
 async function openRoom(folder: string, port: number) {
@@ -108,7 +108,7 @@ async function work(folder: string, port: number, run: string): Promise<never> {
   return Promise.race([0, 1, 2].map(take));
 }
 
-/** Runs a child until `reached`; resolves with what it answered 250 for. */
+/** Runs a child until `reached`; resolves with the messages it answered with 250. */
 async function killOn(reached: Promise<void>, folder: string, port: number, run: string): Promise<string[]> {
   const child = spawn(process.execPath, [import.meta.filename, "work", folder, String(port), run], {
     stdio: ["ignore", "pipe", "inherit"],
@@ -124,7 +124,7 @@ async function killOn(reached: Promise<void>, folder: string, port: number, run:
 if (process.argv[2] === "work") {
   await work(process.argv[3]!, Number(process.argv[4]), process.argv[5]!);
 } else {
-  test("killed again and again, a process that holds mail loses none of it", { timeout: 60_000 }, async (t) => {
+  test("a retry queue whose process is killed repeatedly loses no mail", { timeout: 60_000 }, async (t) => {
     const folder = await mkdtemp(join(tmpdir(), "reelpost-held-crash-"));
     t.after(() => rm(folder, { recursive: true, force: true }));
     const arrived = new Map<string, number>();
@@ -133,7 +133,7 @@ if (process.argv[2] === "work") {
     const sink = await startSink({
       rcpt(to) {
         if (to.startsWith("no-")) return "550 5.1.1 no such user";
-        // A recipient that is put off is so twice: once while the sender waits, once when it is tried again.
+        // A deferred recipient is deferred twice: while the sender waits, and at the first retry.
         const count = (asked.get(to) ?? 0) + 1;
         asked.set(to, count);
         return to.startsWith("later-") && count <= 2 ? "451 4.3.0 later" : undefined;
@@ -171,7 +171,8 @@ if (process.argv[2] === "work") {
     const again = [...arrived].filter(([, count]) => count > 1).map(([rcpt]) => rcpt);
     t.diagnostic(`${taken.length} taken, ${missing.length} recipients lost, ${again.length} second copies`);
     assert.deepEqual(missing, []);
-    // What was under way when its process died may come twice: at most one attempt of each of three lanes and of what was held.
+    // Deliveries in progress when the process died may be repeated: at most one attempt of each of three lanes and of
+    // the queued recipients.
     assert.ok(
       again.every((rcpt) => rcpt.startsWith("later-") || rcpt.startsWith("told-")),
       again.join(),

@@ -58,7 +58,7 @@ const openOn =
     const answers = new Map<string, (rcpt: string) => Retried>();
     const started: { stop(): Promise<void> }[] = [];
 
-    /** One more process. */
+    /** Starts another process. */
     function start(options: Partial<RetryQueueOptions> = {}) {
       const retries = createRetryQueue({
         objects,
@@ -87,7 +87,7 @@ const openOn =
       await events.close();
       await rm(folder, { recursive: true, force: true });
     });
-    /** Lets time go on until then: a worker that looks has its own moment. */
+    /** Advances the clock until the condition is met: workers poll at their own time. */
     async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
       for (const start = performance.now(); !(await condition()); clock.advance(200)) {
         if (performance.now() - start > 10_000) throw new Error(`waited in vain for ${condition}`);
@@ -103,9 +103,9 @@ const openOn =
 
     return {
       until,
-      /** The attempt is over, and written down. */
+      /** The attempt has finished and its result is stored. */
       objects,
-      /** The time when the retry job runs next. */
+      /** The next run of the retry job. */
       dueAt: async () =>
         (
           await db
@@ -148,7 +148,7 @@ const textOf = async (source: MailSource) => {
 export function retryQueueConformance(engine: TestEngine): void {
   const open = openOn(engine);
 
-  test("what is held is tried until everyone has it, those who do not twice, and then nothing is left of it", async (t) => {
+  test("retries until every recipient has the message, delivers none twice, and leaves nothing behind", async (t) => {
     const { clock, answers, tried, start, source, bodies, steps, until, resting, gone, dueAt } = await open(t);
     answers.set("c@here.example", later);
     const retries = start();
@@ -169,7 +169,7 @@ export function retryQueueConformance(engine: TestEngine): void {
     assert.deepEqual([...tried].sort(), ["b@here.example", "c@here.example"]);
     assert.deepEqual(steps(), ["message1 deferred c@here.example acc z"]);
     answers.delete("c@here.example");
-    // Not before its time: the second wait is longer.
+    // Not early: the second delay is longer.
     clock.advance(2 * MINUTE);
     assert.ok((await dueAt()) > clock.now());
     assert.equal(tried.length, 2);
@@ -178,7 +178,7 @@ export function retryQueueConformance(engine: TestEngine): void {
     assert.deepEqual(tried.slice(2), ["c@here.example"]);
   });
 
-  test("what is refused for good in the meantime is bounced, all of one message at once", async (t) => {
+  test("bounces recipients rejected permanently in the meantime, all of one message together", async (t) => {
     const { clock, answers, start, source, bounced, steps, gone } = await open(t);
     for (const rcpt of ["b@here.example", "c@here.example"]) answers.set(rcpt, never);
     await start().add({
@@ -207,7 +207,7 @@ export function retryQueueConformance(engine: TestEngine): void {
     assert.deepEqual(steps(), ["message1 bounced b@here.example acc z", "message1 bounced c@here.example acc z"]);
   });
 
-  test("five days are enough: then the sender hears what was said last", async (t) => {
+  test("gives up after five days and reports the last reply to the sender", async (t) => {
     const { clock, answers, tried, start, source, bounced, trace, until, resting, gone } = await open(t);
     answers.set("b@here.example", later);
     await start().add({
@@ -229,7 +229,7 @@ export function retryQueueConformance(engine: TestEngine): void {
     assert.deepEqual([trace.at(-1)!.step, trace.at(-1)!.detail["told"]], ["bounced", true]);
   });
 
-  test("a bounce that cannot be kept now is made later, and the recipient is not tried again for it", async (t) => {
+  test("sends a bounce later if it cannot be stored now, without trying the recipient again", async (t) => {
     let full = true;
     let refused = 0;
     const told: string[] = [];
@@ -260,7 +260,7 @@ export function retryQueueConformance(engine: TestEngine): void {
     assert.deepEqual([tried, told], [[], ["b@here.example"]]);
   });
 
-  test("of several addresses only those that are left are tried", async (t) => {
+  test("retries only the remaining ones of several destination addresses", async (t) => {
     const { clock, tried, start, source, gone } = await open(t);
     await start().add({
       envelope: ENVELOPE,
@@ -273,7 +273,7 @@ export function retryQueueConformance(engine: TestEngine): void {
     assert.deepEqual(tried, ["b@here.example to x@there.example"]);
   });
 
-  test("another process goes on where one has stopped, and tries nobody twice who was done", async (t) => {
+  test("another process continues where one stopped, and repeats no finished recipient", async (t) => {
     const { clock, answers, tried, start, source, gone, until } = await open(t, { limits: { recipients: 1 } });
     const first = start();
     answers.set("c@here.example", later);
@@ -293,7 +293,7 @@ export function retryQueueConformance(engine: TestEngine): void {
     assert.deepEqual(tried, ["b@here.example", "c@here.example", "c@here.example"]);
   });
 
-  test("content that is gone is said, and ends the job", async (t) => {
+  test("reports missing content and ends the job", async (t) => {
     const { clock, start, source, steps, trace, until } = await open(t);
     const gone = start({
       objects: {
@@ -318,7 +318,7 @@ export function retryQueueConformance(engine: TestEngine): void {
     assert.deepEqual([steps(), trace[0]!.detail["lost"]], [["message1 bounced b@here.example acc z"], true]);
   });
 
-  test("what a dead process left behind without a job is swept away in time", async (t) => {
+  test("deletes content that a dead process left without a job", async (t) => {
     const { clock, start, source, bodies, until, objects } = await open(t, {
       jobs: {
         enqueue: () => Promise.reject(new Error("database gone")),

@@ -17,17 +17,17 @@ export interface RetryQueueOptions {
   ids: Pick<Ids, "hex">;
   trace: Trace;
   log: Log;
-  /** Tells senders. Without it what fails is only traced. */
+  /** Sends bounces. Without it failures are only traced. */
   bounces?: Pick<Bounces, "bounce">;
   limits?: Partial<RetryLimits>;
 }
 
 interface RetryLimits {
-  /** After this time what still waits is bounced. Default 5 days (RFC 5321 4.5.4.1). */
+  /** Recipients still queued after this time are bounced. Default 5 days (RFC 5321 4.5.4.1). */
   lifetimeMs: number;
-  /** Waits after each attempt; the last goes on until the lifetime is over. */
+  /** Delay after each attempt; the last one repeats until the lifetime ends. */
   backoffMs: readonly number[];
-  /** Messages tried at once, and recipients of one. */
+  /** Maximum number of concurrent messages, and of concurrent recipients per message. */
   messages: number;
   recipients: number;
   leaseMs: number;
@@ -44,7 +44,7 @@ const DEFAULT_RETRY_LIMITS: RetryLimits = {
 };
 
 const KIND = "mail.held";
-/** The age decides, not the number. */
+/** The age is the limit, not the number of attempts. */
 const ATTEMPTS = 100_000;
 const SWEEP_MS = 6 * 60 * 60_000;
 
@@ -67,12 +67,12 @@ export function createRetryQueue({
   let worker: JobWorker | undefined;
   let sweeper: Repetition | undefined;
 
-  /** Content older than twice the life of a job belongs to no job. */
+  /** Content older than twice the lifetime of a job has no job. */
   const sweep = () => bodies.sweep(clock.now() - 2 * (limits.lifetimeMs + TELL_MS));
 
   async function run(job: Job, retry: Retry, context: JobContext): Promise<void> {
     const kept = job.payload as Kept;
-    // Of an earlier attempt, where there was one.
+    // The result of an earlier attempt, if there was one.
     const waiting = ((await jobs.get(job.id))?.progress as RetryRecipient[] | undefined) ?? kept.recipients;
     const left =
       waiting.length === 0
@@ -96,7 +96,7 @@ export function createRetryQueue({
     }
     const source = await spool.collect(body.read() as AsyncIterable<Uint8Array>, { maxBytes: body.size });
     try {
-      // Under another name in the spool, where the first copy may still be in a worker's hands.
+      // Under another name in the spool, because a worker may still use the first copy.
       return await use({ ...source, id: kept.message });
     } finally {
       await source.discard();
@@ -109,7 +109,7 @@ export function createRetryQueue({
       const body = await bodies.put(ids.hex(), at, source);
       const kept: Kept = { message: source.id, body, at, envelope, verdict, recipients };
       const wait = recipients.every(({ bounce }) => bounce) ? 0 : backoff(1);
-      // When this fails the database may have kept it all the same: the body stays until it is swept.
+      // After a failure the database may have stored the job all the same, so the body stays until it is swept.
       await jobs.enqueue(KIND, kept, { runAt: new Date(at + wait), attempts: ATTEMPTS });
     },
     start(retry) {

@@ -29,9 +29,9 @@ export type Retry = (mail: RetryMail, recipient: RetryRecipient) => Promise<Retr
 
 /** Accepted mail that some recipients do not have: retried for days, then bounced. */
 export interface RetryQueue {
-  /** Resolves when message and recipients are on the disk. The caller keeps ownership of the source. */
+  /** Resolves when message and recipients are on disk. The caller keeps ownership of the source. */
   add(mail: RetryMail): Promise<void>;
-  /** Retries in this process from now on. */
+  /** Starts retrying in this process. */
   start(retry: Retry): void;
   /** Starts no further attempt and waits for those in progress. */
   stop(): Promise<void>;

@@ -25,10 +25,12 @@ export interface EmailRoutingOptions {
   events: Events;
   clock: Pick<Clock, "now">;
   ids: Pick<Ids, "hex" | "token">;
-  /** Links in verification mail, and addresses of one account. `addresses.onVerification` sends the mail. */
+  /** Links in verification mail, and the address limit per account. `addresses.onVerification` sends the mail. */
   addresses: Pick<AddressesDeps, "link"> & { limit?: number };
   hosts: RoutingHosts;
-  /** Where mail for postmaster goes that no rule takes. Default: the account's first verified destination address. */
+  /**
+   * Destination of mail to postmaster that matches no rule. Default: the account's first verified destination address.
+   */
   postmaster?: string;
   verifier?: RecordVerifier;
   /** Accept rules with globs, regular expressions and several destinations. Default false, as on the hosted service. */
@@ -43,13 +45,16 @@ export interface EmailRouting {
   rules: Rules;
   addresses: Addresses;
   dkimKeys: DkimKeys;
-  /** What has to change for a worker to own the addresses of its configuration file. */
+  /** The changes needed for a worker to own the addresses in its configuration file. */
   plan(account: string, request: PlanRequest): Promise<PlannedZone[]>;
-  /** Enables or disables routing of a zone and, with a worker, hands it all mail that no other rule takes. */
+  /** Enables or disables routing of a zone and, with a worker, makes it the catch-all. */
   connect(zone: Zone, request: { enabled: boolean; worker?: string | undefined }): Promise<void>;
-  /** Where mail for a recipient goes; microseconds while nothing changes. */
+  /** The route of a recipient's mail; takes microseconds while nothing changes. */
   resolve(recipient: string): Promise<Resolution>;
-  /** Deletes what is kept about zones that are gone; done by itself when a zone is deleted. To be called at start, in case nobody was there to hear of it. */
+  /**
+   * Deletes data of deleted zones. Happens automatically when a zone is deleted; call it at start for zones whose
+   * notification was missed.
+   */
   tidy(): Promise<void>;
   close(): void;
 }
@@ -105,7 +110,7 @@ export function createEmailRouting(options: EmailRoutingOptions): EmailRouting {
   }
 
   const unsubscribe = events.subscribe(ZONE_DELETED, (zone) => {
-    // An empty id: some hints were lost.
+    // An empty id means that some notifications were lost.
     (zone === "" ? tidy() : forget(zone)).catch((err: unknown) =>
       log.error({ err, zone }, "dmarc-reports: failed to delete data of a deleted zone"),
     );
@@ -121,7 +126,7 @@ export function createEmailRouting(options: EmailRoutingOptions): EmailRouting {
     plan: createPlanner(parts, rules),
     async connect(zone, { enabled, worker }) {
       if (!enabled) return dns.disable(zone);
-      // The worker is looked for first: when it is missing, nothing has changed.
+      // The worker is looked up first: if it is missing, nothing has changed.
       if (worker !== undefined && (await scripts.get(zone.account, worker)) === undefined)
         throw routingErrors.unknownWorker({ worker });
       await dns.enable(zone);

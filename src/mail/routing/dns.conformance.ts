@@ -24,7 +24,7 @@ export function dnsConformance(engine: TestEngine): void {
     const MX = HOSTS.mx.map(({ host, priority }) => `MX ${priority} ${host}`);
     const SPF = "TXT  v=spf1 include:_spf.mx.reelpost.example ~all";
 
-    test("are made and locked, unlocked, and removed", async (t) => {
+    test("are created and locked, unlocked, and removed", async (t) => {
       const { routing, zones, zone, records, status } = await open(t, engine);
       const before = await routing.settings.of(zone);
       assert.deepEqual(
@@ -87,7 +87,7 @@ export function dnsConformance(engine: TestEngine): void {
       ]);
     });
 
-    test("made with other hosts are out of date: enabling again replaces them, and never what people had in their hands", async (t) => {
+    test("created for other hosts are out of date: enabling again replaces them, but never unlocked ones", async (t) => {
       const { build, db, routing, zones, zone, records } = await open(t, engine);
       await routing.dns.enable(zone);
       const moved = {
@@ -113,7 +113,7 @@ export function dnsConformance(engine: TestEngine): void {
       assert.deepEqual((await refusal(later.dns.enable(zone)))[0], "mxInTheWay");
     });
 
-    test("of another mail service are listed, and left alone", async (t) => {
+    test("of another mail service are listed and left alone", async (t) => {
       const { routing, zones, zone, records, status } = await open(t, engine);
       await zones.records.create(zone, { type: "MX", name: "@", content: "aspmx.example.net", priority: 10 });
       await zones.records.create(zone, { type: "MX", name: "@", content: "alt.example.net", priority: 20 });
@@ -126,7 +126,7 @@ export function dnsConformance(engine: TestEngine): void {
       assert.deepEqual([await records(), await status()], [before, "unconfigured"]);
     });
 
-    test("that a person has made of unlocked ones are theirs", async (t) => {
+    test("belong to the user after being unlocked and edited", async (t) => {
       const { routing, zones, zone, records } = await open(t, engine);
       await routing.dns.enable(zone);
       await routing.dns.unlock(zone);
@@ -137,7 +137,7 @@ export function dnsConformance(engine: TestEngine): void {
       assert.deepEqual(await records(), ["MX 1 mail.example.net"]);
     });
 
-    test("SPF: a person's own gets our include and loses it again; two of them are wrong", async (t) => {
+    test("SPF: a user's own record gets our include and loses it again; two records are an error", async (t) => {
       const { routing, zones, zone, records, status } = await open(t, engine);
       await zones.records.create(zone, { type: "TXT", name: "@", content: "v=spf1 ip4:192.0.2.1 -all" });
       await routing.dns.enable(zone);
@@ -163,7 +163,7 @@ export function dnsConformance(engine: TestEngine): void {
       );
     });
 
-    test("of names below the zone's own, thirty of them", async (t) => {
+    test("are created for up to thirty names below the zone's own", async (t) => {
       const { routing, zone, zones, records, newZone } = await open(t, engine, { limits: { names: 2 } });
       await routing.dns.enable(zone, "In.Example.COM");
       const settings = await routing.settings.of(zone);
@@ -191,7 +191,7 @@ export function dnsConformance(engine: TestEngine): void {
       assert.equal((await refusal(routing.dns.unlock(zone, "in.example.com")))[0], "notEnabled");
     });
 
-    test("are held against what a resolver sees", async (t) => {
+    test("are compared with the answers of a resolver", async (t) => {
       const seen = { missing: undefined as number | undefined };
       const { routing, zone, status } = await open(t, engine, {
         verifier: {
@@ -206,7 +206,7 @@ export function dnsConformance(engine: TestEngine): void {
       assert.equal(await status(), "ready");
     });
 
-    test("DKIM keys are rotated without a gap", async (t) => {
+    test("rotate DKIM keys without interruption", async (t) => {
       const { routing, zone, records, status, clock, secrets, db } = await open(t, engine, {
         hosts: { ...HOSTS, dkimEd25519: true },
       });
@@ -257,7 +257,7 @@ export function dnsConformance(engine: TestEngine): void {
       assert.deepEqual([await records("reelpost._domainkey.example.com"), await status()], [[], "ready"]);
     });
 
-    test("settings: changed field by field, listed by account; gone with their zone", async (t) => {
+    test("settings are changed by field, listed by account, and deleted with their zone", async (t) => {
       const { routing, zone, zones, newZone, clock } = await open(t, engine);
       await newZone("b.example");
       await newZone("c.example", "c".repeat(32));

@@ -12,18 +12,21 @@ import { includes, withInclude, withoutInclude } from "../../protocol/spf/index.
 import type { RoutingTables } from "./tables.ts";
 
 export interface RoutingDns {
-  /** Makes and locks the records of a name, of the zone's own by default, and routes its mail. Throws mxInTheWay, notInZone, ownZone, tooManyDomains, and what making records throws. */
+  /**
+   * Creates and locks the records of a name, by default the zone's own, and routes its mail. Throws mxInTheWay,
+   * notInZone, ownZone, tooManyDomains, and errors of record creation.
+   */
   enable(zone: Zone, name?: string): Promise<void>;
-  /** Removes what `enable` has made. Without a name: for the zone's own and all below. */
+  /** Removes the records created by `enable`. Without a name: for the zone's own name and all names below. */
   disable(zone: Zone, name?: string): Promise<void>;
-  /** Lets people change the records. Throws notEnabled. */
+  /** Lets users edit the records. Throws notEnabled. */
   unlock(zone: Zone, name?: string): Promise<void>;
-  /** What a name needs, whether it is there or not. */
+  /** The records a name needs, whether or not they exist. */
   needed(zone: Zone, name?: string): Promise<NeededRecord[]>;
   examine(zone: Zone, name: string): Promise<Examined>;
-  /** Publishes the next DKIM keys of a name beside those that sign; `promote` of the keys makes them sign. */
+  /** Publishes the next DKIM keys of a name beside the active ones; `promote` of the keys activates them. */
   rotateDkim(zone: Zone, name?: string): Promise<DkimRecord[]>;
-  /** Writes the records of a name once more, as after its DKIM keys have changed. */
+  /** Writes the records of a name again, for example after its DKIM keys changed. */
   republish(zone: Zone, name?: string): Promise<void>;
 }
 
@@ -73,7 +76,10 @@ export function createRoutingDns({
       throw routingErrors.tooManyDomains({ limit: limits.names });
   }
 
-  /** A person's own SPF record gets our include, for a name has one (RFC 7208 4.5). Its id, where that was done. */
+  /**
+   * Adds our include to a user's own SPF record, because a name may have only one (RFC 7208 4.5). Returns its id if it
+   * was changed.
+   */
   async function joinSpf(zone: Zone, there: readonly DnsRecord[], name: string): Promise<string | null> {
     const [only, ...more] = spfOf(name, there);
     if (only === undefined || more.length > 0 || only.locked) return null;
@@ -92,7 +98,7 @@ export function createRoutingDns({
 
   async function publish(zone: Zone, name: string, there: readonly DnsRecord[]): Promise<void> {
     const owner = ownerOf(zone, name);
-    // Beside somebody else's SPF record ours would spoil both.
+    // A second SPF record beside a foreign one would invalidate both.
     const alone = spfOf(name, there).every(({ managedBy }) => managedBy === owner);
     const records = [
       ...mxRecords(name, hosts),
@@ -108,7 +114,7 @@ export function createRoutingDns({
   }
 
   async function disableName(zone: Zone, row: NameRow): Promise<void> {
-    // The records first: as long as they bring mail, it is taken.
+    // Records are removed first: while they attract mail, it is accepted.
     await managed.remove(zone, ownerOf(zone, row.name));
     await leaveSpf(zone, row);
     await db.transaction<RoutingTables, void>(async (tx) => {
@@ -173,7 +179,7 @@ export function createRoutingDns({
     },
     async needed(zone, given) {
       const name = nameIn(zone, given);
-      // Names that nobody has enabled get no keys: there are too many of them.
+      // Names that are not enabled get no keys, because there are too many of them.
       if (name === zone.name) await dkimKeys.ensure(dkimRequest(zone, name));
       return neededRecords(name, hosts, await dkimKeys.records(dkimOf(zone, name)));
     },

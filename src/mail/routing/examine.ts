@@ -19,11 +19,11 @@ export interface DnsProblem {
 
 export interface Examined {
   problems: DnsProblem[];
-  /** Some record that the service made may be changed by people. */
+  /** True if users may change some of the records created by the service. */
   unlocked: boolean;
 }
 
-/** Holds the records of a name against what routing needs there. */
+/** Compares the records of a name with those that routing needs. */
 export function examine(
   needed: readonly NeededRecord[],
   there: readonly DnsRecord[],
@@ -46,7 +46,10 @@ export function examine(
   return { problems, unlocked: there.some(({ managedBy, locked }) => managedBy === owner && !locked) };
 }
 
-/** MX records of the name that lead elsewhere. Those of `owner` that nobody could change led here when they were made: they are out of date, not somebody else's. */
+/**
+ * MX records of the name that point elsewhere. Locked records of `owner` pointed here when they were created: they are
+ * out of date, not foreign.
+ */
 export const foreignMx = (
   name: string,
   needed: readonly NeededRecord[],
@@ -61,7 +64,7 @@ export const foreignMx = (
       !needed.some(({ type, content }) => type === "MX" && content === record.content),
   );
 
-/** Made by this owner, and never in the hands of people. */
+/** Created for this owner and never unlocked. */
 export const isOutdated = ({ managedBy, locked }: DnsRecord, owner: string): boolean => managedBy === owner && locked;
 
 export const spfOf = (name: string, there: readonly DnsRecord[]): DnsRecord[] =>
@@ -73,7 +76,7 @@ const sameMx = (record: DnsRecord, wanted: NeededRecord) =>
   record.content === wanted.content &&
   record.priority === wanted.priority;
 
-// RFC 7208 4.5: with two records the check fails for good (permerror).
+// RFC 7208 4.5: two records cause a permanent error (permerror).
 function spfProblems(wanted: NeededRecord, there: readonly DnsRecord[], include: string): DnsProblem[] {
   const found = spfOf(wanted.name, there);
   if (found.length > 1) return found.map((record) => ({ code: "spf.multiple" as const, existing: shown(record) }));
@@ -82,7 +85,7 @@ function spfProblems(wanted: NeededRecord, there: readonly DnsRecord[], include:
     : [{ code: "spf.missing", missing: wanted }];
 }
 
-// RFC 6376 3.6.2.2: with two records at one selector the result is anybody's.
+// RFC 6376 3.6.2.2: the result is undefined with two records at one selector.
 function dkimProblems(wanted: NeededRecord, there: readonly DnsRecord[]): DnsProblem[] {
   const found = there.filter(({ type, name }) => type === "TXT" && name === wanted.name);
   if (!found.some(({ content }) => txtText(content) === wanted.content))

@@ -5,15 +5,16 @@ import type { Resolution } from "./types.ts";
 interface LocalDomainsDeps {
   settings: Pick<Settings, "email" | "workers">;
   resolve: (recipient: string) => Promise<Resolution>;
-  /** Whether Email Sending is enabled for a domain: bounces arrive below it. */
+  /** True if Email Sending is enabled for a domain: bounces arrive below it. */
   sends: (domain: string) => Promise<boolean>;
   lookups: Pick<MailResolver, "resolveMx">;
 }
 
 /**
- * Whether outbound mail for a domain is delivered to this server. The domain of workers and the forward domain are local. A domain that is
- * routed here or receives bounces is local only if its MX records name this server or it does not exist in the DNS: any account can route a
- * zone of any name, which must not attract mail of a domain that belongs to someone else.
+ * Decides whether outbound mail for a domain is delivered to this server. The domain of workers and the forward domain
+ * are local. A domain that is routed here or receives bounces is local only if its MX records name this server or it
+ * does not exist in the DNS: any account can route a zone of any name, which must not attract mail of a domain that
+ * belongs to someone else.
  */
 export function createLocalDomains({
   settings: { email, workers },

@@ -15,7 +15,7 @@ const rules = fc.array(
   { maxLength: 12 },
 );
 
-/** Looks at one rule after the other, as the contract tells it. */
+/** Tries one rule after the other, as the contract specifies. */
 function naive(sorted: readonly Rule[], supportSubaddress: boolean, recipient: string): string | undefined {
   const live = sorted.filter(({ enabled }) => enabled);
   const named = (wanted: string) =>
@@ -29,7 +29,7 @@ function naive(sorted: readonly Rule[], supportSubaddress: boolean, recipient: s
   return right.toLowerCase() === ZONE.name ? live.find(({ matcher }) => matcher.type === "all")?.id : undefined;
 }
 
-test("looking a recipient up finds the rule that looking at one rule after the other finds", () => {
+test("the lookup table finds the same rule as a linear search", () => {
   let found = 0;
   fc.assert(
     fc.property(rules, fc.boolean(), address, (wanted, supportSubaddress, recipient) => {
@@ -58,7 +58,7 @@ test("looking a recipient up finds the rule that looking at one rule after the o
   assert.ok(found > 500, "most runs are to find something");
 });
 
-test("any text is read as a recipient or not at all, and reading its key again changes nothing", () => {
+test("parses or rejects any text as a recipient, and parsing its key again gives the same key", () => {
   fc.assert(
     fc.property(
       fc.oneof(

@@ -3,19 +3,19 @@ import { compilePattern, isPattern } from "./patterns.ts";
 import { targetOf } from "./rules-table.ts";
 import type { Rule, Why } from "./types.ts";
 
-/** The rules of one zone, made ready for looking recipients up. */
+/** The rules of one zone, prepared for lookup. */
 export interface MatchTable {
   zone: { id: string; account: string; name: string };
   supportSubaddress: boolean;
-  /** By what recipients are compared with: of several rules for one, the first. */
+  /** Literal rules by normalized recipient: the first of several rules for one. */
   literal: ReadonlyMap<string, Rule>;
-  /** In the order of comparison. */
+  /** In the order of evaluation. */
   patterns: readonly { rule: Rule; matches: (address: string) => boolean }[];
   /** Absent while it is disabled. */
   catchAll?: Rule;
 }
 
-/** `rules` in the order in which they are looked at; disabled ones are passed over. */
+/** `rules` in the order of evaluation; disabled ones are skipped. */
 export function matchTable(zone: MatchTable["zone"], supportSubaddress: boolean, rules: readonly Rule[]): MatchTable {
   const literal = new Map<string, Rule>();
   const patterns: MatchTable["patterns"][number][] = [];

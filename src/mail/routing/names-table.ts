@@ -40,7 +40,7 @@ export const namesOfAll = async (db: RoutingExecutor, zones: readonly string[]):
         await db.selectFrom("email_routing_names").selectAll().where("zone_id", "in", zones).orderBy("name").execute()
       ).map(toName);
 
-/** Names that mail is routed for, in order. */
+/** Enabled names, in order. */
 export const enabledNames = async (db: RoutingExecutor, limit: number): Promise<string[]> =>
   (
     await db
@@ -52,7 +52,7 @@ export const enabledNames = async (db: RoutingExecutor, limit: number): Promise<
       .execute()
   ).map(({ name }) => name);
 
-/** Those that have this name, of whatever zone. */
+/** Rows with this name, in any zone. */
 export const namesCalled = async (db: RoutingExecutor, name: string): Promise<NameRow[]> =>
   (await db.selectFrom("email_routing_names").selectAll().where("name", "=", name).execute()).map(toName);
 
@@ -99,7 +99,7 @@ export const zoneRows = async (db: RoutingExecutor, zones: readonly string[]): P
     ? []
     : (await db.selectFrom("email_routing_zones").selectAll().where("zone_id", "in", zones).execute()).map(toZone);
 
-/** Marks the settings of a zone as changed, with what is given of them. */
+/** Updates the given settings of a zone and its modification time. */
 export async function touchZone(
   db: RoutingExecutor,
   zone: { id: string; account: string },
@@ -127,13 +127,13 @@ export async function touchZone(
     .execute();
 }
 
-/** Everything about a zone that is gone. */
+/** Deletes all data of a deleted zone. */
 export async function forgetZone(db: RoutingExecutor, zone: string): Promise<void> {
   for (const table of ["email_routing_zones", "email_routing_names", "email_routing_rules"] as const)
     await db.deleteFrom(table).where("zone_id", "=", zone).execute();
 }
 
-/** Zones that something is kept about, in order, after this one. */
+/** Zones with stored report data, in order, starting after this one. */
 export async function zonesKept(db: RoutingExecutor, after: string, limit: number): Promise<string[]> {
   const kept = db
     .selectFrom("email_routing_zones")

@@ -1,24 +1,24 @@
 import type { DkimRecord } from "../dkim-keys/index.ts";
 
-/** What the records of a routed name say; the operator's own hosts. */
+/** The hosts that the records of a routed name refer to, configured by the operator. */
 export interface RoutingHosts {
-  /** Where mail of routed names arrives. */
+  /** MX hosts of the routed names. */
   mx: readonly { host: string; priority: number }[];
-  /** Holds the SPF record that lists the addresses mail leaves from. */
+  /** The name of the SPF record that lists our sending addresses. */
   spfInclude: string;
-  /** Of the first DKIM key of a name; a rotation counts on from it. */
+  /** The selector of the first DKIM key of a name; rotations increment it. */
   dkimSelector: string;
-  /** Also an Ed25519 key (RFC 8463) for each name. Default false. */
+  /** Also creates an Ed25519 key (RFC 8463) for each name. Default false. */
   dkimEd25519?: boolean;
 }
 
 export interface NeededRecord {
   type: "MX" | "TXT";
   name: string;
-  /** Of TXT the bare text. */
+  /** For TXT the unquoted text. */
   content: string;
   priority?: number;
-  /** 1 is automatic. */
+  /** 1 means automatic. */
   ttl: 1;
 }
 

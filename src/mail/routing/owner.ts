@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import type { Zone } from "../../zones/index.ts";
 
-/** Of an owner of records: the zones room takes 100 characters. */
+/** Maximum length of a record owner in the zones domain: 100 characters. */
 const MAX_OWNER = 100;
 
-/** As whom the zones room keeps the records that a service needs for a name. */
+/** The owner under which the zones domain manages the records of a service for a name. */
 export function ownerOf(
   zone: Pick<Zone, "name">,
   name: string,

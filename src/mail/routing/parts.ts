@@ -6,7 +6,7 @@ import type { Addresses } from "../addresses/index.ts";
 import type { DkimKeys } from "../dkim-keys/index.ts";
 import type { NeededRecord, RoutingHosts } from "./needed.ts";
 
-/** What the files of this room share. */
+/** Dependencies shared by the routing modules. */
 export interface RoutingParts {
   db: Db;
   clock: Pick<Clock, "now">;
@@ -20,19 +20,19 @@ export interface RoutingParts {
   /** True if rules may have globs, regular expressions and several destinations. */
   extended: boolean;
   verifier?: RecordVerifier | undefined;
-  /** A rule or a setting of the zone is another now; `names`: also which names mail is routed for. */
+  /** A rule or a setting of the zone changed; `names`: the set of routed names changed as well. */
   changed(zone: string, what?: "names"): void;
 }
 
 export interface RoutingLimits {
-  /** Rules of a zone, the catch-all rule aside. */
+  /** Maximum number of rules per zone, without the catch-all rule. */
   rules: number;
-  /** Names of a zone that mail is routed for. */
+  /** Maximum number of routed names per zone. */
   names: number;
 }
 
-/** What a resolver sees of the records; the zones room only knows what they should be. */
+/** Checks what a resolver returns for the records; the zones domain only knows the intended state. */
 export interface RecordVerifier {
-  /** Those that were not found when the name was last looked up; undefined: nobody looked yet. To be answered from memory. */
+  /** Records not found at the last lookup of the name; undefined: not looked up yet. Answers from memory. */
   missing(name: string, needed: readonly NeededRecord[]): Promise<NeededRecord[] | undefined>;
 }

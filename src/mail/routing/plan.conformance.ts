@@ -30,7 +30,7 @@ export function planConformance(engine: TestEngine): void {
       return { ...house, a, b, owner, other, worker, request, plan };
     };
 
-    test("are planned: added, updated, deleted, and in conflict with those of others", async (t) => {
+    test("are planned: added, updated, deleted, or in conflict with other owners' rules", async (t) => {
       const {
         routing: { rules },
         a,
@@ -87,7 +87,7 @@ export function planConformance(engine: TestEngine): void {
       );
     });
 
-    test("are refused for unknown workers and domains, and when they make no sense", async (t) => {
+    test("are rejected for unknown workers and domains, and if they are invalid", async (t) => {
       const { routing, newZone, plan, request, scripts } = await open(t, engine);
       assert.equal(
         (await refusal(routing.plan(ACCOUNT, { ...request("one@a.example"), owner: "9".repeat(32) })))[0],

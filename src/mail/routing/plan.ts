@@ -9,22 +9,22 @@ import { sameAction, type Rules } from "./rules.ts";
 import type { RoutingTables } from "./tables.ts";
 import type { Action, Rule, RuleRequest } from "./types.ts";
 
-/** The addresses in a worker's configuration file, which it is to own. */
+/** The addresses in a worker's configuration file. */
 export interface PlanRequest {
   /** Stable id of the worker. */
   owner: string;
   rules: Pick<RuleRequest, "matchers" | "actions" | "enabled">[];
   catchAll: { target: string; rule: Pick<RuleRequest, "matchers" | "actions" | "enabled"> }[];
-  /** Zones that whoever asks may not read: planned as if they were not there. */
+  /** Zones that the caller may not read: treated as if they did not exist. */
   hidden?: readonly string[];
 }
 
 export interface PlannedChange {
-  /** `conflict`: the address has a rule of somebody else. */
+  /** `conflict`: the address has a rule of another owner. */
   type: "added" | "updated" | "deleted" | "conflict";
-  /** An address as it is compared, or `*@<zone>`. */
+  /** A normalized address, or `*@<zone>`. */
   target: string;
-  /** The rule that is there. */
+  /** The existing rule. */
   remote?: Rule & { ownerName?: string };
 }
 
@@ -41,14 +41,14 @@ interface Wanted {
   enabled: boolean;
 }
 
-/** Addresses in one configuration file. */
+/** Maximum number of addresses in one configuration file. */
 const MAX_WANTED = 1000;
-/** Of one plan, as of one configuration file. */
+/** Order of changes within a plan. */
 const ORDER = ["added", "updated", "conflict", "deleted"];
 
 /**
- * What has to change for the rules of a worker to be those its configuration file has. Changes nothing. Throws invalidInput, unknownWorker,
- * unknownDomain.
+ * The changes needed to make the rules of a worker match its configuration file. Changes nothing. Throws invalidInput,
+ * unknownWorker, unknownDomain.
  */
 export function createPlanner(
   { db, zones, scripts }: RoutingParts,
@@ -56,7 +56,7 @@ export function createPlanner(
 ): (account: string, request: PlanRequest) => Promise<PlannedZone[]> {
   const tables = db.tables<RoutingTables>();
 
-  /** The zone of the account that mail for this domain is routed in. */
+  /** The zone of the account in which mail for this domain is routed. */
   async function routedIn(account: string, domain: string, hidden: readonly string[]): Promise<Zone> {
     for (const { zone: id, enabled, account: owner } of await namesCalled(tables, domain)) {
       const zone = enabled && owner === account && !hidden.includes(id) ? await zones.find(id) : undefined;
@@ -93,7 +93,7 @@ export function createPlanner(
           reason: `The target of a catch-all rule is like *@example.com, not ${JSON.stringify(target)}.`,
         });
       const zone = await routedIn(account, name, hidden);
-      // Names below the zone's own have rules for single addresses only.
+      // Names below the zone's own support rules for single addresses only.
       if (zone.name !== name) throw routingErrors.unknownDomain({ name: `*@${name}` });
       checkMatcher(rule.matchers, zone.name, true);
       add(zone, {
@@ -158,6 +158,6 @@ export function createPlanner(
   }
 }
 
-/** A catch-all rule as a zone has it from the beginning: nobody's. */
+/** A catch-all rule in its initial state, without an owner. */
 const isUntouched = ({ matcher, action, enabled, source }: Rule) =>
   matcher.type === "all" && action.type === "drop" && !enabled && source === "api";

@@ -27,7 +27,7 @@ const route = createRecipientRoute({
   sends,
 });
 
-test("routes the address of a worker to it and its account", async () => {
+test("routes the address of a worker to that worker and its account", async () => {
   assert.deepEqual(await route("Inbox+tag@team.workers.example"), {
     kind: "worker",
     script: "acc/inbox",

@@ -7,7 +7,7 @@ import type { Resolution } from "./types.ts";
 export type Routed = Route & {
   account?: string | undefined;
   zone?: string | undefined;
-  /** The recipient is rejected with a 4xx reply: the reason may pass. */
+  /** The recipient is rejected with a 4xx reply: the cause may be temporary. */
   temporary?: true;
 };
 
@@ -15,7 +15,7 @@ interface RecipientRouteDeps {
   settings: Pick<Settings, "workers" | "email">;
   resolve(recipient: string): Promise<Resolution>;
   scripts: Pick<Scripts, "bySubdomain">;
-  /** The zone whose report address this is. */
+  /** Finds the zone of a report address. */
   reports?: { zoneAt(address: string): Promise<{ zone: string; account: string } | undefined> };
   /** Whether Email Sending is enabled for a domain. */
   sends?: (domain: string) => Promise<boolean>;

@@ -4,7 +4,7 @@ import type { TestEngine } from "../../../test/support/databases.ts";
 import { ACCOUNT, catchAllTo, openRouting, ruleFor } from "./routing.testing.ts";
 
 export function resolveConformance(engine: TestEngine): void {
-  describe("where mail for a recipient goes", () => {
+  describe("the route of a recipient's mail", () => {
     const open = async (...args: Parameters<typeof openRouting>) => {
       const house = await openRouting(...args);
       const zone = await house.newZone();
@@ -20,7 +20,7 @@ export function resolveConformance(engine: TestEngine): void {
     const forward = { type: "forward", value: ["me@example.net"] };
     const worker = { type: "worker", value: ["inbox"] };
 
-    test("the whole address first, without regard to case, dots as they are; then nothing", async (t) => {
+    test("matches the whole address first, case-insensitively, with dots significant; otherwise nothing", async (t) => {
       const { resolve, rules, zone, routing } = await open(t, engine);
       const { id } = await rules.create(zone, ruleFor("First.Last@example.com", forward, { name: "me" }));
       await rules.create(zone, ruleFor('"two words"@example.com', worker));
@@ -50,7 +50,7 @@ export function resolveConformance(engine: TestEngine): void {
         assert.match(await resolve(wrong), /^none not (an address|our domain)$/, wrong);
     });
 
-    test("tags: only when asked for, and a rule with the tag goes first", async (t) => {
+    test("matches without the tag only if enabled, and prefers a rule with the tag", async (t) => {
       const { resolve, rules, zone, routing } = await open(t, engine);
       await rules.create(zone, ruleFor("me@example.com", forward));
       assert.equal(await resolve("me+shop@example.com"), "none no rule");
@@ -64,7 +64,7 @@ export function resolveConformance(engine: TestEngine): void {
       assert.equal(await resolve("me+other@example.com"), "forward subaddress me@example.net");
     });
 
-    test("of several rules the first by priority, then the oldest; disabled ones are passed over", async (t) => {
+    test("uses the first rule by priority, then the oldest; skips disabled ones", async (t) => {
       const { resolve, rules, zone, clock } = await open(t, engine);
       const late = await rules.create(zone, ruleFor("a@example.com", { type: "drop" }, { priority: 2 }));
       clock.advance(1000);
@@ -80,7 +80,7 @@ export function resolveConformance(engine: TestEngine): void {
       assert.equal(await resolve("b@example.com"), "none no rule");
     });
 
-    test("a worker that is not there is a temporary failure", async (t) => {
+    test("a missing worker is a temporary failure", async (t) => {
       const { resolve, rules, zone, routing, scripts, clock } = await open(t, engine);
       await rules.create(zone, ruleFor("a@example.com", worker));
       assert.equal(await resolve("a@example.com"), `worker literal ${ACCOUNT}/inbox`);
@@ -93,7 +93,7 @@ export function resolveConformance(engine: TestEngine): void {
       assert.equal(await resolve("a@example.com"), `worker literal ${ACCOUNT}/inbox`);
     });
 
-    test("postmaster is always taken (RFC 5321 4.5.1)", async (t) => {
+    test("always accepts postmaster (RFC 5321 4.5.1)", async (t) => {
       const { resolve, rules, zone, routing } = await open(t, engine);
       assert.equal(await resolve("PostMaster@example.com"), "forward postmaster me@example.net");
       assert.equal(await resolve("postmaster"), "drop postmaster");
@@ -112,7 +112,7 @@ export function resolveConformance(engine: TestEngine): void {
       assert.equal(await quiet.resolve("webmaster@example.com"), "none no rule");
     });
 
-    test("names below the zone's own: rules for single addresses, never the catch-all rule", async (t) => {
+    test("names below the zone's own use rules for single addresses, never the catch-all rule", async (t) => {
       const { resolve, rules, zone, routing } = await open(t, engine);
       await rules.replaceCatchAll(zone, catchAllTo({ type: "drop" }));
       await rules.create(zone, ruleFor("a@in.example.com", forward));
@@ -142,14 +142,14 @@ export function resolveConformance(engine: TestEngine): void {
       assert.equal(await resolve("a@sub.example.com"), "drop literal");
     });
 
-    test("changes are seen at once, here and in other processes; deleted zones are gone", async (t) => {
+    test("changes take effect immediately, also in other processes; deleted zones are removed", async (t) => {
       const { resolve, rules, zone, zones, routing, build, another, newZone } = await open(t, engine);
       const other = build(await another());
       t.after(async () => other.close());
       assert.equal((await other.resolve("a@example.com")).kind, "none");
       await rules.create(zone, ruleFor("a@example.com", forward));
       assert.equal(await resolve("a@example.com"), "forward literal me@example.net");
-      // The event comes after the writer's own code.
+      // The event follows after the writer's own code.
       await new Promise(setImmediate);
       assert.equal((await other.resolve("a@example.com")).kind, "forward");
       await zones.delete(zone.id);
@@ -160,7 +160,7 @@ export function resolveConformance(engine: TestEngine): void {
       assert.equal(await resolve("a@example.com"), "none no rule");
     });
 
-    test("international domains are compared by their A-labels", async (t) => {
+    test("compares international domains by their A-labels", async (t) => {
       const { resolve, rules, newZone, routing } = await open(t, engine);
       const zone = await newZone("bücher.example");
       await routing.dns.enable(zone);
@@ -172,7 +172,7 @@ export function resolveConformance(engine: TestEngine): void {
       assert.equal(await resolve("gru\u0308ße@bücher.example"), "drop literal", "whatever the normal form");
     });
 
-    test("enabling, connecting a worker and disabling in one call", async (t) => {
+    test("enables, connects a worker and disables in one call", async (t) => {
       const { routing, resolve, newZone } = await open(t, engine);
       const zone = await newZone("second.example");
       await assert.rejects(routing.connect(zone, { enabled: true, worker: "absent" }), /Worker not found: absent/);

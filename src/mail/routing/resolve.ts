@@ -8,22 +8,26 @@ import type { Resolution, Rule } from "./types.ts";
 export interface ResolveParts extends Pick<RoutingParts, "scripts" | "addresses"> {
   clock: Pick<Clock, "now">;
   tables: TablesCache;
-  /** The operator's own address for mail to postmaster and abuse that no rule takes. */
+  /** The operator's address for mail to postmaster and abuse that matches no rule. */
   postmaster?: string | undefined;
 }
 
-/** Whether a worker is there is remembered this long: a worker that came is found, one that went fails by itself. */
+/**
+ * How long the existence of a worker is cached: a new worker is found after that, and calling a deleted one fails
+ * anyway.
+ */
 const WORKER_MS = 2000;
 const MAX_WORKERS = 2000;
 
 /**
- * Where mail for a recipient goes. Rules for the whole address first, then, with subaddressing, those for it without its tag, then the
- * catch-all rule.
+ * The route of a recipient's mail. Rules for the whole address first, then, with subaddressing, those for the address
+ * without its tag, then the catch-all rule.
  *
- * RFC 5321 4.5.1: postmaster is taken for every domain mail is routed for, in any case of letters. Without a rule of its own it goes to the
- * catch-all rule, then to the operator's address, then to the account's first verified destination address; with none of these
- * it is accepted and dropped, which the log of messages shows. The bare `postmaster` goes to the operator's address or is dropped. abuse
- * (RFC 2142 2) goes to the operator's address where there is one: it is the operator that a complaint about spam is for.
+ * RFC 5321 4.5.1: postmaster is accepted for every routed domain, case-insensitively. Without a rule of its own it goes
+ * to the catch-all rule, then to the operator's address, then to the account's first verified destination address;
+ * without any of these it is accepted and dropped, which appears in the message log. The bare `postmaster` goes to the
+ * operator's address or is dropped. abuse (RFC 2142 2) goes to the operator's address if there is one, because the
+ * operator handles complaints about spam.
  */
 export function createResolve({
   scripts,

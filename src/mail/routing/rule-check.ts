@@ -6,11 +6,11 @@ import type { Action, Matcher, PatternMatcher, RuleRequest, RuleSource } from ".
 
 export const MAX_NAME = 256;
 export const MAX_VALUE = 90;
-/** That of the catch-all rule, which is looked at last. */
+/** Priority of the catch-all rule, which is evaluated last. */
 export const MAX_PRIORITY = 2 ** 31 - 1;
 export const MAX_TAG = 32;
 
-/** The parts of a rule, in order by themselves: whether a worker or an address is there is not asked here. */
+/** The validated fields of a rule. Whether its worker or address exists is not checked here. */
 export interface RuleParts {
   name: string;
   enabled: boolean;
@@ -33,7 +33,7 @@ export function checkRule(
 ): RuleParts {
   const { name = "", enabled = true, priority = 0, source = "api", owner } = request;
   if ([...name].length > MAX_NAME) throw refuse(`The name has more than ${MAX_NAME} characters.`);
-  // PostgreSQL keeps no such character, and nobody can see the others.
+  // PostgreSQL cannot store NUL, and the other characters are invisible.
   // oxlint-disable-next-line no-control-regex
   if (/[\0-\x1f\x7f]/.test(name)) throw refuse("The name has a control character.");
   if (!Number.isInteger(priority) || priority < 0 || priority > MAX_PRIORITY)

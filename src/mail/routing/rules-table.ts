@@ -16,11 +16,11 @@ export const destinationsOf = (action: Action): string[] =>
   action.type === "forward" ? action.value.map(addressKey) : [];
 const addressKey = (address: string) => keyOf(readRecipient(address)!);
 
-/** The catch-all rule is there from the beginning, before there is a row for it: its id follows from the zone's. */
+/** The catch-all rule exists before it has a row: its id is derived from the zone's. */
 export const catchAllId = (zone: string): string =>
   createHash("sha256").update(`catch-all rule of ${zone}`).digest("hex").slice(0, 32);
 
-/** In the order in which they are looked at; the catch-all rule last, where it was ever written. */
+/** In the order of evaluation, with the catch-all rule last if it has a row. */
 export async function rulesOf(db: RoutingExecutor, zone: string): Promise<Rule[]> {
   const rows = await db
     .selectFrom("email_routing_rules")
@@ -69,11 +69,11 @@ export async function countPatterns(db: RoutingExecutor, zone: string): Promise<
 export interface AccountRuleQuery {
   enabled?: boolean | undefined;
   direction?: "asc" | "desc" | undefined;
-  /** Zones whose rules are left out. */
+  /** Zones whose rules are omitted. */
   hidden?: readonly string[];
 }
 
-/** In the order in which they were made. */
+/** In the order of creation. */
 export async function rulesOfAccount(
   db: RoutingExecutor,
   account: string,
@@ -96,7 +96,7 @@ export async function rulesOfAccount(
   return { items: rows.map(fromRow), total: Number(total) };
 }
 
-/** Those that a worker's configuration file has. */
+/** Rules from a worker's configuration file. */
 export const rulesOwnedBy = async (db: RoutingExecutor, account: string, owner: string): Promise<Rule[]> =>
   (
     await db
@@ -110,7 +110,7 @@ export const rulesOwnedBy = async (db: RoutingExecutor, account: string, owner: 
       .execute()
   ).map(fromRow);
 
-/** Writes a rule, new or changed. */
+/** Inserts or updates a rule. */
 export async function keepRule(db: RoutingExecutor, rule: Rule): Promise<void> {
   const { id, created_at, ...changing } = toRow(rule);
   await db
@@ -124,7 +124,9 @@ export async function deleteRule(db: RoutingExecutor, id: string): Promise<boole
   return (await db.deleteFrom("email_routing_rules").where("id", "=", id).returning("id").execute()).length > 0;
 }
 
-/** What the end of a destination address, or its verification, does to the rules that forward to it. Their zones. */
+/**
+ * Applies the deletion or verification of a destination address to the rules that forward to it. Returns their zones.
+ */
 export async function switchDestination(
   db: RoutingExecutor,
   account: string,

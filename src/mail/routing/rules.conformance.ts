@@ -8,7 +8,7 @@ const page = { page: 1, perPage: 50 };
 
 export function rulesConformance(engine: TestEngine): void {
   describe("rules", () => {
-    test("are made, replaced as a whole, listed in their order, deleted", async (t) => {
+    test("are created, replaced as a whole, listed in order, and deleted", async (t) => {
       const {
         routing: { rules },
         newZone,
@@ -86,7 +86,7 @@ export function rulesConformance(engine: TestEngine): void {
       assert.equal((await refusal(rules.get(elsewhere, second.id)))[0], "noRule");
     });
 
-    test("the catch-all rule is always there, and only reached as such", async (t) => {
+    test("the catch-all rule always exists, and is accessible only as such", async (t) => {
       const {
         routing: { rules },
         newZone,
@@ -124,7 +124,7 @@ export function rulesConformance(engine: TestEngine): void {
       assert.equal((await refusal(rules.replaceCatchAll(zone, ruleFor("a@example.com"))))[0], "invalidInput");
     });
 
-    test("that make no sense are refused in words", async (t) => {
+    test("are rejected with an explanation if invalid", async (t) => {
       const {
         routing: { rules },
         newZone,
@@ -199,7 +199,7 @@ export function rulesConformance(engine: TestEngine): void {
       assert.equal((await rules.list(zone, {}, page)).total, 1);
     });
 
-    test("wait for their destination to be verified, and end with it", async (t) => {
+    test("wait for the verification of their destination, and are disabled when it is deleted", async (t) => {
       const {
         routing: { rules, addresses },
         newZone,
@@ -228,7 +228,7 @@ export function rulesConformance(engine: TestEngine): void {
       assert.deepEqual(await enabled(), [false, false, false], "what was disabled with the old one stays so");
     });
 
-    test("with globs, regular expressions and several destinations work where the server allows them", async (t) => {
+    test("with globs, regular expressions and several destinations work if the server allows them", async (t) => {
       const {
         routing: { dns, rules, resolve },
         newZone,
@@ -336,7 +336,7 @@ export function rulesConformance(engine: TestEngine): void {
       assert.equal(await state(), "disabled");
     });
 
-    test("are limited in number, also when many come at once", async (t) => {
+    test("are limited in number, also when created concurrently", async (t) => {
       const {
         routing: { rules },
         newZone,

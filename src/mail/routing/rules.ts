@@ -21,20 +21,23 @@ import type { RoutingExecutor, RoutingTables } from "./tables.ts";
 import type { Action, Rule, RuleRequest } from "./types.ts";
 
 export interface RuleQuery extends Omit<AccountRuleQuery, "hidden"> {
-  /** Default: as they are looked at, which is by priority. */
+  /** Default: in the order of evaluation, by priority. */
   order?: "created" | "priority" | undefined;
 }
 
 export interface Rules {
-  /** With the catch-all rule, which is the last one. */
+  /** Includes the catch-all rule, which is last. */
   list(zone: Zone, query: RuleQuery, page: PageRequest): Promise<Page<Rule>>;
-  /** In the order in which they were made. A catch-all rule is among them when it was ever written. */
+  /** In the order of creation. Includes a catch-all rule if it was ever changed. */
   ofAccount(account: string, query: AccountRuleQuery, page: PageRequest): Promise<Page<Rule>>;
   /** Throws noRule, and invalidOperation for the catch-all rule. */
   get(zone: Zone, id: string): Promise<Rule>;
-  /** Throws invalidInput, invalidOperation, notVerified, unknownWorker, tooManyRules. One that forwards to an address that is not verified yet is made and disabled until it is. */
+  /**
+   * Throws invalidInput, invalidOperation, notVerified, unknownWorker, tooManyRules. A rule that forwards to an
+   * unverified address is created, but disabled until the address is verified.
+   */
   create(zone: Zone, request: RuleRequest): Promise<Rule>;
-  /** What is not given becomes its default. Throws as create does, and noRule. */
+  /** Omitted fields get their defaults. Throws as create does, and noRule. */
   replace(zone: Zone, id: string, request: RuleRequest): Promise<Rule>;
   /** Throws noRule, invalidOperation. */
   delete(zone: Zone, id: string): Promise<Rule>;
@@ -60,7 +63,10 @@ export function createRules({ db, clock, ids, scripts, limits, extended, changed
       throw routingErrors.unknownWorker({ worker: action.value[0] });
   }
 
-  /** Writes a rule in the place that `find` gives it. In one transaction with the look at its destination, which may be deleted at any time. */
+  /**
+   * Writes a rule at the position given by `find`. In one transaction with the check of its destination, which may be
+   * deleted at any time.
+   */
   async function keep(
     zone: Zone,
     request: RuleRequest,
@@ -160,7 +166,7 @@ export function createRules({ db, clock, ids, scripts, limits, extended, changed
   };
 }
 
-/** Throws notVerified for an address that the account does not have. */
+/** Throws notVerified if the account does not have the address. */
 async function isUnverified(tx: AddressExecutor, account: string, action: Action): Promise<boolean> {
   let unverified = false;
   for (const destination of destinationsOf(action)) {

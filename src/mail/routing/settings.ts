@@ -14,9 +14,9 @@ export interface SettingsChange {
 
 export interface ZoneSettings {
   of(zone: Zone): Promise<RoutingSettings>;
-  /** What is not given stays. */
+  /** Omitted fields keep their values. */
   update(zone: Zone, change: SettingsChange): Promise<RoutingSettings>;
-  /** Of every zone of an account but the hidden ones, by name, whether mail is routed there or not. */
+  /** All zones of an account except the hidden ones, by name, whether or not mail is routed. */
   list(account: string, page: PageRequest, hidden?: readonly string[]): Promise<Page<RoutingSettings>>;
 }
 

@@ -17,7 +17,7 @@ interface RoutingSetupDeps {
   verifier: RecordVerifier;
 }
 
-/** Email Routing as the settings of `email` describe it. */
+/** Email Routing according to the settings of `email`. */
 export function setUpRouting(
   { store: { db, events }, zones, scripts, secrets, settings: { email }, baseUrl, verifier }: RoutingSetupDeps,
   { clock, ids, log, lifecycle }: Basics,

@@ -6,15 +6,18 @@ import { namesCalled, zoneRows } from "./names-table.ts";
 import { rulesOf } from "./rules-table.ts";
 import type { RoutingTables } from "./tables.ts";
 
-/** Published after every change of what `resolve` answers by: with a zone's id, or with `names` when mail is routed for other names than before. */
+/**
+ * Published after every change that affects `resolve`: with a zone's id, or with `names` if the set of routed names
+ * changed.
+ */
 export const ROUTING_CHANGED = "mail.routing";
 const NAMES = "names";
 
-/** The rules by domain, in memory. */
+/** An in-memory cache of rules by domain. */
 export interface TablesCache {
-  /** What is in memory and true: the common case costs no turn of the event loop. Undefined: ask `find`. */
+  /** A valid cached entry, without a turn of the event loop in the common case. Undefined: call `find`. */
   known(domain: string): { table: MatchTable | undefined } | undefined;
-  /** The rules for a domain; undefined when mail for it is not for this server. */
+  /** The rules for a domain; undefined if this server does not receive its mail. */
   find(domain: string): Promise<MatchTable | undefined>;
   changed(zone: string, what?: "names"): void;
   close(): void;
@@ -27,11 +30,14 @@ interface Entry {
   at: number;
 }
 
-/** Domains of ours in memory. */
+/** Maximum number of cached local domains. */
 const MAX_ROUTED = 5000;
-/** Domains that are not ours: strangers name as many as they like, and must not drive ours out. */
+/**
+ * Maximum number of cached foreign domains. Separate, because clients can name any number of them and must not evict
+ * local ones.
+ */
 const MAX_FOREIGN = 5000;
-/** Where other processes write too, an entry is at most this old, should a hint of theirs be lost. */
+/** Maximum age of an entry if other processes write too, in case their notification is lost. */
 const MAX_AGE_MS = 30_000;
 
 export function createTablesCache({
@@ -46,9 +52,10 @@ export function createTablesCache({
   clock: Pick<Clock, "now">;
 }): TablesCache {
   const tables = db.tables<RoutingTables>();
-  // Hints of other processes are believed on PostgreSQL too: a rule may act a moment late there, not a mail more than MAX_AGE_MS.
+  // Notifications are trusted on PostgreSQL too: a rule may take effect slightly late there, but mail is never wrong
+  // for more than MAX_AGE_MS.
   const versions = createVersions({ events, topic: ROUTING_CHANGED, alone: true });
-  /** Counts everything that was heard of: who asks after a change must not get what is being read since before it. */
+  /** Counts all notifications: a query after a change must not get a result whose read started before it. */
   let heard = 0;
   const subscriptions = [
     events.subscribe(ZONE_DELETED, () => versions.changed(NAMES)),
@@ -84,7 +91,7 @@ export function createTablesCache({
     return table;
   }
 
-  /** Where a zone stands below another one, its own records are what the world sees: the nearest one wins. */
+  /** If a zone is below another one, its own records are the public ones: the nearest zone wins. */
   async function zoneOf(domain: string) {
     const found = await Promise.all(
       (await namesCalled(tables, domain)).filter(({ enabled }) => enabled).map(({ zone }) => zones.find(zone)),

@@ -3,7 +3,7 @@ import type { Migration } from "../../store/index.ts";
 import type { RuleSource } from "./types.ts";
 
 export interface RoutingTables {
-  /** Settings of zones that somebody changed. */
+  /** Changed settings of zones. */
   email_routing_zones: {
     zone_id: string;
     account_id: string;
@@ -12,14 +12,14 @@ export interface RoutingTables {
     created_at: number;
     modified_at: number;
   };
-  /** Names that mail is, or was, routed for: the zone's own and those below it. */
+  /** Names that are or were routed: the zone's own and those below it. */
   email_routing_names: {
     id: string;
     zone_id: string;
     account_id: string;
     name: string;
     enabled: number;
-    /** A person's SPF record that our include was put into. */
+    /** The user's SPF record to which our include was added. */
     spf_record: string | null;
     created_at: number;
     modified_at: number;
@@ -28,19 +28,19 @@ export interface RoutingTables {
     id: string;
     zone_id: string;
     account_id: string;
-    /** 1: the catch-all rule, of which a zone has one at most here. */
+    /** 1: the catch-all rule; at most one per zone. */
     catch_all: number;
     name: string;
     enabled: number;
     awaiting: number;
     priority: number;
-    /** JSON, as it is shown. */
+    /** JSON, as returned by the API. */
     matcher: string;
-    /** JSON, as it is shown. */
+    /** JSON, as returned by the API. */
     action: string;
-    /** What recipients are compared with; null of a catch-all rule. */
+    /** The key that recipients are compared with; null for a catch-all rule. */
     target: string | null;
-    /** Of a forward: what addresses are compared with. */
+    /** The normalized destination address of a forward. */
     destination: string | null;
     /** All destinations of a forward to several addresses, one per line, with a leading newline. */
     destinations: string | null;
@@ -77,7 +77,7 @@ export const routingMigration: Migration = {
       .addColumn("created_at", "bigint", (column) => column.notNull())
       .addColumn("modified_at", "bigint", (column) => column.notNull())
       .execute();
-    // By name first: that is what every recipient is looked up by.
+    // Name first, because every recipient is looked up by it.
     await db.schema
       .createIndex("email_routing_names_name")
       .on("email_routing_names")

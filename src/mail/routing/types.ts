@@ -1,27 +1,27 @@
 import type { Route } from "../messages/index.ts";
 
-/** What an API shows of the DNS of a name. */
+/** DNS status of a name, as shown by the API. */
 export type RoutingStatus = "ready" | "unconfigured" | "misconfigured" | "misconfigured/locked" | "unlocked";
 
 export interface RoutingSettings {
-  /** The zone's id. */
+  /** Id of the zone. */
   id: string;
   account: string;
   /** The zone's name. */
   name: string;
-  /** Of the zone's own name. */
+  /** State of the zone's own name. */
   enabled: boolean;
   status: RoutingStatus;
   skipWizard: boolean;
-  /** Whether `user+tag` falls back to the rule of `user`. */
+  /** True if `user+tag` falls back to the rule of `user`. */
   supportSubaddress: boolean;
-  /** Epoch milliseconds, as all times here. */
+  /** Epoch milliseconds, like all times here. */
   createdAt: number;
   modifiedAt: number;
   subdomains: RoutedName[];
 }
 
-/** A name below the zone's own that mail is routed for. */
+/** A routed name below the zone's own. */
 export interface RoutedName {
   id: string;
   name: string;
@@ -48,18 +48,18 @@ export interface Rule {
   enabled: boolean;
   /** Becomes enabled when its destination address is verified. */
   awaiting: boolean;
-  /** The lower, the earlier. */
+  /** Lower values come first. */
   priority: number;
   matcher: Matcher;
   action: Action;
   source: RuleSource;
-  /** Stable id of the worker whose configuration file has the rule; null for source `api`. */
+  /** Stable id of the worker whose configuration file contains the rule; null for source `api`. */
   owner: string | null;
   createdAt: number;
   modifiedAt: number;
 }
 
-/** What a caller asks a rule to be; nothing in it is checked. */
+/** An unvalidated rule from a caller. */
 export interface RuleRequest {
   name?: string | undefined;
   enabled?: boolean | undefined;
@@ -70,7 +70,7 @@ export interface RuleRequest {
   owner?: string | undefined;
 }
 
-/** Why a recipient goes where it goes. */
+/** Why a recipient has its route. */
 export type Why =
   /** A rule names the recipient. */
   | "literal"
@@ -79,12 +79,12 @@ export type Why =
   /** A glob or a regular expression matches the recipient. */
   | "pattern"
   | "catch-all"
-  /** RFC 5321 4.5.1: postmaster is always taken; abuse where the operator has an address. */
+  /** RFC 5321 4.5.1: postmaster is always accepted; abuse if the operator has an address. */
   | "postmaster"
-  /** The rule's worker is not there: the sender is to come again. */
+  /** The rule's worker does not exist: the sender should retry. */
   | "worker missing"
   | "no rule"
-  /** Mail for this domain is not for this server. */
+  /** This server does not receive mail for the domain. */
   | "not our domain"
   | "not an address";
 
@@ -93,6 +93,6 @@ export type Resolution = Route & {
   zone?: string;
   account?: string;
   rule?: { id: string; name: string };
-  /** What is known now may be over soon: the refusal is a temporary one (4xx). */
+  /** The reason may be temporary: the rejection is a 4xx reply. */
   temporary?: true;
 };

@@ -3,7 +3,10 @@ import type { SendEmailBinding } from "../../workers/index.ts";
 import { mailErrors } from "../errors.ts";
 import { recipientsOf, type Draft } from "./draft.ts";
 
-/** The four kinds of binding: free, one destination, a list of destinations, a list of senders (which goes with any of the three). */
+/**
+ * The four kinds of binding: unrestricted, one destination, a list of destinations, and a list of senders (which can be
+ * combined with any of the three).
+ */
 
 export function checkSender(binding: SendEmailBinding, from: Mailbox): void {
   if (binding.allowed_sender_addresses === undefined || includes(binding.allowed_sender_addresses, from)) return;
@@ -13,7 +16,7 @@ export function checkSender(binding: SendEmailBinding, from: Mailbox): void {
   });
 }
 
-/** Every recipient, whether in to, cc or bcc. */
+/** Checks every recipient in to, cc and bcc. */
 export function checkRecipients(binding: SendEmailBinding, recipients: Mailbox[]): void {
   const allowed =
     binding.destination_address === undefined ? binding.allowed_destination_addresses : [binding.destination_address];
@@ -32,7 +35,7 @@ function includes(list: string[], mailbox: Mailbox): boolean {
   });
 }
 
-/** The recipients of a builder message; a binding with one destination supplies it when the code names nobody. */
+/** The recipients of a builder message; a binding with one destination supplies it if the code specifies none. */
 export function addressed(draft: Draft, binding: SendEmailBinding): Mailbox[] {
   const named = recipientsOf(draft);
   if (named.length > 0) return named;

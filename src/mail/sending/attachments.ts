@@ -7,7 +7,7 @@ export interface Attachment {
   type: string;
   content: Buffer;
   disposition: "attachment" | "inline";
-  /** Without angle brackets: what `cid:` in the HTML part names. */
+  /** Without angle brackets: the id that `cid:` URLs in the HTML part refer to. */
   contentId?: string;
 }
 
@@ -80,7 +80,7 @@ function contentIdOf(value: unknown, field: string): string {
   return id;
 }
 
-/** A string is base64 by contract. What was an ArrayBuffer or a view in the worker arrives as `{ base64 }`. */
+/** A string is base64 by contract. An ArrayBuffer or view in the worker arrives as `{ base64 }`. */
 function bytes(value: unknown, field: string, names: FieldNames): Buffer {
   if (value === undefined || value === null) throw mailErrors.fieldMissing({ field, fix: `Give ${names.content}.` });
   const isBinary = typeof value === "object" && typeof (value as { base64?: unknown }).base64 === "string";
@@ -91,13 +91,16 @@ function bytes(value: unknown, field: string, names: FieldNames): Buffer {
   return decoded;
 }
 
-/** Undefined for anything but whole base64 (RFC 4648 4), white space aside: Buffer alone would drop what it does not understand. */
+/**
+ * Undefined unless the text is complete base64 (RFC 4648 4), ignoring white space: Buffer alone would silently skip
+ * invalid characters.
+ */
 function decodeBase64(text: string): Buffer | undefined {
   const dense = /\s/.test(text) ? text.replace(/\s+/g, "") : text;
   const padding = dense.endsWith("==") ? 2 : dense.endsWith("=") ? 1 : 0;
   const digits = dense.length - padding;
   if (digits % 4 === 1 || (padding > 0 && dense.length % 4 !== 0)) return undefined;
   const decoded = Buffer.from(dense, "base64");
-  // A character outside the alphabet ends or shortens what Buffer decodes; the URL alphabet is no base64 here.
+  // Buffer stops at or skips characters outside the alphabet; the URL-safe alphabet is not accepted here.
   return decoded.length === Math.floor((digits * 3) / 4) && !/[-_]/.test(dense) ? decoded : undefined;
 }

@@ -6,7 +6,10 @@ import { readDraft } from "./draft.ts";
 import { readRaw } from "./raw.ts";
 import type { Sending, SendRequest } from "./types.ts";
 
-/** What `env.X.send()` does where there are accounts: what the binding allows, then the way that all mail of accounts goes. */
+/**
+ * Implements `env.X.send()` on a server with accounts: checks the binding's restrictions, then sends like all account
+ * mail.
+ */
 export function createSendEmailBinding({
   sending,
   spool,
@@ -29,7 +32,7 @@ export function createSendEmailBinding({
       via: "binding",
       script: caller.script,
     } as SendRequest);
-    // With one recipient reached, an error would make the worker send it again.
+    // Once a recipient was reached, an error would make the worker send again.
     if (first !== undefined && delivered.length + queued.length === 0)
       throw mailErrors.deliveryFailed({
         address: first.rcpt,

@@ -3,7 +3,7 @@ import type { Mailbox } from "../../protocol/rfc5322/index.ts";
 import { formatField } from "../messages/index.ts";
 import type { Draft } from "./draft.ts";
 
-/** Builds the message of a draft. Bcc recipients are in no part of it. `headers` come after the draft's own. */
+/** Builds the message of a draft. Bcc recipients appear nowhere in it. `headers` follow the draft's own. */
 export async function compose(draft: Draft, { messageId, at }: { messageId: string; at: Date }): Promise<Buffer> {
   const node = new MailComposer({
     from: named(draft.from),
@@ -22,7 +22,7 @@ export async function compose(draft: Draft, { messageId, at }: { messageId: stri
       contentDisposition: disposition,
       cid: contentId,
     })),
-    // Nothing a worker sends may make this process open a file or an address.
+    // A message from a worker must not make this process open a file or URL.
     disableFileAccess: true,
     disableUrlAccess: true,
     newline: "win",

@@ -16,10 +16,10 @@ export interface SendingTables {
     created_at: number;
     modified_at: number;
   };
-  /** Messages of an account in a day. */
+  /** Messages per account and day. */
   email_sending_usage: {
     account_id: string;
-    /** Since 1970-01-01, UTC. */
+    /** Days since 1970-01-01, UTC. */
     day: number;
     sent: number;
   };
@@ -45,7 +45,7 @@ export const sendingMigration: Migration = {
       .addColumn("created_at", "bigint", (column) => column.notNull())
       .addColumn("modified_at", "bigint", (column) => column.notNull())
       .execute();
-    // By name first: that is what every sender is looked up by.
+    // Name first, because every sender is looked up by it.
     await db.schema
       .createIndex("email_sending_domains_name")
       .on("email_sending_domains")
@@ -81,7 +81,10 @@ export const domainById = (db: SendingExecutor, zone: string, id: string): Promi
     .where("zone_id", "=", zone)
     .executeTakeFirst();
 
-/** Those with this name, the one that sends first: what every message asks. There is one, but for zones that are being deleted. */
+/**
+ * Rows with this name, the sending one first; read for every message. There is only one, except for zones being
+ * deleted.
+ */
 export const domainCalled = (db: SendingExecutor) =>
   prepared<DomainRow>((arg) =>
     db
@@ -114,7 +117,7 @@ export async function forgetSending(db: SendingExecutor, zone: string): Promise<
   await db.deleteFrom("email_sending_domains").where("zone_id", "=", zone).execute();
 }
 
-/** Zones that something is kept about, in order, after this one. */
+/** Zones with stored report data, in order, starting after this one. */
 export async function zonesWithSending(db: SendingExecutor, after: string, limit: number): Promise<string[]> {
   const rows = await db
     .selectFrom("email_sending_domains")
@@ -127,7 +130,7 @@ export async function zonesWithSending(db: SendingExecutor, after: string, limit
   return rows.map(({ zone_id }) => zone_id);
 }
 
-/** An account has some thousands of names at most: grouped when asked. */
+/** An account has a few thousand names at most, so they are grouped on demand. */
 export async function sendingZones(
   db: SendingExecutor,
   account: string,
@@ -163,7 +166,7 @@ export async function sendingZones(
   };
 }
 
-/** Counts one message more; no row where the limit is reached. */
+/** Counts one more message; returns no row if the limit is reached. */
 export const countSent = (
   db: SendingExecutor,
   account: string,

@@ -27,7 +27,7 @@ export function domainsConformance(engine: TestEngine): void {
     ];
     const DMARC = ["TXT  v=DMARC1; p=quarantine; locked"];
 
-    test("are made with their records, locked, and go with them", async (t) => {
+    test("are created with their records, locked, and deleted with them", async (t) => {
       const { domains, dkimKeys, zones, zone, clock, records, problems } = await open(t, engine);
       const made = await domains.create(zone, "Example.com");
       assert.deepEqual(made, {
@@ -117,7 +117,7 @@ export function domainsConformance(engine: TestEngine): void {
       );
     });
 
-    test("that mail is routed for stay known when they send no more", async (t) => {
+    test("with routed mail remain listed after sending is disabled", async (t) => {
       const { domains, routed, zone, records, problems } = await open(t, engine);
       routed.add("in.example.com");
       const { id } = await domains.create(zone, "in.example.com");
@@ -134,7 +134,7 @@ export function domainsConformance(engine: TestEngine): void {
       assert.deepEqual([(await domains.get(zone, id)).enabled, await problems(id)], [true, []]);
     });
 
-    test("have names of their zone, and so many at most", async (t) => {
+    test("have names within their zone, up to a limit", async (t) => {
       const { domains, zones, zone, newZone } = await open(t, engine);
       const kinds = async (name: string) => [
         (await refusal(domains.create(zone, name)))[0],
@@ -240,7 +240,7 @@ export function domainsConformance(engine: TestEngine): void {
       );
     });
 
-    test("leave the policy of a domain to its owner, also for the names below", async (t) => {
+    test("leave the DMARC policy of a domain to its owner, also for the names below", async (t) => {
       const { domains, zones, zone, records, problems } = await open(t, engine);
       const first = await domains.create(zone, "one.example.com");
       assert.deepEqual(await records("_dmarc.one.example.com"), DMARC);
@@ -260,7 +260,7 @@ export function domainsConformance(engine: TestEngine): void {
       assert.deepEqual(await records("_dmarc.one.example.com"), ["TXT  v=DMARC1; p=none"]);
     });
 
-    test("an include of ours in a person's SPF record is enough", async (t) => {
+    test("accept our include in a user's own SPF record", async (t) => {
       const { domains, zones, zone, records } = await open(t, engine);
       await zones.records.create(zone, {
         type: "TXT",
@@ -277,7 +277,7 @@ export function domainsConformance(engine: TestEngine): void {
       );
     });
 
-    test("a preview changes nothing", async (t) => {
+    test("are unchanged by a preview", async (t) => {
       const { domains, zones, zone, records } = await open(t, engine);
       const { records: needed, problems } = await domains.preview(zone, "example.com");
       assert.deepEqual(
@@ -293,7 +293,7 @@ export function domainsConformance(engine: TestEngine): void {
       );
     });
 
-    test("what resolvers do not see is missing", async (t) => {
+    test("report records that resolvers do not return as missing", async (t) => {
       const unseen: string[] = [];
       const verifier = {
         missing: async (_name: string, needed: readonly { name: string }[]) =>
@@ -311,7 +311,7 @@ export function domainsConformance(engine: TestEngine): void {
       );
     });
 
-    test("their keys are rotated beside those that sign", async (t) => {
+    test("rotate keys, with the new ones beside the active ones", async (t) => {
       const { domains, dkimKeys, zone, records } = await open(t, engine);
       const { id } = await domains.create(zone, "example.com");
       const name = { zone: zone.id, domain: "example.com", use: "sending" as const };

@@ -29,16 +29,16 @@ export interface SendingDomainsParts {
   zones: Zones;
   dkimKeys: DkimKeys;
   hosts: SendingHosts;
-  /** Whether mail is routed for the name: then it stays known when it sends no more. */
+  /** True if mail is routed for the name: it remains listed after sending is disabled. */
   isRouted?: (zone: Zone, name: string) => Promise<boolean>;
   verifier?: RecordVerifier;
-  /** Names of a zone at most. Default 30. */
+  /** Maximum number of names per zone. Default 30. */
   limit?: number;
   log?: Log;
 }
 
 const TIDY_BATCH = 500;
-/** How long it is remembered what a name lacks, and of how many. */
+/** How long the missing records of a name are cached, and for how many names. */
 const LACKS_MS = 10_000;
 const LACKS_MAX = 1000;
 
@@ -126,7 +126,7 @@ export function createSendingDomains({
     const theirs = [...spfOf(`${hosts.label}.${name}`, found.bounce), ...found.dmarc].filter(
       ({ managedBy }) => managedBy !== owner,
     );
-    // Where a person has such a record there is one already; ours beside it would spoil both.
+    // An existing record of the user is kept: a second one would invalidate both.
     const ours = records.filter(
       (record) => record.type === "MX" || !theirs.some((other) => other.name === record.name),
     );
@@ -138,7 +138,7 @@ export function createSendingDomains({
     });
   }
 
-  /** Throws what only a person can put right. */
+  /** Throws for problems that only the user can fix. */
   function refuseConflicts(problems: readonly SendingProblem[], found: Found): void {
     const records = (among: readonly (NeededRecord | undefined)[]) =>
       among
@@ -167,7 +167,7 @@ export function createSendingDomains({
         throw sendingErrors.multipleDkim({ name: multiple[0]!.name, records: records(multiple) });
       if (code === "dkim.missing" && existing !== undefined)
         throw sendingErrors.multipleDkim({ name: existing.name, records: existing.content });
-      // Ours beside one of theirs makes room for it.
+      // If the user added a record beside ours, ours gives way.
       if (code === "dmarc.multiple" && found.dmarc.filter(({ managedBy }) => managedBy === null).length > 1)
         throw sendingErrors.multipleDmarc({ name: multiple[0]!.name, records: records(multiple) });
     }
@@ -202,13 +202,13 @@ export function createSendingDomains({
     const known = lacking.get(id);
     if (known !== undefined && known.until > clock.now()) return known.records;
     const zone = await zones.find(zoneId);
-    // Its rows are on their way out. Another account may have the name by now.
+    // Its rows are about to be deleted, and another account may have the name by now.
     if (zone === undefined) throw mailErrors.senderDomainNotAvailable({ domain: name, why: "its zone is gone" });
     const { records, problems } = await state(zone, name);
     const gone = problems.flatMap(({ code, missing }) =>
       missing === undefined || code === "dmarc.missing" ? [] : [missing],
     );
-    // The policy is advice to others; mail without one arrives all the same.
+    // The DMARC policy is optional: mail without one is delivered all the same.
     const unseen =
       gone.length > 0
         ? []
@@ -233,7 +233,7 @@ export function createSendingDomains({
   }
 
   const unsubscribe = events.subscribe(ZONE_DELETED, (zone) => {
-    // An empty id: some hints were lost.
+    // An empty id means that some notifications were lost.
     (zone === "" ? tidy() : write((tx) => forgetSending(tx, zone))).catch((err: unknown) =>
       log.error({ err, zone }, "mail: failed to delete the sending domains of a deleted zone"),
     );
@@ -266,7 +266,7 @@ export function createSendingDomains({
         modified_at: now,
       };
       await write((tx) => keepDomain(tx, row));
-      // Somebody else may have been quicker, with another id.
+      // Another request may have been faster, with a different id.
       return show((await enabledNamed(zone, name)) ?? row);
     },
     async update(zone, id, { previewEnabled, dropSuppressed }) {
@@ -282,7 +282,7 @@ export function createSendingDomains({
     },
     async delete(zone, id) {
       const row = await need(zone, id);
-      // No more mail first: none leaves that cannot be verified.
+      // Sending is disabled first, so that no mail leaves that cannot be verified.
       const known = (await isRouted?.(zone, row.name)) === true;
       await write((tx) =>
         known ? keepDomain(tx, { ...row, enabled: 0, modified_at: clock.now() }) : deleteDomain(tx, row.id),
@@ -298,7 +298,7 @@ export function createSendingDomains({
     },
     async preview(zone, given) {
       const name = await nameIn(zone, given);
-      // Keys that nobody asked to use are made for the zone's own name only: there are too many others.
+      // Without a request, keys are generated for the zone's own name only, because there are too many others.
       if (name === zone.name) await dkimKeys.ensure(keyRequest(zone, name));
       const { records, problems } = await state(zone, name);
       return { records, problems };
@@ -306,7 +306,7 @@ export function createSendingDomains({
     zones: (account, page) => sendingZones(tables, account, page),
     find: async (name) => {
       const rows = await db.read(called({ name }));
-      // Beside one there may be that of a zone which is gone: nobody's any more, and nobody else's loss.
+      // A second row may belong to a deleted zone: it has no owner, so deleting it harms no one.
       for (const row of rows) if (rows.length === 1 || (await zones.find(row.zone_id)) !== undefined) return show(row);
       return undefined;
     },

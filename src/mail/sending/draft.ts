@@ -5,7 +5,7 @@ import { readAttachments, type Attachment } from "./attachments.ts";
 import { WORKER_FIELDS, type FieldNames } from "./field-names.ts";
 import { checkHeaders } from "./header-policy.ts";
 
-/** A builder message after every check of its form. */
+/** A builder message after validation. */
 export interface Draft {
   from: Mailbox;
   to: Mailbox[];
@@ -20,7 +20,7 @@ export interface Draft {
 }
 
 const MAX_SUBJECT = 998;
-/** Addresses of one field that are read at all, to see whether they are few enough. */
+/** Maximum number of addresses parsed per field, to check that there are not too many. */
 export const MAX_LISTED = 1000;
 
 /** Throws UserError with an E_* code for the first invalid field; `names` has the field names for the text. */
@@ -47,7 +47,7 @@ export function readDraft(mail: BuiltMail, names: FieldNames = WORKER_FIELDS): D
   return draft;
 }
 
-/** Every envelope recipient once. */
+/** Every envelope recipient, without duplicates. */
 export function recipientsOf({ to, cc, bcc }: Pick<Draft, "to" | "cc" | "bcc">): Mailbox[] {
   return [...new Map([...to, ...cc, ...bcc].map((one) => [addressKey(one), one])).values()];
 }

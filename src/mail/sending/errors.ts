@@ -1,6 +1,9 @@
 import { defineErrors } from "../../kernel/index.ts";
 
-/** Of sending domains and their records. Codes up to 2067 are those clients know from the hosted API; the others are ours. */
+/**
+ * Errors of sending domains and their records. Codes up to 2067 are known to clients from the hosted API; the others
+ * are ours.
+ */
 export const sendingErrors = defineErrors("email-sending", {
   foreignMx: {
     code: 2008,

@@ -2,7 +2,7 @@ import { isFieldName } from "../../protocol/rfc5322/index.ts";
 import { mailErrors } from "../errors.ts";
 import type { FieldNames } from "./field-names.ts";
 
-/** What the `headers` of a builder message may hold: an allow-list and every X- name. */
+/** The allowed `headers` of a builder message: an allow-list, and every X- name. */
 
 const PLATFORM = new Set([
   "date",
@@ -51,7 +51,7 @@ const ALLOWED = new Map(
   ].map((name) => [name.toLowerCase(), name]),
 );
 
-/** Values that are one of a few words, compared without regard to case. */
+/** Values from a fixed set of keywords, compared case-insensitively. */
 const WORDS: Record<string, string[]> = {
   precedence: ["bulk", "list", "junk"],
   "auto-submitted": ["auto-generated", "auto-replied", "auto-notified"],
@@ -65,7 +65,10 @@ const MAX_VALUE = 2048;
 const MAX_TOTAL = 16 * 1024;
 const MAX_ALLOWLISTED = 20;
 
-/** Checks the `headers` object and returns its fields in order, allow-listed names in their usual spelling. Throws UserError with an E_HEADER* code. */
+/**
+ * Validates the `headers` object and returns its fields in order, allow-listed names in their canonical spelling.
+ * Throws UserError with an E_HEADER* code.
+ */
 export function checkHeaders(
   headers: unknown,
   names: Pick<FieldNames, "replyTo"> = { replyTo: "replyTo" },
@@ -148,7 +151,7 @@ function checkUnsubscribe(fields: Map<string, string>) {
 const isUriList = (value: string) =>
   value.split(",").every((part) => /^<(?:https:\/\/|mailto:)[^<>\s]+>$/i.test(part.trim()));
 
-/** Control characters other than a tab: they would end the line or be refused on the way. */
+/** Control characters other than a tab: they would end the line or be rejected by a next hop. */
 const hasLineControl = (value: string) => /[^\P{Cc}\t]/u.test(value);
 
 /** The X- headers that forward() adds. Values come from a Headers object. */

@@ -12,22 +12,22 @@ import { MAX_LISTED, recipientsOf } from "./draft.ts";
 import { checkRaw } from "./raw.ts";
 import type { SendRequest } from "./types.ts";
 
-/** What there is to send, read and in order. */
+/** An outgoing message, parsed and validated. */
 export interface Letter {
-  /** Whom the reader sees it is from: the domain that signs. */
+  /** The author shown to the reader; its domain signs the message. */
   author: Mailbox;
-  /** Envelope sender; undefined is the null sender. */
+  /** Envelope sender; undefined for the null sender. */
   sender: Mailbox | undefined;
-  /** Each once; `text` as the caller spelled it. */
+  /** Without duplicates; `text` is the caller's spelling. */
   recipients: { text: string; mailbox: Mailbox }[];
   subject: string;
   /** Other senders in the header whose domain differs from the author's, with their field. */
   others: { field: string; mailbox: Mailbox }[];
-  /** Of a message that is whole already. */
+  /** Set for a complete (raw) message. */
   message?: Message;
 }
 
-/** Throws UserError for what is wrong with it. */
+/** Throws UserError if the request is invalid. */
 export function readLetter({ via, from, to, draft, raw }: SendRequest): Letter {
   if (draft !== undefined) {
     return {
@@ -41,7 +41,7 @@ export function readLetter({ via, from, to, draft, raw }: SendRequest): Letter {
   if (to.length > MAX_LISTED) throw mailErrors.tooManyRecipients({ count: to.length, limit: MAX_LISTED });
   const sender = from === "" ? undefined : mailboxOf(from, "from");
   const message = readMessage(raw);
-  // The binding has rules of its own; elsewhere a message may say who sends for whom.
+  // A binding has its own rules; otherwise a message may declare who sends on behalf of whom.
   if (via === "binding") checkRaw(message, sender ?? mailboxOf(from, "from"));
   const author = onlyAuthor(message);
   const recipients = new Map(
@@ -85,7 +85,9 @@ function otherSenders({ fields }: Message, author: Mailbox): Letter["others"] {
 /** Maximum number of sender domains looked up per message. */
 const MAX_OTHERS = 20;
 
-/** With two From fields (RFC 5322 3.6 has one) or two authors the reader may be shown one whose domain nobody has looked at. */
+/**
+ * With two From fields (RFC 5322 3.6 allows one) or two authors, clients may display one whose domain was not checked.
+ */
 function onlyAuthor({ from, fields }: Message): Mailbox {
   const [author, ...others] = from;
   const places = headerValues(fields, "from").length;

@@ -4,9 +4,12 @@ import { rfc5322Date } from "../../protocol/smtp/index.ts";
 import { mailErrors } from "../errors.ts";
 import { readMessage, type Message, formatField, rewriteHeader, type Spool } from "../messages/index.ts";
 
-/** The rules for a message that a worker wrote itself, for send() and reply() alike. */
+/** Rules for a raw message from a worker, for both send() and reply(). */
 
-/** Reads it to its end, line ends made CRLF. Throws UserError with the documented text; keeps nothing then. */
+/**
+ * Reads it to its end and converts line ends to CRLF. Throws UserError with the documented text, and stores nothing in
+ * that case.
+ */
 export async function readRaw(
   spool: Spool,
   raw: Readable,
@@ -26,17 +29,17 @@ export async function readRaw(
 export function checkRaw(message: Message, from: Mailbox): void {
   if (message.messageId === undefined) throw mailErrors.invalidMessageId();
   const [author, ...others] = message.from;
-  // Another author, beside it or in a second From field, would be shown by some readers and was checked by nobody.
+  // Some clients would display another author, in this or in a second From field, that was not checked.
   const only = others.length === 0 && headerValues(message.fields, "from").length === 1;
   if (author === undefined || !only || addressKey(author) !== addressKey(from))
     throw mailErrors.fromMismatch({ from: from.address });
   if (headerValue(message.fields, "received") !== undefined) throw mailErrors.invalidHeaders();
 }
 
-/** Bcc: RFC 5322 3.6.3. Return-Path: written at the final delivery only (RFC 5321 4.4). */
+/** Bcc: RFC 5322 3.6.3. Return-Path: added at final delivery only (RFC 5321 4.4). */
 const DROPPED = new Set(["message-id", "bcc", "return-path"]);
 
-/** The message as it goes out: with our identifier, a date, and `more` fields on top. */
+/** The message as sent: with our identifier, a date, and `more` fields on top. */
 export function finishRaw(
   message: Message,
   { messageId, at, more = [] }: { messageId: string; at: Date; more?: [name: string, value: string][] },

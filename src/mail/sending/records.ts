@@ -15,28 +15,28 @@ import { txtText } from "../../protocol/dns/index.ts";
 import { includes } from "../../protocol/spf/index.ts";
 import type { SendingProblem } from "./types.ts";
 
-/** What the records of a sending name say; the operator's own hosts. */
+/** The hosts that the records of a sending name refer to, configured by the operator. */
 export interface SendingHosts {
-  /** Where bounces arrive. */
+  /** Hosts that receive bounces. */
   mx: readonly { host: string; priority: number }[];
-  /** Holds the SPF record that lists the addresses mail leaves from. */
+  /** The name of the SPF record that lists our sending addresses. */
   spfInclude: string;
-  /** First label of the name where bounces arrive, and selector of the first DKIM key. */
+  /** First label of the bounce subdomain, and selector of the first DKIM key. */
   label: string;
-  /** The DMARC record of a name that has none; "" leaves it without. */
+  /** The DMARC record for a name without one; "" adds none. */
   dmarc: string;
-  /** Also an Ed25519 key (RFC 8463) for each name. Default false. */
+  /** Also creates an Ed25519 key (RFC 8463) for each name. Default false. */
   dkimEd25519?: boolean;
 }
 
-/** The records around a name that matter to sending. */
+/** Existing records of a name that affect sending. */
 export interface Found {
-  /** As whom our own records are kept. */
+  /** The owner of our own records. */
   owner: string;
   bounce: readonly DnsRecord[];
   dkim: readonly DnsRecord[];
   dmarc: readonly DnsRecord[];
-  /** A person's DMARC record of the zone speaks for the names below it too (RFC 7489 6.6.3). */
+  /** The user's DMARC record of the zone also applies to the names below it (RFC 7489 6.6.3). */
   inherited: boolean;
   /** The DKIM keys are in another server's zone. */
   delegated: boolean;
@@ -81,7 +81,7 @@ export function neededToSend(
     spfRecord(bounce, { ...hosts, dkimSelector: hosts.label }),
     ...dkimRecords(name, keys),
   ];
-  // What people decided for their domain is as good as what we would.
+  // A policy chosen by the user is as good as ours.
   const theirs = dmarc.find(({ managedBy }) => managedBy === null);
   if (theirs !== undefined) return [...records, shown(theirs)];
   return hosts.dmarc === "" || inherited
@@ -107,7 +107,7 @@ export function examineSending(
   for (const record of foreignMx(mx[0]!.name, mx, found.bounce, found.owner))
     problems.push({ code: "mx.foreign", existing: shown(record) });
 
-  // RFC 7208 4.5: with two records the check fails for good.
+  // RFC 7208 4.5: two records cause a permanent error.
   const spfs = spfOf(spf!.name, found.bounce);
   if (spfs.length > 1) problems.push({ code: "spf.multiple", multiple: spfs.map(shown) });
   else if (spfs.length === 0) problems.push({ code: "spf.missing", missing: spf! });
@@ -118,7 +118,7 @@ export function examineSending(
         : { code: "spf.foreign", existing: shown(spfs[0]!), missing: spf! },
     );
 
-  // RFC 6376 3.6.2.2: with two records at one selector the result is anybody's.
+  // RFC 6376 3.6.2.2: the result is undefined with two records at one selector.
   for (const record of needed.filter(({ name }) => name.includes("._domainkey."))) {
     const there = found.dkim.filter(({ name }) => name === record.name);
     if (there.length > 1) problems.push({ code: "dkim.conflict", multiple: there.map(shown) });
@@ -133,7 +133,7 @@ export function examineSending(
   return problems;
 }
 
-/** The problem that a record is, once a resolver has not found it. */
+/** The problem to report for a record that a resolver did not find. */
 export function unresolved(record: NeededRecord): SendingProblem {
   const code =
     record.type === "MX"

@@ -47,7 +47,7 @@ const refused = (message: string | RegExp, code: string) => (err: unknown) => {
 
 // ---- EmailMessage
 
-test("a raw message leaves with our identifier, a date, CRLF line ends and no Bcc", async () => {
+test("sends a raw message with our identifier, a date, CRLF line ends and no Bcc", async () => {
   const { raw, transport, trace } = await setUp();
   const { messageId } = await raw(RAW);
   assert.match(messageId, /^<[A-Za-z0-9]{36}@here\.example>$/);
@@ -75,7 +75,7 @@ for (const [text, message, from, to] of [
   ["'from' is not an email address: \"nobody\"", RAW, "nobody"],
   ["'to' is not an email address: \"X <x@there.example>\"", RAW, undefined, "X <x@there.example>"],
 ] as [string, string, string?, string?][]) {
-  test(`raw, refused: ${text}`, async () => {
+  test(`rejects a raw message: ${text}`, async () => {
     const { raw, transport, spool } = await setUp();
     await assert.rejects(raw(`${message}${"x".repeat(3000)}`, from, to), refused(text, "E_VALIDATION_ERROR"));
     assert.equal(transport.sent.length, 0);
@@ -83,7 +83,7 @@ for (const [text, message, from, to] of [
   });
 }
 
-test("a large raw message is streamed from its spool file, which goes afterwards", async () => {
+test("streams a large raw message from its spool file, which is deleted afterwards", async () => {
   const { raw, transport, spool } = await setUp();
   await raw(`${RAW}${"line\n".repeat(2000)}`);
   assert.ok(transport.sent[0]!.raw.endsWith("line\r\n".repeat(2000)));
@@ -107,14 +107,14 @@ test("a binding with one destination supplies it and allows no other", async () 
   assert.equal(transport.sent.length, 3);
 });
 
-test("without such a binding a recipient is required", async () => {
+test("requires a recipient without such a binding", async () => {
   const { raw, built } = await setUp();
   await assert.rejects(raw(RAW, undefined, null), refused("'to' is required", "E_FIELD_MISSING"));
   await assert.rejects(built({ to: undefined }), refused("'to' is required", "E_FIELD_MISSING"));
   await assert.rejects(built({ to: [], cc: [] }), refused("'to' is required", "E_FIELD_MISSING"));
 });
 
-test("a destination list holds for to, cc and bcc", async () => {
+test("a destination list applies to to, cc and bcc", async () => {
   const { raw, built } = await setUp({
     binding: { allowed_destination_addresses: ["x@there.example", "y@there.example"] },
   });
@@ -133,7 +133,7 @@ test("a destination list holds for to, cc and bcc", async () => {
   );
 });
 
-test("a sender list holds for both forms", async () => {
+test("a sender list applies to raw and builder messages", async () => {
   const { raw, built } = await setUp({ binding: { allowed_sender_addresses: ["b@here.example"] } });
   await assert.rejects(raw(RAW), refused("email from a@here.example not allowed", "E_SENDER_NOT_VERIFIED"));
   await assert.rejects(built(), refused("email from a@here.example not allowed", "E_SENDER_NOT_VERIFIED"));
@@ -142,7 +142,7 @@ test("a sender list holds for both forms", async () => {
 
 // ---- the builder
 
-test("a builder message: every part arrives, Bcc is in the envelope only", async () => {
+test("sends every part of a builder message, with Bcc in the envelope only", async () => {
   const { built, transport } = await setUp();
   const { messageId } = await built({
     from: { email: "a@here.example", name: 'Anné, "A"' },
@@ -216,7 +216,7 @@ test("a builder message: every part arrives, Bcc is in the envelope only", async
   );
 });
 
-test("text alone, html alone, or an attachment alone make a message", async () => {
+test("accepts a message with only text, only html, or only an attachment", async () => {
   const { built } = await setUp();
   await built({ text: "x" });
   await built({ text: undefined, html: "<p>" });
@@ -301,20 +301,20 @@ for (const [mail, message, code] of [
     "E_HEADER_VALUE_INVALID",
   ],
 ] as [BuiltMail, string | RegExp, string][]) {
-  test(`builder, refused: ${JSON.stringify(mail).slice(0, 70)}`, async () => {
+  test(`rejects a builder message: ${JSON.stringify(mail).slice(0, 70)}`, async () => {
     const { built, transport } = await setUp();
     await assert.rejects(built(mail), refused(message, code));
     assert.equal(transport.sent.length, 0);
   });
 }
 
-test("fifty recipients are allowed, one twice counts once", async () => {
+test("allows fifty recipients; duplicates count once", async () => {
   const { built, transport } = await setUp();
   await built({ to: Array.from({ length: 50 }, (_, i) => `x${i}@there.example`), cc: "X0@there.example" });
   assert.equal(transport.sent[0]!.to.length, 50);
 });
 
-test("5 MiB, and 25 MiB to verified addresses only; the limits are settings", async () => {
+test("allows 5 MiB, and 25 MiB to verified addresses only; the limits are configurable", async () => {
   const { built, raw } = await setUp({
     isVerified: (address) => address === "v@there.example",
     limits: { messageBytes: 20_000, verifiedMessageBytes: 50_000 },
@@ -329,14 +329,14 @@ test("5 MiB, and 25 MiB to verified addresses only; the limits are settings", as
   await assert.rejects(built(large), tooLarge);
   await assert.rejects(built({ ...large, to: "v@there.example", bcc: "x@there.example" }), tooLarge);
   await assert.rejects(raw(RAW + large.text), tooLarge);
-  // 18,000 bytes fit, their base64 does not.
+  // 18,000 bytes fit, but their base64 encoding does not.
   await assert.rejects(
     built({ attachments: [{ ...attachment, content: { base64: Buffer.alloc(18_000).toString("base64") } }] }),
     tooLarge,
   );
 });
 
-test("a transport that refuses a recipient is a failed delivery", async () => {
+test("a recipient rejected by the transport is a failed delivery", async () => {
   const { built, raw, trace } = await setUp({
     answer: (rcpt) => ({ rcpt, ok: false, temporary: false, reply: { code: 550, enhanced: "5.1.1", text: "nobody" } }),
   });

@@ -14,17 +14,17 @@ export interface SendEmailOptions {
   trace: Trace;
   clock: Pick<Clock, "now">;
   ids: Pick<Ids, "hex" | "messageId">;
-  /** Whether an address belongs to somebody who confirmed it. Without it every address counts as verified. */
+  /** True if the owner of an address confirmed it. Without it every address counts as verified. */
   isVerified?: (address: string) => boolean | Promise<boolean>;
   limits?: Partial<SendLimits>;
 }
 
 export interface SendLimits {
-  /** Octets of a message; default 5 MiB. */
+  /** Maximum octets of a message; default 5 MiB. */
   messageBytes: number;
-  /** Octets of a message that goes to verified addresses only; default 25 MiB. */
+  /** Maximum octets of a message sent to verified addresses only; default 25 MiB. */
   verifiedMessageBytes: number;
-  /** To, cc and bcc together; default 50. */
+  /** Maximum number of recipients in to, cc and bcc together; default 50. */
   recipients: number;
 }
 
@@ -34,7 +34,7 @@ export const DEFAULT_SEND_LIMITS: SendLimits = {
   recipients: 50,
 };
 
-/** What `env.X.send()` does. */
+/** Implements `env.X.send()`. */
 export function createSendEmail({
   transport,
   spool,
@@ -120,7 +120,7 @@ export function createSendEmail({
   };
 }
 
-/** Refuses before the work of encoding where the parts alone are too large. */
+/** Rejects before encoding if the parts alone are too large. */
 export async function composeWithin(
   draft: Draft,
   { maxBytes, ...options }: { maxBytes: number; messageId: string; at: Date },

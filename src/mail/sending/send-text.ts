@@ -7,11 +7,11 @@ export interface SendText {
   account: string;
   from: string;
   to: readonly string[];
-  /** A whole message; any line ends. */
+  /** A complete message, with any line ends. */
   text: string;
 }
 
-/** Sends a message that came as text. Throws what `send` throws. */
+/** Sends a message given as text. Throws the errors of `send`. */
 export async function sendText(
   { sending, spool }: { sending: Pick<Sending, "send">; spool: Pick<Spool, "collect"> },
   { account, from, to, text }: SendText,

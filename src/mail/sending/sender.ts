@@ -7,17 +7,17 @@ import type { SendingDomain, SendingDomains } from "./types.ts";
 export interface SenderParts {
   domains: Pick<SendingDomains, "find" | "lacks">;
   zones: Pick<Zones, "byName">;
-  /** Whether mail is routed for the name. */
+  /** True if mail is routed for the name. */
   isRouted?: ((zone: Zone, name: string) => Promise<boolean>) | undefined;
 }
 
-/** What lets an account send from a domain. */
+/** The permission of an account to send from a domain. */
 export interface SenderDomain {
   zone: string;
   name: string;
-  /** Whose keys sign. */
+  /** Selects the keys that sign. */
   use: DkimUse;
-  /** Undefined where the account only writes to addresses that agreed, from a name that mail is routed for. */
+  /** Undefined if the account only writes to verified addresses, from a routed name. */
   sending: SendingDomain | undefined;
 }
 

@@ -19,7 +19,9 @@ import { txtText } from "../../protocol/dns/index.ts";
 import { createSendEmailBinding } from "./binding.ts";
 import { ACCOUNT, draftOf, messageOf, openSending } from "./sending.testing.ts";
 
-/** From whoever sends to a real next hop and back: queue, return paths, suppressions, and signatures as others check them. */
+/**
+ * From the sender to a real next hop and back: queue, return paths, suppressions, and signatures as verified by others.
+ */
 
 const resolver = resolverOf({
   "there.example": { mx: [[10, "mx.there.example"]] },
@@ -118,7 +120,7 @@ async function assertSigned(raw: string, dns: Record<string, string[][]>): Promi
 }
 
 onEveryDatabase((engine) => {
-  test("a message arrives signed, under a return path of its own; who refuses it for good is not written to again", async (t) => {
+  test("sends a message signed and with its own return path; suppresses a recipient that rejects permanently", async (t) => {
     const { send, sink, dns, listed } = await open(t, engine, {
       rcpt: (to) => (to.startsWith("gone") ? "550 5.1.1 no such user" : undefined),
     });
@@ -147,7 +149,7 @@ onEveryDatabase((engine) => {
     await assert.rejects(send(["gone@there.example"]), { code: "E_RECIPIENT_SUPPRESSED" });
   });
 
-  test("what the next hop puts off is queued and arrives later, as it was signed; what never arrives teaches too", async (t) => {
+  test("queues a deferred message and delivers it later with the same signature; a final failure suppresses the recipient", async (t) => {
     let later = true;
     const { send, sink, dns, clock, listed } = await open(t, engine, {
       rcpt: (to) => (later ? "451 4.7.1 later" : to.startsWith("gone") ? "550 5.1.1 no such user" : undefined),
@@ -165,7 +167,7 @@ onEveryDatabase((engine) => {
     assert.deepEqual(await listed(), ["gone@there.example hard_bounce"]);
   });
 
-  test("a bounce that comes back to the return path suppresses its recipient", async (t) => {
+  test("a bounce to the return path suppresses its recipient", async (t) => {
     const { send, sink, bounces, listed, source } = await open(t, engine);
     await send(["user@there.example"]);
     const path = sink.mails[0]!.from;
@@ -239,7 +241,7 @@ onEveryDatabase((engine) => {
     assert.equal(sink.connections <= 3, true, "in one connection");
   });
 
-  test("a submitted message is safe when it is answered, and arrives signed", async (t) => {
+  test("a submitted message is durable when acknowledged, and arrives signed", async (t) => {
     const { sending, sink, dns, source, trace } = await open(t, engine);
     const { messageId, queued } = await sending.send({
       account: ACCOUNT,
@@ -255,7 +257,7 @@ onEveryDatabase((engine) => {
     assert.equal(trace.events.find(({ step }) => step === "sent")!.detail["via"], "smtp");
   });
 
-  test("a worker's send() keeps to its binding and goes the same way", async (t) => {
+  test("a worker's send() obeys its binding and takes the same path", async (t) => {
     const { sending, spool, sink, dns } = await open(t, engine, {
       rcpt: (to) => (to.startsWith("gone") ? "550 5.1.1 no such user" : undefined),
     });

@@ -9,7 +9,7 @@ const ID = /^<[A-Za-z0-9]{36}@example\.com>$/;
 const TO = "user@there.example";
 
 export function sendingConformance(engine: TestEngine): void {
-  describe("what accounts send", () => {
+  describe("sending", () => {
     const open = async (...args: Parameters<typeof openSending>) => {
       const house = await openSending(...args);
       const zone = await house.newZone();
@@ -35,7 +35,7 @@ export function sendingConformance(engine: TestEngine): void {
       return { ...house, zone, domain, draft, raw };
     };
 
-    test("a draft is built, signed by its domain and handed over", async (t) => {
+    test("builds a draft, signs it by its domain and passes it to the transport", async (t) => {
       const { draft, transport, queue, trace, zone } = await open(t, engine);
       const result = await draft(
         { to: ["user@there.example", { email: "Other@There.example", name: "Other" }], bcc: "hidden@else.example" },
@@ -91,7 +91,7 @@ export function sendingConformance(engine: TestEngine): void {
       );
     });
 
-    test("a whole message gets our identifier, and loses what others write on the way", async (t) => {
+    test("gives a complete message our identifier, and removes fields added in transit", async (t) => {
       const { raw, transport, queue } = await open(t, engine);
       const { messageId, delivered } = await raw(
         messageOf({
@@ -121,7 +121,7 @@ export function sendingConformance(engine: TestEngine): void {
       );
     });
 
-    test("a sender needs a sending domain of its account, with its records", async (t) => {
+    test("requires the sender to be in a sending domain of the account, with its records", async (t) => {
       const { draft, raw, domains, zones, zone, domain, newZone, transport, clock } = await open(t, engine);
       const refused = (code: string, message: RegExp) => (err: unknown) =>
         err instanceof UserError && err.code === code && message.test(err.message);
@@ -191,7 +191,7 @@ export function sendingConformance(engine: TestEngine): void {
       assert.match(transport.sent[0]!.raw, /\r\nSender: Robot <robot@news\.example\.com>\r\n/);
     });
 
-    test("one that was switched off says so", async (t) => {
+    test("reports a sending domain that was disabled", async (t) => {
       const { draft, domains, zone, domain, routed, trace } = await open(t, engine);
       routed.add("example.com");
       await domains.delete(zone, domain.id);
@@ -209,7 +209,7 @@ export function sendingConformance(engine: TestEngine): void {
       await draft();
     });
 
-    test("addresses that agreed may be written to from any name whose mail is routed", async (t) => {
+    test("allows any routed name as the sender of mail to verified addresses", async (t) => {
       const { draft, transport, routed, verified, dkimKeys, zone } = await open(t, engine);
       routed.add("in.example.com");
       const name = { zone: zone.id, domain: "in.example.com", use: "routing" as const };
@@ -226,7 +226,7 @@ export function sendingConformance(engine: TestEngine): void {
       });
     });
 
-    test("suppressed addresses: a call is refused whole, a submission goes to the others, and a domain may want the others too", async (t) => {
+    test("suppressed addresses: rejects a call as a whole, sends a submission to the others, and allows both per domain", async (t) => {
       const { draft, raw, suppressions, domains, zone, domain, transport, queue, trace } = await open(t, engine);
       await suppressions.create(ACCOUNT, {
         email: "USER@there.example",
@@ -274,7 +274,7 @@ export function sendingConformance(engine: TestEngine): void {
       );
     });
 
-    test("sizes and recipients are bounded", async (t) => {
+    test("limits sizes and recipients", async (t) => {
       const { draft, raw, verified } = await open(t, engine, {
         limits: { messageBytes: 20_000, verifiedMessageBytes: 50_000, recipients: 3 },
       });
@@ -304,13 +304,13 @@ export function sendingConformance(engine: TestEngine): void {
       assert.equal((await raw(messageOf(), { to: [...to.slice(0, 3), "A@x.example"] })).delivered.length, 3);
     });
 
-    test("a message that makes no sense is refused", async (t) => {
+    test("rejects an invalid message", async (t) => {
       const { raw, transport } = await open(t, engine);
       await assert.rejects(raw("To: a@b.example\r\n\r\nx"), { message: "The From field names nobody" });
       await assert.rejects(raw(messageOf({ From: "a@example.com, b@example.com" })), {
         message: "The From field names 2 authors",
       });
-      // Readers differ in which of two they show.
+      // Clients differ in which of the two they display.
       const twice = messageOf().replace("From: ", "From: Boss <boss@bank.example>\r\nFrom: ");
       for (const text of [twice, messageOf().replace("To: ", "from : Boss <boss@bank.example>\r\nTo: ")]) {
         await assert.rejects(raw(text), { code: "E_REJECTED" });
@@ -334,7 +334,7 @@ export function sendingConformance(engine: TestEngine): void {
       assert.equal(transport.sent.length, 0);
     });
 
-    test("so many in a minute, and so many in a day to others than those who agreed", async (t) => {
+    test("limits messages per minute, and per day to unverified addresses", async (t) => {
       const { draft, sending, verified, clock } = await open(t, engine, { limits: { perMinute: 3, perDay: 4 } });
       assert.deepEqual(await sending.limits(ACCOUNT), {
         quota: { unit: "day", value: 4 },
@@ -366,7 +366,7 @@ export function sendingConformance(engine: TestEngine): void {
       assert.equal((await sending.limits(ACCOUNT)).usage!.sent, 1);
     });
 
-    test("what becomes of each recipient is told; refusals teach", async (t) => {
+    test("returns the result of each recipient; rejections are recorded", async (t) => {
       const noted: unknown[] = [];
       const paths: unknown[] = [];
       const bounces = {
@@ -420,7 +420,7 @@ export function sendingConformance(engine: TestEngine): void {
       });
     });
 
-    test("a refusal that cannot be noted is no reason to send the others their message again", async (t) => {
+    test("a rejection that cannot be recorded does not cause the message to be sent to the others again", async (t) => {
       const { draft } = await open(t, engine, {
         bounces: {
           pathFor: async () => "path@rp-bounce.example.com",
@@ -435,9 +435,9 @@ export function sendingConformance(engine: TestEngine): void {
       assert.deepEqual((await draft({ to: ["gone@x.example", "here@x.example"] })).delivered, ["here@x.example"]);
     });
 
-    test("the domain of a zone that is gone sends no more, and stands in nobody's way", async (t) => {
+    test("the domain of a deleted zone no longer sends, and does not block its name", async (t) => {
       const { draft, domains, zones, zone, newZone, clock } = await open(t, engine);
-      // Nobody hears of the deletion.
+      // The deletion is not noticed.
       domains.close();
       await zones.delete(zone.id);
       clock.advance(60_000);
@@ -447,7 +447,7 @@ export function sendingConformance(engine: TestEngine): void {
       await draft({}, { account: OTHER_ACCOUNT });
     });
 
-    test("what nobody takes is the caller's to send again", async (t) => {
+    test("leaves mail that cannot be sent or queued to the caller", async (t) => {
       const { draft } = await open(t, engine, { transport: fullQueue });
       await assert.rejects(draft(), {
         code: "E_DELIVERY_FAILED",
@@ -455,7 +455,7 @@ export function sendingConformance(engine: TestEngine): void {
       });
     });
 
-    test("what may be looked at afterwards is kept as it went out", async (t) => {
+    test("stores mail for later inspection exactly as sent", async (t) => {
       const kept: string[] = [];
       const { draft, domains, zone, domain, transport } = await open(t, engine, {
         keep: async ({ messageId, source }) =>

@@ -30,13 +30,16 @@ export const HOSTS = {
 export interface SendingHouse extends Partial<Omit<SendingParts, "limits">> {
   limits?: SendingParts["limits"];
   verifier?: RecordVerifier;
-  /** How the next hop treats a recipient. */
+  /** The result of the next hop for a recipient. */
   answer?: (rcpt: string) => DeliveryResult;
-  /** Done before the database closes. */
+  /** Runs before the database closes. */
   beforeClose?: () => Promise<void>;
 }
 
-/** Domains, suppressions and the way mail takes, in a new database. `routed` holds the names that mail is routed for, `verified` the addresses that agreed. */
+/**
+ * Domains, suppressions and the sending path, in a new database. `routed`: the routed names; `verified`: the verified
+ * addresses.
+ */
 export async function openSending(
   t: TestContext,
   engine: TestEngine,
@@ -118,7 +121,7 @@ export async function openSending(
 export const draftOf = (more: Record<string, unknown> = {}) =>
   readDraft({ from: "app@example.com", to: "user@there.example", subject: "Hello", text: "Hi", ...more });
 
-/** A message as a program submits it. */
+/** A message as submitted by a program. */
 export const messageOf = (fields: Record<string, string> = {}, body = "Hi\r\n") =>
   `${Object.entries({
     From: "App <app@example.com>",
@@ -130,7 +133,7 @@ export const messageOf = (fields: Record<string, string> = {}, body = "Hi\r\n") 
     .map(([name, value]) => `${name}: ${value}\r\n`)
     .join("")}\r\n${body}`;
 
-/** A queue in which nothing finds room. */
+/** A transport whose queue is full. */
 export const fullQueue: Transport = {
   deliver: async ({ to }) =>
     to.map((rcpt) => ({

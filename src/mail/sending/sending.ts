@@ -32,31 +32,31 @@ export interface SendingParts extends SenderParts {
   ids: Pick<Ids, "messageId">;
   trace: Trace;
   spool: Pick<Spool, "hold">;
-  /** Tries while the caller waits, and queues what is put off. */
+  /** Tries while the caller waits, and queues deferred recipients. */
   transport: Transport;
-  /** Queues, for a peer that only waits to hear that it is safe. */
+  /** Queues, for a client that waits only until the message is durable. */
   queue: Transport;
   signer: Signer;
   dkimKeys: Pick<DkimKeys, "signers">;
   suppressions: Pick<Suppressions, "among">;
-  /** Where bounces come back to. Without it: to the sender. */
+  /** Return paths for bounces. Without it bounces go to the sender. */
   bounces?: Pick<BouncesService, "pathFor" | "pathsFor" | "noteRefused">;
   isVerified(account: string, address: string): Promise<boolean>;
-  /** Keeps what was sent from a domain whose mail may be looked at afterwards. The source is not the callee's. */
+  /** Stores mail from a domain that keeps sent messages. The caller keeps ownership of the source. */
   keep?: (mail: { account: string; zone: string; messageId: string; source: MailSource }) => Promise<void>;
   limits?: Partial<SendingLimits>;
 }
 
 export interface SendingLimits extends SendLimits {
-  /** Messages of an account in a minute, in one process; 0: no limit. */
+  /** Messages per account and minute, in one process; 0: no limit. */
   perMinute: number;
-  /** Messages of an account in a day to addresses that are not verified; 0: no limit. */
+  /** Messages per account and day to unverified addresses; 0: no limit. */
   perDay: number;
 }
 
 /**
- * Of a message that is whole already. Our own take the place of Message-ID and DKIM-Signature: another identifier would break a signature that
- * was there. Bcc: RFC 5322 3.6.3. The others are written by those who pass mail on, not by those who send it.
+ * Fields removed from a complete message. Message-ID and DKIM-Signature are replaced by our own: a new identifier would
+ * break an existing signature. Bcc: RFC 5322 3.6.3. The others are added in transit, not by the sender.
  */
 const DROPPED = new Set([
   "message-id",
@@ -73,7 +73,7 @@ const DROPPED = new Set([
   "tls-report-submitter",
 ]);
 
-/** Refusals of an account that the log keeps in a minute: whoever tries for ever is not to fill the disk. */
+/** Rejections logged per account and minute, so that a client that retries endlessly does not fill the disk. */
 const REFUSALS = 60;
 const MINUTE_MS = 60_000;
 
@@ -111,7 +111,7 @@ export function createSending(parts: SendingParts): Sending {
     }
   }
 
-  /** For the log of the account; `to` are those who get nothing. */
+  /** Logs a rejection for the account; `to` are the recipients that get nothing. */
   function tellRefused(
     { account, via, script }: SendRequest,
     { author, sender, subject }: Letter,
@@ -159,21 +159,24 @@ export function createSending(parts: SendingParts): Sending {
     const wait = minutes.take(account);
     if (wait > 0) throw mailErrors.sendingTooFast({ limit: limits.perMinute, retryAfter: wait });
     const source = await sourceOf(request, letter, messageId);
-    // What was built may be larger than its parts.
+    // The built message may be larger than its parts.
     await checkSize(source, allVerified);
     if (limits.perDay > 0 && !(await allVerified())) await usage.take(account);
     const settled = await hand(request, { letter, left, from, messageId, source });
     return { messageId, ...(await sorted(request, from, left, settled)), suppressed };
   }
 
-  /** Nobody is asked about the recipients of a small message. */
+  /** A small message needs no check of its recipients. */
   async function checkSize({ size }: MailSource, allVerified: () => Promise<boolean>): Promise<void> {
     if (size <= limits.messageBytes) return;
     const limit = (await allVerified()) ? limits.verifiedMessageBytes : limits.messageBytes;
     if (size > limit) throw mailErrors.messageTooLarge({ limit: mebibytes(limit) });
   }
 
-  /** A submitted message goes to those it may go to (RFC 5321 has no way to refuse some after DATA); a call is refused as a whole, unless its domain wants otherwise. */
+  /**
+   * A submitted message is sent to the recipients that are not suppressed (RFC 5321 cannot reject some after DATA); a
+   * call is rejected as a whole, unless its domain is configured otherwise.
+   */
   async function unsuppressed(
     { account, via }: SendRequest,
     { recipients, author }: Letter,
@@ -274,7 +277,7 @@ export function createSending(parts: SendingParts): Sending {
     sender: string;
   }): Promise<Pick<Outbound, "from" | "fromFor">> {
     if (bounces === undefined) return { from: sender };
-    // The name has no records for bounces of its own: they come to ours, and go on to the sender.
+    // The name has no bounce records of its own: bounces come to our forward domain and are passed on to the sender.
     if (use !== "sending")
       return {
         from: await bounces.pathFor({
@@ -298,7 +301,7 @@ export function createSending(parts: SendingParts): Sending {
     const texts = new Map(left.map(({ text, mailbox }) => [mailbox.address, text]));
     const textsOf = (those: DeliveryResult[]) => those.map(({ rcpt }) => texts.get(rcpt) ?? rcpt);
     const refused = settled.filter((one) => !one.ok);
-    // Not even the queue would have it: the caller still has the message, and may come again.
+    // Not even the queue accepted it: the caller still has the message, and can retry.
     if (refused.length === settled.length && refused.every(({ temporary }) => temporary)) {
       const [{ rcpt, reply }] = refused as [(typeof refused)[number]];
       throw mailErrors.deliveryFailed({
@@ -308,7 +311,7 @@ export function createSending(parts: SendingParts): Sending {
         answer: reply,
       });
     }
-    // The next refusal is another chance to note it; an error now would have the caller send the whole message again.
+    // The next rejection can be recorded instead; an error now would make the caller send the whole message again.
     for (const { rcpt, reply, temporary } of refused)
       if (!temporary) await bounces?.noteRefused({ account, domain: name, rcpt, reply }).catch(() => {});
     return {

@@ -11,7 +11,7 @@ import type { Sending, SendingDomains } from "./types.ts";
 
 const SWEEP_MS = 10 * 60_000;
 
-/** Whether Email Routing is enabled for a name of the zone. */
+/** True if Email Routing is enabled for a name of the zone. */
 const routedNames =
   (settings: EmailRouting["settings"]) =>
   async (zone: Zone, name: string): Promise<boolean> => {
@@ -24,7 +24,7 @@ interface SendingDomainsSetupDeps {
   settings: Pick<Settings, "email">;
   zones: Zones;
   routing: Pick<EmailRouting, "settings" | "dkimKeys">;
-  /** Compares records with the public DNS. Default: the records of the zones count. */
+  /** Compares records with the public DNS. Default: the records in the zones are trusted. */
   verifier?: RecordVerifier;
 }
 
@@ -64,7 +64,7 @@ interface SendingSetupDeps extends Pick<
   outbound: { relayThenQueue: SendingParts["transport"]; queue: SendingParts["queue"] };
 }
 
-/** The single path on which mail of accounts leaves, with the limits of `email`. */
+/** The single path for outgoing account mail, with the limits of `email`. */
 export function setUpSending(
   { store: { db }, settings: { email }, routing, outbound, ...deps }: SendingSetupDeps,
   { clock, ids, log, lifecycle }: Basics,

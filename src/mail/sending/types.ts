@@ -4,57 +4,59 @@ import type { DsnRequest, MailSource, SmtpReply } from "../messages/index.ts";
 import type { NeededRecord } from "../routing/index.ts";
 import type { Draft } from "./draft.ts";
 
-/** The way a message came to be sent. */
+/** How a message was submitted. */
 export type SendWay = "binding" | "rest" | "rest_raw" | "smtp";
 
-/** A message that an account wants to send. */
+/** A message submitted by an account. */
 export type SendRequest = {
   account: string;
   via: SendWay;
-  /** Envelope sender, an address; "" is the null sender. Of a draft its From goes before it. */
+  /** Envelope sender, an address; "" is the null sender. The From of a draft takes precedence. */
   from: string;
-  /** Envelope recipients. Of a draft its own go before it. */
+  /** Envelope recipients. Those of a draft take precedence. */
   to: readonly string[];
   /** The worker that sends. */
   script?: string;
   dsn?: DsnRequest;
 } & (
   | { draft: Draft; raw?: undefined }
-  /** A whole message with CRLF line ends. It stays the caller's, who discards it. */
+  /** A complete message with CRLF line ends. The caller owns and discards it. */
   | { raw: MailSource; draft?: undefined }
 );
 
-/** Every recipient is in one of the four lists, as it was spelled. */
+/** Every recipient is in one of the four lists, in its original spelling. */
 export interface SendResult {
-  /** With angle brackets; ours, whatever the message said. */
+  /** With angle brackets; always ours, whatever the message contained. */
   messageId: string;
-  /** The next server has it. */
+  /** Accepted by the next hop. */
   delivered: string[];
-  /** On our disk, to be delivered. */
+  /** Stored in our queue, to be delivered. */
   queued: string[];
-  /** Refused for good while the caller waited. */
+  /** Permanently rejected while the caller waited. */
   permanentBounces: string[];
-  /** What those said who refused. */
+  /** The replies of the rejecting hosts. */
   refusals: { rcpt: string; reply: SmtpReply }[];
-  /** Not written to, where the sending domain or the way drops those that are suppressed. */
+  /** Not sent, because the sending domain or the submission method drops suppressed recipients. */
   suppressed: string[];
 }
 
-/** The one way in which mail of accounts leaves. */
+/** The single path for outgoing account mail. */
 export interface Sending {
   /**
-   * Resolves when every recipient's copy is delivered, refused or on the disk. Throws UserError of mailErrors, and nothing is sent then:
-   * E_SENDER_DOMAIN_NOT_AVAILABLE (senderDomainNotAvailable, sendingDisabled), E_RECIPIENT_SUPPRESSED, E_TOO_MANY_RECIPIENTS, E_CONTENT_TOO_LARGE,
-   * E_DELIVERY_FAILED where nobody can be sent to now, E_RATE_LIMIT_EXCEEDED and E_DAILY_LIMIT_EXCEEDED (with `retryAfter`), E_VALIDATION_ERROR, and what putting it off throws (queueFull, storageFull).
+   * Resolves when every recipient's copy is delivered, rejected or on disk. Throws UserError of mailErrors, in which
+   * case nothing is sent: E_SENDER_DOMAIN_NOT_AVAILABLE (senderDomainNotAvailable, sendingDisabled),
+   * E_RECIPIENT_SUPPRESSED, E_TOO_MANY_RECIPIENTS, E_CONTENT_TOO_LARGE, E_DELIVERY_FAILED if no recipient can be sent
+   * to now, E_RATE_LIMIT_EXCEEDED and E_DAILY_LIMIT_EXCEEDED (with `retryAfter`), E_VALIDATION_ERROR, and the errors of
+   * queueing (queueFull, storageFull).
    */
   send(request: SendRequest): Promise<SendResult>;
   limits(account: string): Promise<SendingUsage>;
-  /** Deletes what is over. */
+  /** Deletes expired entries. */
   sweep(): Promise<void>;
 }
 
 export interface SendingUsage {
-  /** Messages in a day (UTC); null: no limit. */
+  /** Messages per day (UTC); null: no limit. */
   quota: { unit: "day"; value: number } | null;
   usage: { sent: number; overQuota: boolean; resetsAt: number } | null;
 }
@@ -66,10 +68,10 @@ export interface SendingDomain {
   zone: string;
   account: string;
   name: string;
-  /** False: it was switched off, and mail is still routed for the name. */
+  /** False: sending was disabled, and mail is still routed for the name. */
   enabled: boolean;
   dkimSelector: string;
-  /** Where bounces arrive. */
+  /** Hosts that receive bounces. */
   returnPathDomain: string;
   previewEnabled: boolean;
   dropSuppressed: boolean;
@@ -80,7 +82,7 @@ export interface SendingDomain {
 export interface SendingZone {
   id: string;
   name: string;
-  /** Whether mail may be sent from the zone's own name. */
+  /** True if mail may be sent from the zone's own name. */
   enabled: boolean;
   createdAt: number;
   modifiedAt: number;
@@ -109,21 +111,22 @@ export interface SendingDnsStatus {
   problems: SendingProblem[];
 }
 
-/** What a zone's records say about a sending domain that is, or would be. */
+/** The records and problems of an existing or prospective sending domain. */
 export interface SendingPreview {
   records: NeededRecord[];
   problems: SendingProblem[];
 }
 
-/** The names of zones that mail is sent from, and their records. */
+/** Sending domains of zones, and their records. */
 export interface SendingDomains {
-  /** Of a zone, by name; only those that are enabled. */
+  /** Enabled sending domains of a zone, by name. */
   list(zone: Zone): Promise<SendingDomain[]>;
   /** Throws noSendingDomain. */
   get(zone: Zone, id: string): Promise<SendingDomain>;
   /**
-   * Makes and locks the records and lets mail be sent from the name; one that is there is answered, its records made whole.
-   * Throws sendingNotInZone, sendingOwnZone, wildcardNotAllowed, tooManySendingDomains, foreignMx, multipleSpf, multipleDmarc, multipleDkim.
+   * Creates and locks the records and enables sending from the name; for an existing one, repairs the records and
+   * returns it. Throws sendingNotInZone, sendingOwnZone, wildcardNotAllowed, tooManySendingDomains, foreignMx,
+   * multipleSpf, multipleDmarc, multipleDkim.
    */
   create(zone: Zone, name: string): Promise<SendingDomain>;
   /** Throws noSendingDomain. */
@@ -134,24 +137,33 @@ export interface SendingDomains {
   ): Promise<SendingDomain>;
   /** Removes the records. Throws noSendingDomain. */
   delete(zone: Zone, id: string): Promise<void>;
-  /** What the name needs. Throws noSendingDomain. */
+  /** The records the name needs. Throws noSendingDomain. */
   needed(zone: Zone, id: string): Promise<NeededRecord[]>;
   status(zone: Zone, id: string): Promise<SendingDnsStatus>;
-  /** Makes missing records and locks unlocked ones. Throws what `create` throws. */
+  /** Creates missing records and locks unlocked ones. Throws the errors of `create`. */
   fix(zone: Zone, id: string): Promise<SendingDnsStatus>;
-  /** Changes no record; the keys of a zone's own name are made to be shown. Throws sendingNotInZone, sendingOwnZone, wildcardNotAllowed. */
+  /**
+   * Changes no records; generates the keys of a zone's own name in order to show them. Throws sendingNotInZone,
+   * sendingOwnZone, wildcardNotAllowed.
+   */
   preview(zone: Zone, name: string): Promise<SendingPreview>;
-  /** Zones of an account that mail is sent from, by name. */
+  /** Zones of an account with sending domains, by name. */
   zones(account: string, page: PageRequest): Promise<Page<SendingZone>>;
-  /** The domain of this exact name, whoever's it is, enabled or not. */
+  /** The domain with exactly this name, of any account, enabled or not. */
   find(name: string): Promise<SendingDomain | undefined>;
-  /** Records without which its mail would be taken for forged, that are not there. Answered from memory for some seconds. Throws senderDomainNotAvailable for one whose zone is gone. */
+  /**
+   * Missing records without which mail would be considered forged. Cached for a few seconds. Throws
+   * senderDomainNotAvailable if the zone was deleted.
+   */
   lacks(domain: SendingDomain): Promise<readonly NeededRecord[]>;
-  /** Publishes the next DKIM keys of a name beside those that sign; `promote` of the keys makes them sign. Throws noSendingDomain. */
+  /**
+   * Publishes the next DKIM keys of a name beside the active ones; `promote` of the keys activates them. Throws
+   * noSendingDomain.
+   */
   rotateDkim(zone: Zone, name: string): Promise<void>;
-  /** Writes the records of a name once more, as after its DKIM keys have changed. Throws noSendingDomain. */
+  /** Writes the records of a name again, for example after its DKIM keys changed. Throws noSendingDomain. */
   republish(zone: Zone, name: string): Promise<void>;
-  /** Deletes what is kept about zones that are gone. */
+  /** Deletes the data of deleted zones. */
   tidy(): Promise<void>;
   close(): void;
 }

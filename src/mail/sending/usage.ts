@@ -8,14 +8,14 @@ export interface Usage {
   /** Counts a message. Throws dailyLimitReached. */
   take(account: string): Promise<void>;
   of(account: string): Promise<SendingUsage>;
-  /** Deletes the counts of days that are over. */
+  /** Deletes the counts of past days. */
   sweep(): Promise<void>;
 }
 
 const DAY_MS = 86_400_000;
 const KEPT_DAYS = 7;
 
-/** How many messages accounts have sent today, over all processes. `limit` 0: nobody counts. */
+/** Number of messages sent today per account, over all processes. `limit` 0: nothing is counted. */
 export function createUsage({ db, clock, limit }: { db: Db; clock: Pick<Clock, "now">; limit: number }): Usage {
   const tables = db.tables<SendingTables>();
   const today = () => Math.floor(clock.now() / DAY_MS);

@@ -22,7 +22,7 @@ const shape = ({ terms }: SpfTree): unknown[] =>
 const codes = async (record: string, table: Record<string, string[] | string> = {}) =>
   (await inspectSpf("a.example", record, lookup(table))).problems.map(({ code, domain }) => `${code} ${domain}`);
 
-test("a record is taken apart, with what it includes", async () => {
+test("parses a record with everything it includes", async () => {
   const found = await inspectSpf(
     "a.example",
     "v=spf1 ip4:192.0.2.0/24 -ip6:2001:db8::1 a mx/24 ~mx:b.example exists:%{i}.x.example include:c.example ?ptr exp=why.example -all",
@@ -63,7 +63,7 @@ test("a record is taken apart, with what it includes", async () => {
   assert.deepEqual([found.lookups, found.problems], [8, []]);
 });
 
-test("what makes it fail is told, wherever it stands", async () => {
+test("reports problems at any depth", async () => {
   assert.deepEqual(await codes("v=spf1 include:none.example -all"), ["spf_not_found none.example"]);
   assert.deepEqual(await codes("v=spf1 include:slow.example", { "slow.example": "ETIMEOUT" }), [
     "lookup_failed slow.example",
@@ -96,7 +96,7 @@ test("what makes it fail is told, wherever it stands", async () => {
   );
 });
 
-test("records that include each other without end come to one", async () => {
+test("ends for records that include each other in a loop", async () => {
   let asked = 0;
   const found = await inspectSpf("a.example", "v=spf1 include:0.example", async (name) => {
     asked++;
@@ -106,7 +106,7 @@ test("records that include each other without end come to one", async () => {
   assert.ok(found.problems.some(({ code }) => code === "resource_limit_exceeded"));
 });
 
-test("never throws, whatever stands there", () =>
+test("never throws, whatever the record contains", () =>
   fc.assert(
     fc.asyncProperty(fc.string({ maxLength: 200 }), fc.string({ maxLength: 100 }), async (record, answer) => {
       await inspectSpf("a.example", `v=spf1 include:b.example ${record}`, async () => [[`v=spf1 ${answer}`]]);

@@ -24,22 +24,25 @@ export interface SpfTerm extends Omit<ParsedSpfTerm, "target"> {
 export interface SpfTree {
   domain: string;
   record: string;
-  /** With everything it includes. */
+  /** Includes those of nested records. */
   lookups: number;
   terms: SpfTerm[];
 }
 
 export interface SpfInspection extends SpfTree {
-  /** Of the whole tree. */
+  /** Problems of the whole tree. */
   problems: SpfProblem[];
 }
 
-/** A record within a record. */
+/** Maximum nesting depth. */
 const MAX_DEPTH = 12;
-/** Questions of one inspection: beyond the ten, people still want to see what is wrong. */
+/** Maximum number of DNS queries per inspection: users want to see problems beyond the limit of ten, too. */
 const MAX_QUESTIONS = 40;
 
-/** What an SPF record says, with all that it includes. `resolveTxt` rejects with `code` ENOTFOUND or ENODATA where there is nothing. */
+/**
+ * The content of an SPF record, with everything it includes. `resolveTxt` rejects with `code` ENOTFOUND or ENODATA for
+ * a missing record.
+ */
 export async function inspectSpf(
   domain: string,
   record: string,
@@ -51,7 +54,7 @@ export async function inspectSpf(
   async function nestedOf(name: string, path: readonly string[]): Promise<SpfTree | undefined> {
     const problem = (code: SpfProblemCode, message: string, details?: string) =>
       void problems.push({ code, domain: name, message, ...(details !== undefined && { details }) });
-    // What depends on the sender or the client (RFC 7208 7) cannot be looked up ahead.
+    // Macros that depend on the sender or the client (RFC 7208 7) cannot be resolved in advance.
     if (name.includes("%")) return undefined;
     if (!/^([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)+[a-z0-9-]{2,63}$/i.test(name))
       return problem("invalid_domain", "The name is no domain", name);
@@ -68,7 +71,7 @@ export async function inspectSpf(
       found = [];
     }
     if (found.length === 0) return problem("spf_not_found", "There is no SPF record");
-    // RFC 7208 4.5: with two the result is permerror.
+    // RFC 7208 4.5: two records cause permerror.
     if (found.length > 1)
       return problem("invalid_spf", "There are several SPF records", found.join(" | ").slice(0, 500));
     return treeOf(name, found[0]!, path);

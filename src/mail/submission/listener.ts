@@ -23,10 +23,10 @@ import type { SubmissionPorts } from "./types.ts";
 
 export interface SubmissionListenerOptions<Submitter> extends SubmissionPorts<Submitter> {
   host: string;
-  /** 0 takes any free port. */
+  /** 0 selects any free port. */
   port: number;
   fd?: number | undefined;
-  /** Our name in the greeting. Default: the machine's. */
+  /** The name in the greeting. Default: the machine's. */
   name?: string;
   tls: Pick<TlsSource, "context">;
   /** Addresses and ranges of load balancers that begin each connection with a PROXY header. */
@@ -35,17 +35,17 @@ export interface SubmissionListenerOptions<Submitter> extends SubmissionPorts<Su
   clock: Pick<Clock, "now">;
   ids: Pick<Ids, "hex">;
   log: Log;
-  /** Told of messages that were refused before `submit` had them. */
+  /** Called for messages that were rejected before `submit`. */
   onRefused?: OnRefused;
   limits?: Partial<SubmissionLimits>;
 }
 
 export interface SubmissionLimits extends ServerLimits {
-  /** Octets; announced as SIZE (RFC 1870). Default 5242880. */
+  /** Maximum octets of a message; announced as SIZE (RFC 1870). Default 5242880. */
   messageBytes: number;
-  /** Recipients of one message; 452 4.5.3 beyond. */
+  /** Maximum recipients per message; beyond it 452 4.5.3. */
   recipients: number;
-  /** Tokens that may be wrong, from one IPv4 address or IPv6 /64, in ten minutes. */
+  /** Maximum invalid tokens in ten minutes from one IPv4 address or IPv6 /64. */
   failures: number;
 }
 
@@ -94,7 +94,10 @@ interface User<Submitter> {
 
 const userOf = <Submitter>(session: SMTPServerSession) => session.user as unknown as User<Submitter>;
 
-/** Listens for mail to send: TLS from the first octet, AUTH PLAIN and LOGIN. Rejects with UserError when the port cannot be had. */
+/**
+ * Listens for mail submission: TLS from the first octet, AUTH PLAIN and LOGIN. Rejects with UserError if the port is
+ * unavailable.
+ */
 export async function createSubmissionListener<Submitter>(
   options: SubmissionListenerOptions<Submitter>,
 ): Promise<SmtpListener> {
@@ -108,12 +111,12 @@ export async function createSubmissionListener<Submitter>(
     spool,
     log,
     onRefused,
-    // The message goes on as the client wrote it: where its author sat is nobody's business.
+    // The message is sent as the client wrote it, without a Received field, to protect the author's privacy.
     begin: () => ({ id: ids.hex(), prefix: "" }),
     take: (source, { envelope, session }) => submit(userOf<Submitter>(session).submitter, envelope, source),
   });
 
-  /** Rejects a token that is not allowed from this address like an unknown one. */
+  /** Treats a token that is not allowed from this address like an unknown one. */
   const authenticated = (token: string, ip: string) =>
     authenticate(token, ip).catch((err: unknown) => {
       if (err instanceof UserError && err.entry.http < 500) return undefined;
@@ -164,7 +167,7 @@ export async function createSubmissionListener<Submitter>(
       maxRecipients: limits.recipients,
       authMethods: ["PLAIN", "LOGIN"],
       authRequiredMessage: "5.7.0 Authentication required",
-      // What is on offer is what the hosted service offers; the rest would have to hold all the way.
+      // Offers the same extensions as the hosted service; others would have to work on the whole path.
       hidePIPELINING: true,
       hideSMTPUTF8: true,
       async onAuth({ username, password }, { remoteAddress }, done) {

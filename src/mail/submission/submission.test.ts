@@ -75,7 +75,7 @@ const MAIL = {
   raw: "From: a@sender.example\r\nSubject: hi\r\n\r\nbody\r\n",
 };
 
-/** A client that says exactly what it is told, inside TLS. */
+/** A client that sends exactly the given lines, inside TLS. */
 async function tlsClient(port: number, over?: Socket) {
   const socket: TLSSocket = connect({
     ...(over ? { socket: over } : { host: "127.0.0.1", port }),
@@ -107,7 +107,7 @@ async function tlsClient(port: number, over?: Socket) {
 const plain = (user: string, token: string) => `AUTH PLAIN ${Buffer.from(`\0${user}\0${token}`).toString("base64")}`;
 
 for (const method of ["PLAIN", "LOGIN"]) {
-  test(`nodemailer submits with AUTH ${method}; the message is what it wrote, and nobody learns from where`, async (t) => {
+  test(`nodemailer submits with AUTH ${method}; the message is unchanged, without the client's address`, async (t) => {
     const { port, sent } = await listen(t);
     const client = createTransport({
       host: "127.0.0.1",
@@ -139,7 +139,7 @@ for (const method of ["PLAIN", "LOGIN"]) {
   });
 }
 
-test("what is on offer, and what is asked for before anything is taken", async (t) => {
+test("offers the expected extensions, and requires EHLO and authentication before MAIL", async (t) => {
   const { port } = await listen(t);
   const client = await tlsClient(port);
   assert.equal(await client.reply(), "220 mx.test ESMTP");
@@ -168,7 +168,7 @@ test("what is on offer, and what is asked for before anything is taken", async (
   client.socket.destroy();
 });
 
-test("the user is api_token, whoever's the token is; a wrong one is 535, a failure of ours 454", async (t) => {
+test("the user is always api_token; a wrong token gets 535, an internal error 454", async (t) => {
   const { port } = await listen(t, {
     authenticate: (token) =>
       token === "broken"
@@ -190,7 +190,7 @@ test("the user is api_token, whoever's the token is; a wrong one is 535, a failu
   client.socket.destroy();
 });
 
-test("who guesses is turned away, with the right token too, until time has passed", async (t) => {
+test("blocks a client that guesses tokens for a while, even with the right one", async (t) => {
   const asked: string[] = [];
   const { port } = await listen(t, {
     authenticate: async (token) => (asked.push(token), token === TOKEN ? "somebody" : undefined),
@@ -204,7 +204,7 @@ test("who guesses is turned away, with the right token too, until time has passe
   assert.equal(await transport(port, { user: "api_token", pass: TOKEN }).verify(), true);
 });
 
-test("51 recipients: the last gets 452 4.5.3, the others are served", async (t) => {
+test("rejects the 51st recipient with 452 4.5.3 and serves the others", async (t) => {
   const { port, sent } = await listen(t);
   const client = await tlsClient(port);
   await client.reply();
@@ -221,12 +221,12 @@ test("51 recipients: the last gets 452 4.5.3, the others are served", async (t) 
   client.socket.destroy();
 });
 
-test("more than 5 MiB are refused after they are read", async (t) => {
+test("rejects messages over 5 MiB after reading them", async (t) => {
   const { port, sent, spoolFiles } = await listen(t);
   const client = transport(port, { user: "api_token", pass: TOKEN });
   const raw = Buffer.concat([Buffer.from("A: 1\r\n\r\n"), Buffer.alloc(5_242_880, `${"y".repeat(62)}\r\n`)]);
   await assert.rejects(client.sendMail({ ...MAIL, raw }), { responseCode: 552 });
-  // Without its size in MAIL.
+  // MAIL without the SIZE parameter.
   const plainly = await tlsClient(port);
   await plainly.reply();
   await plainly.say("EHLO x");
@@ -241,7 +241,7 @@ test("more than 5 MiB are refused after they are read", async (t) => {
   assert.deepEqual(await spoolFiles(), []);
 });
 
-test("a sender that is not one's own is told at MAIL; what submitting answers is the answer", async (t) => {
+test("rejects a foreign sender at MAIL; returns the reply of submit", async (t) => {
   const refused: string[] = [];
   const { port, sent } = await listen(t, {
     checkSender: async (submitter, from) =>
@@ -301,7 +301,7 @@ test("rejects a token that is not allowed from the client's address like an unkn
   await assert.rejects(transport(port, { user: "api_token", pass: TOKEN }).verify(), { responseCode: 535 });
 });
 
-test("who does not say who they are in time is hung up on, whatever else they say", async (t) => {
+test("disconnects clients that do not authenticate in time, whatever else they send", async (t) => {
   const { port } = await listen(t, { limits: { authMs: 150 } });
   const client = await tlsClient(port);
   await client.reply();
@@ -315,7 +315,7 @@ test("who does not say who they are in time is hung up on, whatever else they sa
   assert.equal(await client.reply(), "(closed)");
 });
 
-test("a TLS handshake that does not come to its end ends", async (t) => {
+test("aborts a TLS handshake that does not finish", async (t) => {
   const { port } = await listen(t, { limits: { handshakeMs: 100 } });
   const client = await rawClient(port);
   assert.equal(await client.rest(), "");
@@ -324,7 +324,7 @@ test("a TLS handshake that does not come to its end ends", async (t) => {
   assert.doesNotMatch(await plainly.rest(), /^\d{3}/, "nothing is spoken in the clear");
 });
 
-test("behind a proxy: the header in the clear, TLS at once behind it, limits and tokens by the client's own address", async (t) => {
+test("behind a proxy: reads the header in plain text, starts TLS right after it, and applies limits and tokens by the client's own address", async (t) => {
   const asked: string[] = [];
   const { port } = await listen(t, {
     proxies: ["127.0.0.1"],

@@ -13,7 +13,7 @@ import type { BulkItem, BulkResult, SuppressionRequest, Suppressions } from "./t
 
 interface BulkParts {
   clock: Pick<Clock, "now">;
-  /** Throws UserError for what is wrong with a request. */
+  /** Throws UserError for an invalid request. */
   rowOf(account: string, request: SuppressionRequest): SuppressionRow;
   isOver(row: SuppressionRow): boolean;
   transaction<Result>(work: (tx: SuppressionExecutor) => Promise<Result>): Promise<Result>;
@@ -21,10 +21,10 @@ interface BulkParts {
 
 const MAX_ITEMS = 1000;
 const PER_MINUTE = 10;
-/** Rows of one statement: SQLite takes 32,766 variables. */
+/** Rows per statement: SQLite allows 32,766 variables. */
 const AT_ONCE = 250;
 
-/** Many suppressions in one go, all that are in order or none. */
+/** Adds many suppressions in one transaction: all valid ones or none. */
 export function createBulk({ clock, rowOf, isOver, transaction }: BulkParts): Suppressions["bulk"] {
   const quota = createQuota({ clock, limit: PER_MINUTE, perMs: 60_000 });
 
@@ -83,7 +83,7 @@ export function createBulk({ clock, rowOf, isOver, transaction }: BulkParts): Su
     );
   };
 
-  /** Inserts what is not there; answers what was, by its place. */
+  /** Inserts missing rows; returns existing ones by index. */
   async function keepAll(
     tx: SuppressionExecutor,
     account: string,

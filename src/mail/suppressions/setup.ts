@@ -6,7 +6,7 @@ import { createSuppressions } from "./suppressions.ts";
 import type { Suppressions } from "./types.ts";
 
 const SWEEP_MS = 10 * 60_000;
-/** Batches of one sweep. The next sweep deletes the rest. */
+/** Maximum number of batches per sweep. The next sweep deletes the rest. */
 const MAX_BATCHES = 20;
 
 /** The suppression lists of all accounts. Bounces add to them, and sending reads them. */

@@ -6,16 +6,16 @@ export interface SuppressionTables {
   email_suppressions: {
     id: string;
     account_id: string;
-    /** What addresses are compared by. */
+    /** Key for comparing addresses. */
     address: string;
     email: string;
     /** A sending domain, or "" for the account. */
     scope: string;
     reason: SuppressionReason;
     note: string | null;
-    /** Where the mail was sent from that bounced or was complained of. */
+    /** The sending domain of the mail that bounced or caused the complaint. */
     origin: string | null;
-    /** Of the last bounce or complaint. */
+    /** Time of the last bounce or complaint. */
     noted_at: number;
     created_at: number;
     expires_at: number | null;
@@ -85,7 +85,7 @@ export const suppressionById = (
     .where("account_id", "=", account)
     .executeTakeFirst();
 
-/** Those of the addresses, of whatever scope, expired or not. */
+/** Suppressions of the addresses, in any scope, expired or not. */
 export const suppressionsAt = (
   db: SuppressionExecutor,
   account: string,
@@ -98,7 +98,7 @@ export const suppressionsAt = (
     .where("address", "in", addresses)
     .execute();
 
-/** Those of the addresses that must not be written to from this domain. */
+/** Suppressions of the addresses that apply to mail from this domain. */
 export async function suppressedAt(
   db: SuppressionExecutor,
   account: string,
@@ -119,15 +119,15 @@ export async function suppressedAt(
 
 export interface SuppressionFilter {
   address?: string | undefined;
-  /** `user@`: every address that begins so. */
+  /** `user@`: every address with this prefix. */
   prefix?: string | undefined;
   reason?: SuppressionReason | undefined;
   scope?: string | undefined;
-  /** Any scope but the account. */
+  /** Any scope except the account. */
   scoped?: boolean | undefined;
 }
 
-/** Where a page ends: of a list by time, or by address where a prefix is looked for. */
+/** Where a page ends: in a list by time, or by address for a prefix search. */
 export type Position = { createdAt: number; id: string } | { address: string; scope: string };
 
 export async function listSuppressions(
@@ -146,7 +146,7 @@ export async function listSuppressions(
   if (reason !== undefined) query = query.where("reason", "=", reason);
   if (scope !== undefined) query = query.where("scope", "=", scope);
   if (scoped === true) query = query.where("scope", "!=", "");
-  // "A" is what follows "@" in the order of octets.
+  // "A" follows "@" in octet order.
   if (prefix !== undefined)
     query = query.where("address", ">=", prefix).where("address", "<", `${prefix.slice(0, -1)}A`);
   if (after !== undefined)
@@ -168,7 +168,7 @@ type Key = keyof SuppressionRow;
 const active = (eb: Columns, now: number): Expression<SqlBool> =>
   eb.or([eb("expires_at", "is", null), eb("expires_at", ">", now)]);
 
-/** Written so that both engines begin at the place in the index. */
+/** Written so that both engines start at the position in the index. */
 const behind = (
   eb: Columns,
   [first, a]: [Key, string | number],

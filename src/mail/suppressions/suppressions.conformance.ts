@@ -29,7 +29,7 @@ async function pages(
   const found: string[][] = [];
   let cursor: string | undefined;
   do {
-    // What the cursor carries goes before what is asked again.
+    // The filters in the cursor override those of the request.
     const { items, next } = await suppressions.list(account, cursor === undefined ? query : {}, { cursor, perPage });
     found.push(items.map(({ email }) => email));
     cursor = next ?? undefined;
@@ -38,7 +38,7 @@ async function pages(
 }
 
 export function suppressionsConformance(engine: TestEngine): void {
-  test("a suppression is made, read, changed and deleted, by its own account only", async (t) => {
+  test("a suppression is created, read, changed and deleted by its own account only", async (t) => {
     const { suppressions, clock } = await open(t, engine);
     const made = await suppressions.create(A, { email: " User@Example.COM ", note: "asked for it" });
     assert.match(made.id, /^[0-9a-f-]{36}$/);
@@ -73,7 +73,7 @@ export function suppressionsConformance(engine: TestEngine): void {
     assert.equal((await refusal(suppressions.get(A, made.id)))[0], "noSuppression");
   });
 
-  test("suppressions that make no sense are refused", async (t) => {
+  test("invalid suppressions are rejected", async (t) => {
     const { suppressions, clock } = await open(t, engine);
     const wrong: [SuppressionRequest, string][] = [
       [{ email: "nobody" }, "badSuppressionAddress"],
@@ -96,7 +96,7 @@ export function suppressionsConformance(engine: TestEngine): void {
       assert.equal((await refusal(suppressions.list(A, {}, { perPage: 5, cursor })))[0], "badCursor");
   });
 
-  test("the list is newest first, in pages that a cursor joins, with its filters", async (t) => {
+  test("the list is newest first, paged by cursor, and can be filtered", async (t) => {
     const { suppressions, clock } = await open(t, engine);
     for (const [i, email] of [
       "a@one.example",
@@ -105,7 +105,7 @@ export function suppressionsConformance(engine: TestEngine): void {
       "billing.x@one.example",
       "z@one.example",
     ].entries()) {
-      // Two at the same moment: the id decides.
+      // Equal times are ordered by id.
       if (i !== 3) clock.advance(1000);
       await suppressions.create(A, {
         email,
@@ -151,7 +151,7 @@ export function suppressionsConformance(engine: TestEngine): void {
     assert.deepEqual(await pages(suppressions, {}, 5, B), [["other@one.example"]]);
   });
 
-  test("bounces and complaints last as long as the longest of them, and keep the gravest reason", async (t) => {
+  test("bounces and complaints last as long as the longest of them, and keep the most severe reason", async (t) => {
     const { suppressions, clock, other } = await open(t, engine);
     const add = async (
       reason: "soft_bounce" | "hard_bounce" | "complaint" | "policy",
@@ -197,7 +197,7 @@ export function suppressionsConformance(engine: TestEngine): void {
     assert.equal((await only()).length, 1);
   });
 
-  test("what has expired is not there any more, and is made anew", async (t) => {
+  test("an expired suppression no longer exists and can be created again", async (t) => {
     const { suppressions, clock } = await open(t, engine);
     const made = await suppressions.create(A, { email: "a@one.example", expiresAt: clock.now() + HOUR });
     assert.deepEqual(await suppressions.among(A, "example.com", ["A@one.example", "b@one.example"]), ["A@one.example"]);
@@ -214,7 +214,7 @@ export function suppressionsConformance(engine: TestEngine): void {
     assert.deepEqual([await suppressions.sweep(), await suppressions.sweep()], [1, 0]);
   });
 
-  test("a suppression holds for its account, or for one sending domain of it", async (t) => {
+  test("a suppression applies to its account, or to one of its sending domains", async (t) => {
     const { suppressions } = await open(t, engine);
     await suppressions.create(A, {
       email: "a@one.example",
@@ -232,7 +232,7 @@ export function suppressionsConformance(engine: TestEngine): void {
     assert.deepEqual(await suppressions.among(A, "example.com", ["nobody"]), []);
   });
 
-  test("an import tells of each item what became of it", async (t) => {
+  test("an import returns a result for each item", async (t) => {
     const { suppressions, clock } = await open(t, engine);
     const before = await suppressions.create(A, { email: "there@one.example" });
     await suppressions.add({ account: A, email: "policy@one.example", reason: "policy", expiresAt: null });
@@ -271,7 +271,7 @@ export function suppressionsConformance(engine: TestEngine): void {
     await suppressions.bulk(A, []);
   });
 
-  test("two at once for one address make one entry", async (t) => {
+  test("two concurrent requests for one address create one entry", async (t) => {
     const { suppressions, other } = await open(t, engine);
     const second = await other();
     const made = await Promise.all(

@@ -32,7 +32,7 @@ export interface SuppressionsParts {
 
 const MAX_NOTE = 1000;
 const SWEEP_BATCH = 500;
-/** The graver, the more it says about the mailbox. */
+/** Higher values say more about the mailbox. */
 const GRAVITY: Record<SuppressionReason, number> = {
   soft_bounce: 0,
   hard_bounce: 1,
@@ -62,7 +62,7 @@ export function createSuppressions({ db, clock, ids }: SuppressionsParts): Suppr
     return expiresAt;
   }
 
-  /** Throws what is wrong with a request. */
+  /** Throws if the request is invalid. */
   function rowOf(account: string, { email: given, expiresAt = null, note, scope }: SuppressionRequest): SuppressionRow {
     const email = given.trim();
     const address = addressOf(email);
@@ -84,7 +84,7 @@ export function createSuppressions({ db, clock, ids }: SuppressionsParts): Suppr
     };
   }
 
-  /** Puts a row in the place of one that is over. Answers the one that is there where there is one. */
+  /** Replaces an expired row. Returns the existing row if there is one. */
   async function keep(tx: SuppressionExecutor, row: SuppressionRow): Promise<SuppressionRow> {
     const there = (await suppressionsAt(tx, row.account_id, [row.address])).find(({ scope }) => scope === row.scope);
     if (there !== undefined && !isOver(there)) return there;
@@ -93,7 +93,7 @@ export function createSuppressions({ db, clock, ids }: SuppressionsParts): Suppr
     return row;
   }
 
-  /** Two that make the same row at once: the second finds the first one's. */
+  /** When two requests insert the same row concurrently, the second finds the first one's. */
   async function twice<Result>(work: (tx: SuppressionExecutor) => Promise<Result>): Promise<Result> {
     try {
       return await db.transaction<SuppressionTables, Result>(work);
@@ -168,7 +168,7 @@ export function createSuppressions({ db, clock, ids }: SuppressionsParts): Suppr
         return updateSuppression(tx, there.id, {
           expires_at: until === null || there.expires_at === null ? null : Math.max(until, there.expires_at),
           ...(graver && { reason }),
-          // What a person wrote stays.
+          // A note written by a user is kept.
           ...(there.reason !== "manual" && GRAVITY[reason] >= GRAVITY[there.reason]
             ? told
             : { origin: told.origin ?? there.origin, noted_at: now }),
@@ -205,7 +205,7 @@ function domainOf(value: string): string {
 function noteOf(note: string | undefined): string | null {
   if (note === undefined || note === "") return null;
   if (note.length > MAX_NOTE) throw suppressionErrors.noteTooLong({ limit: MAX_NOTE });
-  // PostgreSQL takes no U+0000.
+  // PostgreSQL cannot store U+0000.
   return note.replaceAll("\0", "");
 }
 
@@ -228,7 +228,7 @@ function filterOf({ email, search, reason, scopeType, scopeValue }: SuppressionQ
   if (user === undefined && address === undefined)
     throw suppressionErrors.badSearch({ search: JSON.stringify(search.slice(0, 100)) });
   if (user !== undefined) return { ...filter, prefix: user.slice(0, user.lastIndexOf("@") + 1) };
-  // Two addresses at once: none is both.
+  // Two different addresses match nothing.
   return filter.address !== undefined && filter.address !== address
     ? { ...filter, address: "" }
     : { ...filter, address };

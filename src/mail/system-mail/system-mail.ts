@@ -15,7 +15,7 @@ interface SystemMailDeps {
   clock: Pick<Clock, "now">;
 }
 
-/** Sends the server's own mail, held in memory and signed for the forward domain. */
+/** Sends system mail, held in memory and signed for the forward domain. */
 export function createSystemMail({
   transport,
   spool,

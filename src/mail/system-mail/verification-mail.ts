@@ -8,7 +8,7 @@ interface VerificationMailDeps {
   transport: Transport;
   clock: Pick<Clock, "now">;
   ids: Pick<Ids, "messageId">;
-  /** Who it comes from: `"Reelpost" <noreply@example.com>`. */
+  /** The sender: `"Reelpost" <noreply@example.com>`. */
   from: string;
 }
 
@@ -27,7 +27,7 @@ export function createVerificationMail({ transport, clock, ids, from }: Verifica
       bcc: [],
       attachments: [],
       subject: "Verify your address",
-      // RFC 3834 5: no out-of-office answers to this.
+      // RFC 3834 5: prevents out-of-office replies.
       headers: [["Auto-Submitted", "auto-generated"]] as [string, string][],
       text: `Somebody wants to forward mail to ${recipient.address}.\n\nIf that was you, open this page and confirm it:\n\n${link}\n\nIf it was not you, do nothing: nothing will be sent.\n`,
     };

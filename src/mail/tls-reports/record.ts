@@ -1,13 +1,13 @@
 import { parseAddress } from "../../protocol/rfc5322/index.ts";
 
-/** Where a domain wants its reports (RFC 8460 3). */
+/** Report address of a domain (RFC 8460 3). */
 export type ReportTarget = { kind: "mail"; address: string } | { kind: "https"; url: string };
 
 /** A record may name more; the RFC lets a sender choose. */
 const MAX_TARGETS = 3;
 const MAX_RECORD = 4096;
 
-/** The targets that the TXT records at `_smtp._tls.<domain>` name; empty unless exactly one is a TLSRPT record. */
+/** The targets in the TXT records of `_smtp._tls.<domain>`; empty unless exactly one is a TLSRPT record. */
 export function readTlsrptRecord(texts: readonly string[]): ReportTarget[] {
   const records = texts.filter((text) => text.length <= MAX_RECORD && /^v=TLSRPTv1[ \t]*;/.test(text));
   if (records.length !== 1) return [];

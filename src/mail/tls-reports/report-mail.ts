@@ -1,7 +1,7 @@
 import type { TlsReportFile } from "./report.ts";
 import type { Reporter } from "./types.ts";
 
-/** The message that carries a report (RFC 8460 5.3). Its DKIM signature is added later. */
+/** The message containing a report (RFC 8460 5.3). Its DKIM signature is added later. */
 export function composeReportMail(
   { id, domain, begin, end, gzip }: TlsReportFile,
   { from, to, date, reporter }: { from: string; to: string; date: Date; reporter: Reporter },

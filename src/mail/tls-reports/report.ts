@@ -7,9 +7,9 @@ import type { Reporter, TlsCount } from "./types.ts";
 
 /** A report, ready to be sent. */
 export interface TlsReportFile extends DomainDay {
-  /** The same for each attempt, so that a receiver recognizes a duplicate. */
+  /** Identical for each attempt, so that a receiver recognizes a duplicate. */
   id: string;
-  /** JSON, compressed. */
+  /** Compressed JSON. */
   gzip: Buffer;
   /** Epoch seconds. */
   begin: number;
@@ -72,5 +72,5 @@ function policyOf(domain: string, counts: readonly TlsCount[]) {
   };
 }
 
-/** RFC 3339, without a fraction. */
+/** RFC 3339, without fractional seconds. */
 const timeOf = (ms: number) => new Date(ms).toISOString().replace(/\.\d+Z$/, "Z");

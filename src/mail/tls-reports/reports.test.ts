@@ -41,7 +41,7 @@ async function open(t: TestContext, engine: TestEngine, records: Record<string, 
   const clock = createManualClock(NOON);
   const state = { mails: [] as Outbound[], posts: [] as { type: string; body: Buffer }[], asked: [] as string[] };
   let answers: DeliveryResult[] = [];
-  /** Posts that the site refuses first. */
+  /** Number of posts that the site rejects first. */
   let failing = 0;
   const site = createServer(pair, async (request, response) => {
     state.posts.push({ type: request.headers["content-type"] ?? "", body: Buffer.concat(await request.toArray()) });
@@ -87,7 +87,10 @@ async function open(t: TestContext, engine: TestEngine, records: Record<string, 
           is.or([is("status", "=", "running"), is("status", "=", "waiting").and("run_at", "<=", clock.now())]),
         ),
     );
-  /** Moves the clock by half an hour at a time, at most `hours`, until it is so. Jobs that are due end first: their leases would run out. */
+  /**
+   * Advances the clock by half an hour at a time, at most `hours`, until the condition is met. Due jobs finish first,
+   * because their leases would expire.
+   */
   async function pass(hours: number, until: () => boolean = () => false) {
     while ((await planned()).length === 0) await new Promise((resolve) => void setTimeout(resolve, 5));
     for (let step = 0; step < hours * 2 && !until(); step++) {
@@ -114,7 +117,7 @@ const readMail = async (mail: Outbound) => {
 };
 
 onEveryDatabase((engine) => {
-  test("mails one report of the past day, which the reader of received reports reads", async (t) => {
+  test("mails one report of the past day, which the parser of received reports accepts", async (t) => {
     const { make, transport, pass, mails, asked } = await open(t, engine, {
       "there.example": "v=TLSRPTv1; rua=mailto:tls@there.example",
     });
@@ -204,7 +207,7 @@ onEveryDatabase((engine) => {
     assert.equal(new Set(mails.map(({ messageId }) => messageId)).size, 1);
   });
 
-  test("asks again after a DNS failure", async (t) => {
+  test("retries after a DNS failure", async (t) => {
     const { make, transport, pass, mails, asked, records } = await open(t, engine, {
       "there.example": Object.assign(new Error("SERVFAIL"), { code: "ESERVFAIL" }),
     });
@@ -218,7 +221,7 @@ onEveryDatabase((engine) => {
     assert.equal(mails.length, 1);
   });
 
-  test("two processes send one report", async (t) => {
+  test("sends one report from two processes", async (t) => {
     const { make, transport, pass, mails } = await open(t, engine, {
       "there.example": "v=TLSRPTv1; rua=mailto:tls@there.example",
     });

@@ -15,7 +15,7 @@ interface TlsReportsDeps {
   clock: Clock;
   log: Log;
   reporter: Reporter;
-  /** As node:dns/promises has it. */
+  /** Same signature as node:dns/promises. */
   resolveTxt: (name: string) => Promise<string[][]>;
   /** Posts reports to https addresses. */
   fetch: GuardedFetch;
@@ -32,13 +32,13 @@ interface TlsReportLimits extends ResultLogLimits {
 const HOUR_MS = 3_600_000;
 const PLAN = "mail.tls-reports";
 const SEND = "mail.tls-report";
-/** When a day is planned: all processes have stored their counts by then. */
+/** When a day is processed: all processes have stored their counts by then. */
 const AFTER_MIDNIGHT_MS = HOUR_MS / 4;
 const LIMITS = { spreadMs: 4 * HOUR_MS, pollMs: 30_000 };
-/** Some five hours, doubling from ten minutes. RFC 8460 5.5: at most one day. */
+/** About five hours, doubling from ten minutes. RFC 8460 5.5: at most one day. */
 const ATTEMPTS = 6;
 const BACKOFF_MS = HOUR_MS / 6;
-/** Days that are reported after a server was down. */
+/** Number of past days reported after a server was down. */
 const KEPT_DAYS = 3;
 const MAX_ROWS = 1000;
 const PAGE = 500;
@@ -62,7 +62,7 @@ export function createTlsReports({
   const today = () => Math.floor(clock.now() / DAY_MS);
   let workers: JobWorker[] = [];
 
-  /** One job for each past day of a domain. */
+  /** Creates one job for each past day of a domain. */
   async function plan(): Promise<void> {
     await table.expire(today() - KEPT_DAYS);
     for (let after: DomainDay | undefined = { day: 0, domain: "" }; after !== undefined;) {
@@ -177,7 +177,7 @@ export function createTlsReports({
         ),
       ];
       planAt(clock.now()).catch((err: unknown) =>
-        log.warn({ err }, "tls-reports: failed to plan reports, the next start retries"),
+        log.warn({ err }, "tls-reports: failed to plan reports, will retry at the next start"),
       );
     },
     flush: counts.flush,

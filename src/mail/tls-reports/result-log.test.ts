@@ -81,7 +81,7 @@ onEveryDatabase((engine) => {
     assert.deepEqual(await stored("a.example"), [{ sessions: 1 }]);
   });
 
-  test("counts without details beyond the bound of a domain, and no domains beyond the bound of a day", async (t) => {
+  test("counts without details beyond the limit of a domain, and no domains beyond the limit of a day", async (t) => {
     const { make, stored } = await open(t, engine, { domains: 2, perDomain: 3 });
     const log = make();
     for (let host = 1; host <= 9; host++)

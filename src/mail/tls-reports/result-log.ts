@@ -14,9 +14,12 @@ interface ResultLogDeps {
 }
 
 export interface ResultLogLimits {
-  /** Domains of one day. Sessions with further domains are not counted. */
+  /** Maximum number of domains per day. Sessions with further domains are not counted. */
   domains: number;
-  /** Different results of a domain in one day. Further ones are counted without host, addresses and policy text. */
+  /**
+   * Maximum number of different results of a domain per day. Further ones are counted without host, addresses and
+   * policy text.
+   */
   perDomain: number;
   flushMs: number;
 }
@@ -24,7 +27,7 @@ export interface ResultLogLimits {
 interface ResultLog {
   record(result: TlsResult): void;
   flush(): Promise<void>;
-  /** Writes the counts in memory and stops. */
+  /** Stores the counts in memory and stops. */
   close(): Promise<void>;
 }
 
@@ -37,7 +40,7 @@ const MAX_LINE = 300;
 export function createResultLog({ table, clock, log, limits: changes }: ResultLogDeps): ResultLog {
   const limits = { ...LIMITS, ...changes };
   let pending = new Map<string, TlsResultRow>();
-  /** What the current day has, to bound the rows of each domain. */
+  /** Rows of the current day, to limit the rows of each domain. */
   let seen = { day: -1, domains: new Map<string, Set<string>>() };
   const repetition = every(limits.flushMs, write, { name: "tls-reports: storing counts", log });
 
@@ -49,7 +52,8 @@ export function createResultLog({ table, clock, log, limits: changes }: ResultLo
     let keys = seen.domains.get(domain);
     if (keys === undefined) {
       if (seen.domains.size >= limits.domains) {
-        if (seen.domains.size === limits.domains) log.warn({ domains: limits.domains }, "tls-reports: day is full");
+        if (seen.domains.size === limits.domains)
+          log.warn({ domains: limits.domains }, "tls-reports: daily limit of domains reached");
         return undefined;
       }
       seen.domains.set(domain, (keys = new Set()));
@@ -84,7 +88,7 @@ export function createResultLog({ table, clock, log, limits: changes }: ResultLo
 
   return {
     record(result) {
-      // There is no DNS name to ask for a report address of.
+      // An address literal has no DNS name to look up a report address for.
       if (result.domain.startsWith("[")) return;
       const row = rowOf(result);
       if (row !== undefined) add({ ...row, sessions: 1 });
@@ -107,7 +111,7 @@ function detailOf({ policy, failure, mx, ip, sendingIp }: TlsResult): Omit<TlsCo
         ...(failure.reason !== undefined && { reason: failure.reason.slice(0, MAX_LINE) }),
         mx,
         ip,
-        // Behind a NAT it is an address of the private network, which concerns nobody else.
+        // Behind a NAT it is a private address, which should not be disclosed.
         ...(sendingIp !== undefined && isPublic(sendingIp) && { sendingIp }),
       },
     }),

@@ -42,7 +42,7 @@ export const tlsReportsMigration: Migration = {
 export type TlsResultRow = Tables["email_tls_results"];
 export type DomainDay = Pick<TlsResultRow, "day" | "domain">;
 
-/** Rows of one statement. */
+/** Rows per statement. */
 const BATCH = 200;
 
 export type TlsResultsTable = ReturnType<typeof createTlsResultsTable>;
@@ -50,9 +50,9 @@ export type TlsResultsTable = ReturnType<typeof createTlsResultsTable>;
 export function createTlsResultsTable(db: Db) {
   const tables = db.tables<Tables>();
   return {
-    /** Adds to the sessions of rows that exist. */
+    /** Adds to the sessions of existing rows. */
     async add(rows: readonly TlsResultRow[]): Promise<void> {
-      // One order in all processes, so that two of them do not lock each other's rows.
+      // The same order in all processes, so that two of them do not deadlock.
       const sorted = rows.toSorted((a, b) => (a.domain + a.result_key < b.domain + b.result_key ? -1 : 1));
       for (let start = 0; start < sorted.length; start += BATCH)
         await db.write(
@@ -97,7 +97,7 @@ export function createTlsResultsTable(db: Db) {
       );
       return rows.length > 0;
     },
-    /** Deletes the results of a day; those that another process adds later are never reported. */
+    /** Deletes the results of a day; results added later by another process are never reported. */
     async finish({ day, domain }: DomainDay, now: number): Promise<void> {
       await db.transaction<Tables, void>(async (tx) => {
         await tx

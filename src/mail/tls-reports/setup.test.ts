@@ -88,7 +88,7 @@ async function open(t: TestContext, input: SettingsInput) {
   return { outbound, reports, systemMail, clock };
 }
 
-test("sends the report of a day over SMTP, and the reader of received reports reads it", async (t) => {
+test("sends the report of a day over SMTP, and the parser of received reports accepts it", async (t) => {
   const sink = await startSink(selfSigned("mx.there.example"));
   const { outbound, reports, systemMail, clock } = await open(t, {
     outbound: { deliver: "mx", port: sink.port, allow_private: true },
@@ -123,7 +123,7 @@ test("sends the report of a day over SMTP, and the reader of received reports re
   ]);
 });
 
-test("sends no reports by setting, without a public name, or where mail leaves by a smart host", async (t) => {
+test("sends no reports if disabled, without a public name, or with a smart host", async (t) => {
   const email = { forward_domain: "out.example" };
   for (const input of [
     { outbound: { deliver: "mx", tls_reports: false }, email },

@@ -1,14 +1,14 @@
 import type { Transport } from "../messages/index.ts";
 import type { ReportedPolicy, TlsFailure, TlsResults } from "../outbound/index.ts";
 
-/** Sessions of one UTC day with one domain that ended alike. */
+/** Sessions of one UTC day with one domain that had the same result. */
 export interface TlsCount {
   policy: Omit<ReportedPolicy, "failure">;
   failure?: TlsFailure & { mx?: string; ip?: string; sendingIp?: string };
   sessions: number;
 }
 
-/** Who reports (RFC 8460 4.4, 5.3). */
+/** The reporting organization (RFC 8460 4.4, 5.3). */
 export interface Reporter {
   /** Domain of the report sender: TLS-Report-Submitter. */
   domain: string;
@@ -19,12 +19,12 @@ export interface Reporter {
 
 /** TLS reports to the domains that mail is sent to (RFC 8460). */
 export interface TlsReports {
-  /** What outbound SMTP records. Counts are on the disk some seconds later. */
+  /** Records the results of outbound SMTP. Counts are on disk a few seconds later. */
   readonly results: TlsResults;
   /** Sends the reports of past days in this process, by jobs. `transport` signs messages and stores them for delivery. */
   start(transport: Transport): void;
-  /** Writes the counts in memory. Never rejects: counts that could not be written stay for the next attempt. */
+  /** Stores the counts in memory. Never rejects: counts that could not be stored remain for the next attempt. */
   flush(): Promise<void>;
-  /** Ends the jobs and writes the counts in memory. */
+  /** Ends the jobs and stores the counts in memory. */
   close(): Promise<void>;
 }

@@ -20,7 +20,7 @@ const tlsa = (usage: number, selector: number, matchingType: number, certificate
   certificate,
 });
 
-/** A domain with one signed host, which shows `pair` and says `records` of itself. */
+/** A domain with one signed host that presents `pair` and publishes `records`. */
 async function deliver(
   t: TestContext,
   pair: Pair | undefined,
@@ -63,7 +63,7 @@ const root = authority("Root");
 const between = authority("Between", { by: root });
 const leaf = issuedBy(between, ["mx.there.example"]);
 
-test("RFC 7672 3.1.1: a certificate or its key is the one that the record names, whatever name and dates it has", async (t) => {
+test("RFC 7672 3.1.1: accepts a certificate or key that matches the record, regardless of its name and dates", async (t) => {
   for (const [what, record] of Object.entries({
     "3 0 0": tlsa(3, 0, 0, derOf(own)),
     "3 0 1": tlsa(3, 0, 1, hash("sha256", derOf(own))),
@@ -82,14 +82,14 @@ test("RFC 7672 3.1.1: a certificate or its key is the one that the record names,
   assert.equal((await deliver(t, own, rollover)).how, "TLS", "one of several is enough");
 });
 
-test("any other certificate, and no TLS, is refused for now, and never goes in plain text", async (t) => {
+test("defers mail if the certificate does not match or TLS is missing, and never sends plain text", async (t) => {
   const records = [tlsa(3, 1, 1, hash("sha256", spkiOf(derOf(own))))];
   const wrong = await deliver(t, other, records);
   assert.match(`${wrong.how} ${wrong.text}`, /^451 4\.7\.5 DANE: no TLSA record matches/);
   assert.match((await deliver(t, undefined, records)).how, /^451 4\./);
 });
 
-test("RFC 7672 3.1.2: a trust anchor stands for what is below it, of the right name and within its time", async (t) => {
+test("RFC 7672 3.1.2: a trust anchor covers certificates below it with a matching name and valid dates", async (t) => {
   const byRoot = [tlsa(2, 0, 1, hash("sha256", root.der))];
   assert.equal((await deliver(t, leaf, byRoot)).how, "TLS");
   assert.equal(
@@ -144,7 +144,7 @@ test("RFC 7672 3.1.2: a trust anchor stands for what is below it, of the right n
   }
 });
 
-test("records of which none can be used still want TLS, with any certificate", async (t) => {
+test("unusable records still require TLS, with any certificate", async (t) => {
   const unusable = [
     tlsa(0, 0, 1, Buffer.alloc(32)),
     tlsa(1, 1, 1, Buffer.alloc(32)),
@@ -158,7 +158,7 @@ test("records of which none can be used still want TLS, with any certificate", a
   assert.match((await deliver(t, undefined, unusable)).how, /^451 4\./);
 });
 
-test("without DNSSEC at the domain, the host or the record there is no DANE", async (t) => {
+test("DANE does not apply unless the domain, the host and the record are all signed with DNSSEC", async (t) => {
   const bad = [tlsa(3, 1, 1, Buffer.alloc(32))];
   const unsigned = { authentic: false };
   assert.equal((await deliver(t, own, { records: { TLSA: bad }, ...unsigned })).how, "TLS");
@@ -178,12 +178,12 @@ test("without DNSSEC at the domain, the host or the record there is no DANE", as
   assert.equal((await deliver(t, undefined, { records: {} })).how, "plain");
 });
 
-test("where it cannot be told whether there is DANE the mail waits", async (t) => {
+test("mail waits while it is unknown whether DANE applies", async (t) => {
   const { how, text } = await deliver(t, own, { fail: ["TLSA"] });
   assert.match(`${how} ${text}`, /^451 4\.7\.5 it cannot be looked up whether mx\.there\.example has TLSA records/);
 });
 
-test("the records are those of where the aliases of the host lead, else its own; a domain without MX is its own host", async (t) => {
+test("uses the records of the host's alias target, else of the host; a domain without MX is its own host", async (t) => {
   const good = tlsa(3, 1, 1, hash("sha256", spkiOf(derOf(own))));
   const alias = {
     "mx.there.example": { records: { CNAME: ["real.else.example"] } },
@@ -210,7 +210,7 @@ test("the records are those of where the aliases of the host lead, else its own;
   );
 });
 
-test("RFC 8461 2: DANE goes before MTA-STS, which never makes good for it", async (t) => {
+test("RFC 8461 2: DANE takes precedence over MTA-STS, which never compensates for a DANE failure", async (t) => {
   const enforced = { policyFor: () => ({ level: "verified" as const, mx: ["mx.there.example"] }) };
   assert.equal(
     (await deliver(t, own, [tlsa(3, 1, 1, hash("sha256", spkiOf(derOf(own))))], enforced)).how,
@@ -225,7 +225,7 @@ test("RFC 8461 2: DANE goes before MTA-STS, which never makes good for it", asyn
   assert.equal((await deliver(t, other, { records: {} }, { ...enforced, ca: other.cert })).how, "TLS");
 });
 
-test("reports the TLSA records and why a host does not meet them (RFC 8460 4.3, 4.4)", async (t) => {
+test("reports the TLSA records and why a host does not satisfy them (RFC 8460 4.3, 4.4)", async (t) => {
   const byRoot = [tlsa(2, 0, 1, hash("sha256", root.der))];
   const expired = issuedBy(between, ["mx.there.example"], { until: Date.now() - 3_600_000 });
   const cases: [string, Pair | undefined, Tlsa[] | Told][] = [

@@ -2,9 +2,12 @@ import { messageOf } from "../../../kernel/index.ts";
 import type { DaneFinding, DaneFor, ReportedPolicy } from "../types.ts";
 import { checkTlsa, formatTlsa, isUsable, readTlsa } from "./tlsa.ts";
 
-/** DNS whose answers say whether DNSSEC stands behind them: only a resolver of one's own that validates may be asked. */
+/**
+ * DNS lookups that report whether DNSSEC validated the answer. Requires a validating resolver under the operator's
+ * control.
+ */
 export interface SecureLookups {
-  /** Rejects with `code` ENOTFOUND, ENODATA, or any other for "ask again later". `name`: where aliases led. */
+  /** Rejects with `code` ENOTFOUND, ENODATA, or any other for temporary failures. `name`: the target of the aliases. */
   query(
     name: string,
     type: "A" | "AAAA" | "MX" | "TLSA",
@@ -14,10 +17,10 @@ export interface SecureLookups {
 type Asked = { there: true; name: string; data: unknown[]; authentic: boolean } | { there: false };
 
 const NONE: DaneFinding = { kind: "none" };
-/** RFC 7672 3.1: more than any real host has; each is compared with each certificate. */
+/** RFC 7672 3.1: more than any real host has. Each record is compared with each certificate. */
 const MAX_RECORDS = 50;
 
-/** What DANE says of mail servers (RFC 7672), for connections to `port`. */
+/** DANE policies of mail servers (RFC 7672), for connections to `port`. */
 export function createDane({ lookups, port }: { lookups: SecureLookups; port: number }): DaneFor {
   async function ask(name: string, type: Parameters<SecureLookups["query"]>[1]): Promise<Asked> {
     try {
@@ -30,7 +33,10 @@ export function createDane({ lookups, port }: { lookups: SecureLookups; port: nu
     }
   }
 
-  /** RFC 7672 2.2.2: where the address of a host is not signed nothing of it is, and many a server fails at TLSA questions in such zones. */
+  /**
+   * RFC 7672 2.2.2: if the address of a host is unsigned, so are its TLSA records, and many servers fail on TLSA
+   * queries in such zones.
+   */
   async function secureName(host: string): Promise<string | undefined> {
     for (const type of ["A", "AAAA"] as const) {
       const found = await ask(host, type);
@@ -40,7 +46,7 @@ export function createDane({ lookups, port }: { lookups: SecureLookups; port: nu
   }
 
   async function look(domain: string, host: string): Promise<DaneFinding> {
-    // RFC 7672 2.2.1: who could forge the MX could name any host, and TLSA records of that one too.
+    // RFC 7672 2.2.1: an attacker who can forge the MX could name any host, including its TLSA records.
     const mx = await ask(domain, "MX");
     if (mx.there ? !mx.authentic : host !== domain) return NONE;
     const expanded = await secureName(host);
@@ -51,7 +57,7 @@ export function createDane({ lookups, port }: { lookups: SecureLookups; port: nu
       const records = tlsa.data.slice(0, MAX_RECORDS).map(readTlsa);
       const reported: ReportedPolicy = { type: "tlsa", lines: records.map(formatTlsa), mx: [name] };
       const usable = records.filter(isUsable);
-      // 2.2: records of which none can be used still say that there is TLS.
+      // 2.2: unusable records still indicate that the server supports TLS.
       if (usable.length === 0) return { kind: "policy", host: name, policy: { level: "require", reported } };
       const names = [...new Set([name, host, domain])];
       return {
@@ -68,7 +74,7 @@ export function createDane({ lookups, port }: { lookups: SecureLookups; port: nu
     try {
       return await look(domain, host);
     } catch (err) {
-      // 2.1.2: an answer that cannot be had may be one that somebody keeps back.
+      // 2.1.2: an attacker may be suppressing the missing answer.
       return {
         kind: "unknown",
         why: `it cannot be looked up whether ${host} has TLSA records: ${messageOf(err)}`,

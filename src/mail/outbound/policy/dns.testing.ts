@@ -7,7 +7,7 @@ import { draftOf, numberOf, readTestMessage } from "../../../protocol/dns/messag
 import { createLookups, type Lookups } from "../../../zones/index.ts";
 import type { Tlsa } from "./tlsa.ts";
 
-/** What a name has: records by type, whether they come with the AD bit, or that questions of a type fail. */
+/** The records of a name by type, whether they carry the AD bit, and the query types that fail. */
 export interface Told {
   records?: Partial<Record<"A" | "AAAA" | "MX" | "TXT" | "TLSA" | "CNAME", (string | string[] | object)[]>>;
   /** Default true. */
@@ -15,7 +15,10 @@ export interface Told {
   fail?: string[];
 }
 
-/** A validating resolver that says what it is told, over UDP, and our own lookups to ask it. What it is told may change as it goes. */
+/**
+ * A validating resolver over UDP with scripted answers, which may change during the test, and our own lookups to query
+ * it.
+ */
 export async function startDns(t: TestContext, names: Record<string, Told>): Promise<Lookups & { asked: string[] }> {
   const asked: string[] = [];
   const server = createSocket("udp4");
@@ -49,7 +52,7 @@ function replyTo(query: ReturnType<typeof readTestMessage>, told: Told | undefin
     id: query.id,
     flags: FLAG.response | FLAG.recursionDesired | FLAG.recursionAvailable | (authentic ? FLAG.authentic : 0) | rcode,
     questions: [{ name, type: numberOf(type) }],
-    // No TTL: every question reaches this server.
+    // TTL 0, so every query reaches this server.
     answers: fails
       ? []
       : (told?.records?.[kind] ?? []).map((data) => draftOf({ name, type: kind, ttl: 0, data: dataOf(data) })),

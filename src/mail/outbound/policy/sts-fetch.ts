@@ -8,19 +8,22 @@ import type { MailResolver, TlsFailureType } from "../types.ts";
 
 export interface StsFetchOptions {
   resolver: Pick<MailResolver, "resolve4" | "resolve6">;
-  /** Whether a stranger's DNS may lead us to this address. */
+  /** True if a policy host's DNS may point us to this address. */
   mayConnect: (address: string) => boolean;
   /** Default 443. */
   port?: number;
   /** Trusted certificates besides the system's, PEM. */
   ca?: string;
-  /** RFC 8461 3.3 suggests a minute; mail waits for it, so default 10 s. */
+  /** RFC 8461 3.3 suggests a minute; mail waits for the result, so default 10 s. */
   timeoutMs?: number;
 }
 
 export type StsFetched = { ok: true; policy: StsPolicy } | { ok: false; why: string; failure: TlsFailureType };
 
-/** Fetches the policy of a domain (RFC 8461 3.3): over HTTPS, from a host whose certificate names it, without following redirections. Never rejects. */
+/**
+ * Fetches the policy of a domain (RFC 8461 3.3): over HTTPS, from a host whose certificate names it, without following
+ * redirects. Never rejects.
+ */
 export function createStsFetch({
   resolver,
   mayConnect,
@@ -89,13 +92,13 @@ function failureOf(err: unknown): TlsFailureType {
 
 function problemOf(status: number | undefined, type = ""): string | undefined {
   if (status !== 200) return `mta-sts.txt was answered with ${status}`;
-  // RFC 8461 3.2: what some user of the host put there as a picture or a page is no policy.
+  // RFC 8461 3.2: images or pages uploaded by users of the host are not policies.
   return /^text\/plain\s*(;|$)/i.test(type)
     ? undefined
     : `mta-sts.txt has the type ${JSON.stringify(type.slice(0, 60))}, not text/plain`;
 }
 
-/** Our own resolver in the place of the system's, and no way into the private network. */
+/** Uses our own resolver instead of the system's, and blocks private addresses. */
 function lookupBy(resolver: StsFetchOptions["resolver"], mayConnect: (address: string) => boolean): LookupFunction {
   type Answer = Parameters<Parameters<LookupFunction>[2]>;
   async function find(host: string, all: boolean): Promise<Answer> {
@@ -110,7 +113,7 @@ function lookupBy(resolver: StsFetchOptions["resolver"], mayConnect: (address: s
   }
   return async (host, { all }, done) => {
     const answer = await find(host, all === true).catch((err: unknown): Answer => [err as NodeJS.ErrnoException, []]);
-    // Outside of the promise: what it throws is the caller's.
+    // Outside of the promise, so that the caller gets what it throws.
     setImmediate(done, ...answer);
   };
 }

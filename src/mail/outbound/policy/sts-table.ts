@@ -5,7 +5,7 @@ import type { Db, Migration } from "../../../store/index.ts";
 interface StsTables {
   outbound_sts: {
     domain: string;
-    /** Of the TXT record it was fetched for. */
+    /** The id in the TXT record it was fetched for. */
     policy_id: string;
     /** JSON. */
     policy: string;
@@ -29,7 +29,7 @@ export const stsMigration: Migration = {
   },
 };
 
-/** A policy of MTA-STS as it was fetched. */
+/** A stored MTA-STS policy, as fetched. */
 export interface KeptPolicy {
   id: string;
   policy: StsPolicy;
@@ -39,7 +39,7 @@ export interface KeptPolicy {
 
 export type StsTable = ReturnType<typeof createStsTable>;
 
-/** Policies outlive the process: it is what was known before an attack that protects from it (RFC 8461 10.2). */
+/** Policies survive the process: protection depends on what was known before an attack (RFC 8461 10.2). */
 export function createStsTable(db: Db) {
   const tables = db.tables<StsTables>();
   return {

@@ -103,7 +103,7 @@ const ENFORCED = enforced("*.there.example");
 const failing = (answer: TlsPolicy | undefined) => `${answer?.level} ${answer?.reported?.failure?.type}`;
 
 onEveryDatabase((engine) => {
-  test("a policy is fetched once, kept over processes, and replaced when its id changes", async (t) => {
+  test("a policy is fetched once, shared across processes, and replaced when its id changes", async (t) => {
     const { db } = await engine.open(t, [stsMigration]);
     const { site, names, clock, make, policyFor } = await open(t, db);
     assert.deepEqual(await policyFor("there.example"), ENFORCED);
@@ -117,7 +117,7 @@ onEveryDatabase((engine) => {
     assert.equal(site.fetched, 2);
   });
 
-  test("a policy that is held outlives its record, its server and its name, but not its time", async (t) => {
+  test("a cached policy remains valid without its record, server or name, until it expires", async (t) => {
     const { db } = await engine.open(t, [stsMigration]);
     const { site, names, clock, policyFor } = await open(t, db);
     assert.deepEqual(await policyFor("there.example"), ENFORCED);
@@ -138,20 +138,20 @@ onEveryDatabase((engine) => {
   });
 });
 
-test("an old policy is fetched again on the side, before it ends", async (t) => {
+test("an old policy is refetched in the background before it expires", async (t) => {
   const { site, clock, policyFor } = await open(t, await temporary(t));
   await policyFor("there.example");
   clock.advance(DAY + MINUTE);
   assert.deepEqual(await policyFor("there.example"), ENFORCED);
   while (site.fetched < 2) await new Promise((resolve) => void setTimeout(resolve, 1));
-  // Its time runs from the second fetch on, once that is written down.
+  // Its lifetime counts from the second fetch, once that is stored.
   clock.advance(7 * DAY - 2 * MINUTE);
   const before = performance.now();
   while ((await policyFor("there.example")) === undefined && performance.now() - before < 5000) clock.advance(1);
   assert.deepEqual(await policyFor("there.example"), ENFORCED);
 });
 
-test("what is no policy, or comes from nobody who may say it, leaves the domain without one, and is not asked for again at once", async (t) => {
+test("an invalid policy, or one from an unauthorized host, leaves the domain without one and is not refetched immediately", async (t) => {
   const cases: [string, string, (site: Site) => void][] = [
     ["not found", "sts-policy-fetch-error", (site) => void (site.status = 404)],
     [
@@ -182,7 +182,7 @@ test("what is no policy, or comes from nobody who may say it, leaves the domain 
   assert.equal(inside.site.fetched, 0, "nothing is fetched from inside");
 });
 
-test("without a record nothing is fetched; testing and none keep no mail back", async (t) => {
+test("without a record nothing is fetched; testing and none do not hold back mail", async (t) => {
   const { site, names, policyFor, clock } = await open(t, await temporary(t));
   assert.equal(await policyFor("other.example"), undefined);
   assert.equal(policyFor("[192.0.2.1]"), undefined);
@@ -200,7 +200,7 @@ test("without a record nothing is fetched; testing and none keep no mail back", 
   assert.equal(site.fetched, 2);
 });
 
-test("mail to a domain that enforces goes to hosts it names, over TLS that verifies, or waits", async (t) => {
+test("mail to an enforcing domain goes to the hosts it names, over verified TLS, or waits", async (t) => {
   const mx = selfSigned("mx.there.example");
   for (const [what, { pair, host, outcome }] of Object.entries({
     "a certificate that verifies": { pair: mx, host: "mx.there.example", outcome: "delivered" },

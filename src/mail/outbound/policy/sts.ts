@@ -7,7 +7,7 @@ import type { KeptPolicy, StsTable } from "./sts-table.ts";
 export interface StsOptions {
   table: StsTable;
   fetch: (domain: string, signal: AbortSignal) => Promise<StsFetched>;
-  /** As node:dns/promises has it. */
+  /** Same signature as node:dns/promises. */
   resolveTxt: (name: string) => Promise<string[][]>;
   clock: Pick<Clock, "now">;
   log: Log;
@@ -15,14 +15,17 @@ export interface StsOptions {
 
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
-/** How long an answer is used without asking for the record again, and how long nothing is fetched from a host that just failed (RFC 8461 3.3). */
+/**
+ * How long an answer is used before the record is queried again, and how long a failed host is not fetched from (RFC
+ * 8461 3.3).
+ */
 const BELIEVED_MS = MINUTE;
 const FAILED_MS = 5 * MINUTE;
 const MAX_KNOWN = 5000;
 
 /**
- * What domains demand by MTA-STS (RFC 8461): the policy that is held, as long as it holds; a new one when the record tells of one. Whatever
- * cannot be looked up or fetched leaves it at what is held, and without that at no policy.
+ * MTA-STS policies of domains (RFC 8461): the cached policy until it expires; a new one when the record announces it.
+ * If a lookup or fetch fails, the cached policy remains, or the domain has none.
  */
 export function createStsPolicies({ table, fetch, resolveTxt, clock, log }: StsOptions): {
   policyFor: PolicyFor;
@@ -43,7 +46,7 @@ export function createStsPolicies({ table, fetch, resolveTxt, clock, log }: StsO
     try {
       return policyIdOf((await resolveTxt(`_mta-sts.${domain}`)).map((strings) => strings.join("")));
     } catch {
-      // RFC 8461 3.1, 5.1: without a record there is nothing new; what is held goes on until it ends.
+      // RFC 8461 3.1, 5.1: a missing record announces nothing new; a cached policy remains until it expires.
       return undefined;
     }
   }
@@ -70,7 +73,8 @@ export function createStsPolicies({ table, fetch, resolveTxt, clock, log }: StsO
 
   async function look(domain: string): Promise<TlsPolicy | undefined> {
     const [held, id] = await Promise.all([table.get(domain, clock.now()), idOf(domain)]);
-    // RFC 8461 3.3: once a day even where nothing is new, so that a policy does not end while its domain cannot be reached.
+    // RFC 8461 3.3: refetched daily even if unchanged, so that a policy does not expire while its domain is
+    // unreachable.
     const stale =
       held !== undefined &&
       (clock.now() - held.fetchedAt > DAY || held.expiresAt - clock.now() < (held.expiresAt - held.fetchedAt) / 2);
@@ -92,7 +96,7 @@ export function createStsPolicies({ table, fetch, resolveTxt, clock, log }: StsO
       const found = known.get(domain);
       if (found !== undefined && found.until > clock.now()) return found.answer;
       const answer = look(domain).catch((err: unknown) => {
-        // Without the table nobody knows what was promised: the message waits.
+        // Without the table it is unknown which policy applies, so the message waits.
         known.delete(domain);
         throw err;
       });
@@ -103,7 +107,7 @@ export function createStsPolicies({ table, fetch, resolveTxt, clock, log }: StsO
   };
 }
 
-/** RFC 8461 5: `testing` and `none` keep no mail back. */
+/** RFC 8461 5: `testing` and `none` do not hold back mail. */
 function asTls(held: KeptPolicy | undefined): TlsPolicy | undefined {
   if (held === undefined || held.policy.mode === "none") return undefined;
   const { mode, mx } = held.policy;
@@ -111,7 +115,9 @@ function asTls(held: KeptPolicy | undefined): TlsPolicy | undefined {
   return mode === "enforce" ? { level: "verified", mx, reported } : { level: "opportunistic", reported };
 }
 
-/** The domain has a policy that cannot be had: mail goes as if it had none, and the report says why. */
+/**
+ * The policy of the domain cannot be fetched: mail is sent as if there were none, and the report contains the reason.
+ */
 const withoutPolicy = (failure: TlsFailure): TlsPolicy => ({
   level: "opportunistic",
   reported: { type: "sts", lines: [], mx: [], failure },

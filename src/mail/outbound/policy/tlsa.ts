@@ -12,7 +12,7 @@ export interface Tlsa {
   certificate: Uint8Array;
 }
 
-/** From the fields of its DNS record (see checkData of protocol/dns). */
+/** Parses the fields of its DNS record (see checkData of protocol/dns). */
 export function readTlsa(data: unknown): Tlsa {
   const { usage, selector, matching_type, certificate } = data as Record<
     "usage" | "selector" | "matching_type",
@@ -30,18 +30,21 @@ const HASHES: Record<number, { name: string; octets: number }> = {
 };
 const MAX_CHAIN = 10;
 
-/** RFC 7672 3.1.3: the usages 0 and 1 mean authorities that mail servers do not share. */
+/** RFC 7672 3.1.3: usages 0 and 1 refer to authorities that mail servers do not share. */
 export function isUsable({ usage, selector, matchingType, certificate }: Tlsa): boolean {
   if ((usage !== TRUST_ANCHOR && usage !== END_ENTITY) || (selector !== 0 && selector !== 1)) return false;
   return matchingType === 0 ? certificate.length > 0 : HASHES[matchingType]?.octets === certificate.length;
 }
 
-/** Throws SessionFailure when none of the records stands for the server at the other end. `names`: those a certificate below a trust anchor may carry. */
+/**
+ * Throws SessionFailure if no record matches the server's certificate. `names`: those allowed in a certificate below a
+ * trust anchor.
+ */
 export function checkTlsa(socket: TLSSocket, records: Tlsa[], names: string[]): void {
   const chain = chainOf(socket.getPeerX509Certificate());
   const [leaf] = chain;
   if (leaf === undefined) throw refused({ type: "certificate-not-trusted", why: "it showed no certificate" });
-  // RFC 7672 3.1.1: neither the name nor the dates of such a certificate mean anything.
+  // RFC 7672 3.1.1: the name and dates of such a certificate are ignored.
   if (records.some((record) => record.usage === END_ENTITY && matches(record, leaf))) return;
   const anchors = records.filter(({ usage }) => usage === TRUST_ANCHOR);
   const refusal: Refusal | undefined =
@@ -63,7 +66,7 @@ const refused = ({ type, why }: Refusal) =>
 export const formatTlsa = ({ usage, selector, matchingType, certificate }: Tlsa): string =>
   `${usage} ${selector} ${matchingType} ${Buffer.from(certificate).toString("hex")}`;
 
-/** As the server sent it, each certificate followed by its issuer's. */
+/** In the order sent by the server, each certificate followed by its issuer's. */
 function chainOf(leaf: X509Certificate | undefined): X509Certificate[] {
   const chain: X509Certificate[] = [];
   for (let one = leaf; one !== undefined && chain.length < MAX_CHAIN; one = one.issuerCertificate) {
@@ -79,7 +82,10 @@ function matches({ selector, matchingType, certificate }: Tlsa, shown: X509Certi
   return Buffer.from(certificate).equals(hash === undefined ? octets : createHash(hash.name).update(octets).digest());
 }
 
-/** RFC 7672 3.1.2, 3.2.2: from the server's certificate up to one that a record names, every link holds today, and the server's names it. */
+/**
+ * RFC 7672 3.1.2, 3.2.2: every link from the server's certificate up to one matched by a record is valid now, and the
+ * server's certificate names the server.
+ */
 function whyNotAnchored(chain: X509Certificate[], anchors: Tlsa[], names: string[], now: Date): Refusal | undefined {
   const [leaf] = chain as [X509Certificate];
   const whole = withAnchor(chain, anchors);
@@ -92,13 +98,13 @@ function whyNotAnchored(chain: X509Certificate[], anchors: Tlsa[], names: string
     if (now < one.validFromDate || now > one.validToDate)
       return { type: "certificate-expired", why: "a certificate of its chain is not valid today" };
   }
-  // "*" stands for one whole label only (3.2.2).
+  // "*" matches one whole label only (3.2.2).
   if (!names.some((name) => leaf.checkHost(name, { subject: "never", partialWildcards: false }) !== undefined))
     return { type: "certificate-host-mismatch", why: `its certificate is for none of ${names.join(", ")}` };
   return undefined;
 }
 
-/** RFC 7671 5.2.2: an anchor that is in the DNS whole need not be sent. */
+/** RFC 7671 5.2.2: an anchor published in full in DNS need not be sent. */
 function withAnchor(chain: X509Certificate[], anchors: Tlsa[]): X509Certificate[] {
   const last = chain.at(-1)!;
   for (const { selector, matchingType, certificate } of anchors) {
@@ -107,7 +113,7 @@ function withAnchor(chain: X509Certificate[], anchors: Tlsa[]): X509Certificate[
       const anchor = new X509Certificate(certificate);
       if (last.checkIssued(anchor)) return [...chain, anchor];
     } catch {
-      // What is no certificate anchors nothing.
+      // Not a valid certificate, so it anchors nothing.
     }
   }
   return chain;

@@ -1,13 +1,16 @@
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 
-/** How long to wait after the attempts in turn; the last goes on for ever. RFC 5321 4.5.4.1 wants half an hour in general and a few quick tries first. */
+/**
+ * Delays after successive attempts; the last one repeats. RFC 5321 4.5.4.1 recommends half an hour in general and a few
+ * quick retries first.
+ */
 export const DEFAULT_BACKOFF_MS = [1 * MINUTE, 5 * MINUTE, 15 * MINUTE, 1 * HOUR, 2 * HOUR, 4 * HOUR];
 
 /** RFC 5321 4.5.4.1: give up after four or five days. */
 export const DEFAULT_LIFETIME_MS = 5 * 24 * HOUR;
 
-/** Apart by up to a tenth, by chance, so that what failed together does not come back together. */
+/** Random jitter of up to a tenth, so that messages that failed together are not retried together. */
 export function createBackoff(
   steps: readonly number[] = DEFAULT_BACKOFF_MS,
   random: () => number = Math.random,

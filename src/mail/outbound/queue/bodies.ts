@@ -4,15 +4,23 @@ import { closeStream } from "../../messages/index.ts";
 import { watchFacts, type Facts } from "./facts.ts";
 import type { BodyPlace } from "./migrations.ts";
 
-/** The content of queued messages: small ones beside their rows, large ones as one object each, under the day it came. */
+/**
+ * The content of queued messages: small bodies in the database, large ones as one object each, below the day of
+ * arrival.
+ */
 export interface Bodies {
-  /** A small body is the caller's to write, together with the rows of its message. A large one is on the disk when it resolves. */
+  /**
+   * The caller writes a small body in the transaction of its message rows. A large one is on disk when this resolves.
+   */
   take(message: BodyName, raw: Readable | Uint8Array): Promise<{ facts: Facts; small: Uint8Array | undefined }>;
-  /** Undefined when it is gone. */
+  /** Undefined if it no longer exists. */
   open(message: BodyName & { place: BodyPlace | null }): Promise<OpenBody | undefined>;
-  /** Those in the object store. */
+  /** Deletes bodies in the object store. */
   delete(messages: BodyName[]): Promise<void>;
-  /** Deletes what came before `day` ("2026-01-31") and has no message any more: a process died between the body and its row, or between the row and its body. */
+  /**
+   * Deletes bodies older than `day` ("2026-01-31") that have no message, because a process died between writing or
+   * deleting the body and its row.
+   */
   sweep(day: string, withBody: (ids: string[]) => Promise<Set<string>>): Promise<number>;
 }
 
@@ -30,15 +38,18 @@ export interface BodyName {
 
 export interface BodiesParts {
   objects: ObjectStore;
-  /** A body that lies beside its row. */
+  /** Reads a body stored in the database. */
   small: (id: string) => Promise<Uint8Array | undefined>;
   maxBytes: number;
 }
 
-/** The queue's own folder: what lies in it without a row is garbage. */
+/** The queue's own prefix: objects without a row are garbage. */
 const PREFIX = "mail/out/";
 const AT_ONCE = 500;
-/** Most mail is smaller. A row of that size costs its pages twice, once in the log and once in the file; a file costs a name and two more fsyncs. */
+/**
+ * Most mail is smaller. A row of that size writes its pages twice, to the log and to the file; a file costs a directory
+ * entry and two more fsyncs.
+ */
 export const SMALL_BODY_BYTES = 64 * 1024;
 
 export function createBodies({ objects, small, maxBytes }: BodiesParts): Bodies {

@@ -2,7 +2,7 @@ import { sql, type Compilable } from "kysely";
 import type { Commits, Db } from "../../../store/index.ts";
 import type { MessageRow, OutboundTables, RecipientRow } from "./migrations.ts";
 
-/** What the runner asks of the queue's tables. All coordination is in these statements: any number of processes may run them. */
+/** Queries of the runner. All coordination happens in these statements, so any number of processes may run them. */
 export type ClaimsTable = ReturnType<typeof createClaimsTable>;
 
 export interface Lease {
@@ -11,7 +11,7 @@ export interface Lease {
   until: number;
 }
 
-/** Rows that one statement touches at most. */
+/** Maximum number of rows per statement. */
 const MANY = 500;
 
 export function createClaimsTable(db: Db, { write }: Commits) {
@@ -25,7 +25,7 @@ export function createClaimsTable(db: Db, { write }: Commits) {
   async function claim(wanted: typeof ids, { token, until }: Lease): Promise<RecipientRow[]> {
     const { rows } = await write(
       tables
-        // Materialised: PostgreSQL may otherwise run the subquery again for each row, past its limit.
+        // Materialized, because PostgreSQL may otherwise run the subquery again for each row, past its limit.
         .with(
           (cte) => cte("picked").materialized(),
           () => (db.dialect === "postgres" ? wanted.forUpdate().skipLocked() : wanted),
@@ -49,8 +49,9 @@ export function createClaimsTable(db: Db, { write }: Commits) {
 
   return {
     /**
-     * Destinations that something waits for, in their order from `after` on, and when the first of it is due. Jumps through the index from
-     * one destination to the next: a million messages for one of them cost no more than one message.
+     * Destinations with queued mail, in order, starting after `after`, and when their first recipient is due. Skips
+     * through the index from one destination to the next, so a million messages for one destination cost no more than
+     * one.
      */
     async destinations(after: string, limit: number): Promise<{ destination: string; due: number }[]> {
       const query = sql<{ destination: string; due: number }>`
@@ -65,7 +66,10 @@ export function createClaimsTable(db: Db, { write }: Commits) {
       return db.read({ compile: () => query.compile(tables) } as Compilable<{ destination: string; due: number }>);
     },
 
-    /** Takes what has been due longest, up to `limit` recipients, and the other recipients of the last of those messages. */
+    /**
+     * Claims the recipients that have been due longest, up to `limit`, and the other recipients of the last of their
+     * messages.
+     */
     async claim(destination: string, limit: number, lease: Lease): Promise<RecipientRow[]> {
       const rows = await claim(
         due(destination, lease.now).orderBy("next_try").orderBy("message_id").orderBy("id").limit(limit),
@@ -82,7 +86,7 @@ export function createClaimsTable(db: Db, { write }: Commits) {
     messages: (messageIds: string[]): Promise<MessageRow[]> =>
       db.read(tables.selectFrom("outbound_messages").selectAll().where("id", "in", messageIds)),
 
-    /** Renews every claim that still stands; returns their tokens. */
+    /** Renews every claim that is still valid; returns their tokens. */
     async renew(tokens: string[], until: number): Promise<Set<string>> {
       const { rows } = await write(
         tables
@@ -95,7 +99,7 @@ export function createClaimsTable(db: Db, { write }: Commits) {
       return new Set(rows.map(({ token }) => token!));
     },
 
-    /** What nobody holds any more waits again. Returns the destinations. */
+    /** Requeues recipients whose claim expired. Returns their destinations. */
     async recover(now: number): Promise<string[]> {
       const lost = ids.where("lease_until", "<", now).orderBy("lease_until").limit(MANY);
       if ((await db.read(lost)).length === 0) return [];
@@ -110,7 +114,9 @@ export function createClaimsTable(db: Db, { write }: Commits) {
       return [...new Set(rows.map(({ destination }) => destination))];
     },
 
-    /** Gives back what was not tried: it is due again at once, and the claim does not count. */
+    /**
+     * Releases recipients that were not tried: they are due immediately, and the claim does not count as an attempt.
+     */
     async release(token: string, recipientIds: string[], now: number): Promise<void> {
       await write(
         tables
@@ -127,7 +133,7 @@ export function createClaimsTable(db: Db, { write }: Commits) {
       );
     },
 
-    /** Returns the ids for which the claim still stood. */
+    /** Returns the ids whose claim was still valid. */
     async settle(token: string, recipientIds: string[], values: Partial<RecipientRow>): Promise<string[]> {
       const { rows } = await write(
         tables
@@ -140,7 +146,7 @@ export function createClaimsTable(db: Db, { write }: Commits) {
       return rows.map(({ id }) => id);
     },
 
-    /** Ends what waited past its time without being tried, because its destination is left alone. */
+    /** Fails recipients whose lifetime ended without an attempt because their destination is paused. */
     async expire(before: number, now: number): Promise<RecipientRow[]> {
       const old = ids
         .where("next_try", "is not", null)
@@ -159,7 +165,7 @@ export function createClaimsTable(db: Db, { write }: Commits) {
       return rows;
     },
 
-    /** Failures whose sender nobody has told; they are the caller's until `until`. */
+    /** Failures not yet reported to the sender; leased to the caller until `until`. */
     async untold(now: number, until: number): Promise<RecipientRow[]> {
       const open = ids.where("tell_at", "<=", now).orderBy("tell_at").limit(100);
       if ((await db.read(open)).length === 0) return [];
@@ -180,7 +186,8 @@ export function createClaimsTable(db: Db, { write }: Commits) {
     },
 
     /**
-     * Notes which of these messages are done. Returns those whose body may go at once. Whoever settles the last recipient sees all others settled.
+     * Records which of these messages are done. Returns those whose body can be deleted now. The process that settles
+     * the last recipient sees all others settled.
      */
     async finish(
       messageIds: string[],
@@ -215,7 +222,7 @@ export function createClaimsTable(db: Db, { write }: Commits) {
   };
 }
 
-/** A claim that died has been counted as an attempt. */
+/** An expired claim has been counted as an attempt. */
 const waitingState = sql`case when reply_code is null then 'queued' else 'deferred' end` as never;
 
 const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);

@@ -2,40 +2,40 @@ import type { Clock } from "../../../kernel/index.ts";
 import type { Breaker } from "../smtp/breaker.ts";
 
 export interface DestinationLimits {
-  /** Messages under way at once, all destinations together. */
+  /** Maximum number of concurrent messages over all destinations. */
   lanes: number;
-  /** To one destination. */
+  /** Maximum number of concurrent messages to one destination. */
   perDestination: number;
-  /** Messages that are begun per minute and destination. Default: no such limit. */
+  /** Messages started per minute and destination. Default: no limit. */
   perMinute?: number;
 }
 
-/** Who may be sent to now. A lane is one message under way, and the connection it uses. */
+/** Limits deliveries per destination. A lane is one message in progress and the connection it uses. */
 export interface Destinations {
-  /** Takes a lane if this destination may have one more. */
+  /** Takes a lane if this destination may use another one. */
   enter(destination: string): boolean;
   leave(destination: string): void;
-  /** Whether the next message may begin now; if so it counts. */
+  /** True if the next message may start now, in which case it is counted. */
   mayBegin(destination: string): boolean;
   /** The same without counting. */
   mayGoOn(destination: string): boolean;
-  /** How a delivery went, as far as the way there is concerned. */
+  /** Records whether the destination was reached. */
   ended(destination: string, went: { reached: boolean; why: string }): void;
-  /** True after failures: one message is enough to find out more. */
+  /** True after failures: one message suffices to probe the destination. */
   isDoubtful(destination: string): boolean;
-  /** When the first of those that have to wait may go on. */
+  /** The earliest time at which a delayed destination may continue. */
   readonly nextAt: number;
   readonly busy: number;
 }
 
 interface State {
   lanes: number;
-  /** How many lanes it may have: grows with success, so that a destination that hangs never holds many. */
+  /** Maximum number of lanes. Grows with success, so that a destination that hangs never holds many. */
   window: number;
   notBefore: number;
 }
 
-/** Destinations that are remembered while nothing goes there. */
+/** Maximum number of idle destinations kept in memory. */
 const MAX_IDLE = 5000;
 
 export function createDestinations({
@@ -52,7 +52,7 @@ export function createDestinations({
 
   function stateOf(destination: string): State {
     const known = states.get(destination) ?? { lanes: 0, window: Math.min(2, limits.perDestination), notBefore: 0 };
-    // The one that was longest out of use goes first.
+    // Evicts the least recently used destination.
     states.delete(destination);
     states.set(destination, known);
     if (states.size > MAX_IDLE)
@@ -76,7 +76,7 @@ export function createDestinations({
     enter(destination) {
       const state = stateOf(destination);
       if (busy >= limits.lanes || state.lanes >= state.window || !mayGoOn(destination)) return false;
-      // The last fifth is for destinations that have no lane yet.
+      // The last fifth is reserved for destinations without a lane.
       if (state.lanes > 0 && limits.lanes - busy <= limits.lanes / 5) return false;
       if (state.lanes > 0 && breaker.failures(destination) > 0) return false;
       state.lanes++;

@@ -2,14 +2,14 @@ import { isAscii, isUtf8 } from "node:buffer";
 import type { Readable } from "node:stream";
 import { createHeaderEnd, HEADER_LIMITS } from "../../../protocol/rfc5322/index.ts";
 
-/** What the next hop must be told about a message before it comes. */
+/** Properties of a message that must be announced to the next hop before its content. */
 export interface Facts {
   size: number;
   eightBit: boolean;
   utf8Header: boolean;
 }
 
-/** Looks at a message as it passes. `facts` are final once it has passed. */
+/** Inspects a message while it is read. `facts` are final at its end. */
 export function watchFacts() {
   const facts: Facts = { size: 0, eightBit: false, utf8Header: false };
   const scan = createHeaderEnd();

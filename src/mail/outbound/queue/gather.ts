@@ -1,6 +1,6 @@
 /**
- * Calls of the same moment go together: while one write is under way, those that come wait and are the next write. `write` gets them all, and
- * its end is everyone's end. At most `most` at once.
+ * Batches concurrent calls: those that arrive during a write wait and form the next one. `write` gets all of them, and
+ * its result applies to all. At most `most` per batch.
  */
 export function gather<Item>(write: (items: Item[]) => Promise<void>, most: number): (item: Item) => Promise<void> {
   let waiting: { item: Item; resolve: () => void; reject: (err: unknown) => void }[] = [];

@@ -15,18 +15,18 @@ export interface HousekeepingParts {
   leaseMs: number;
   /** How long messages are remembered after they are done. */
   rowsMs: number;
-  /** Somebody died: what it held is due again. */
+  /** Leases of a dead process expired: its recipients are due again. */
   recovered: (destinations: string[]) => void;
-  /** Deletes pauses that have ended. */
+  /** Deletes expired pauses. */
   forgetPauses: () => Promise<void>;
 }
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
-/** A recipient that waits for a destination nobody tries gets this long after its time for a try of its own. */
+/** After its lifetime, a recipient of an untried destination gets this long for one attempt of its own. */
 const GRACE_MS = HOUR;
 
-/** What has to be done now and then. `run` does what is due, each at its own pace, and never rejects. */
+/** Periodic tasks. `run` runs those that are due, each at its own interval, and never rejects. */
 export function createHousekeeping({
   table,
   queue,
@@ -109,7 +109,7 @@ export function createHousekeeping({
   };
 }
 
-/** A bounded number of rounds; the rest is for the next time. */
+/** A bounded number of rounds; the rest is done next time. */
 async function untilFewer(round: () => Promise<number>) {
   for (let n = 0; n < 20 && (await round()) === 500; n++) continue;
 }

@@ -1,12 +1,12 @@
 import type { Clock, Log } from "../../../kernel/index.ts";
 import type { ClaimsTable } from "./claims-table.ts";
 
-/** One claim that this process holds. */
+/** A claim held by this process. */
 export interface Held {
   readonly token: string;
   readonly now: number;
   until: number;
-  /** Aborted when the claim is lost or the runner stops: somebody else may be delivering by now. */
+  /** Aborted when the claim is lost or the runner stops: another process may be delivering by then. */
   readonly controller: AbortController;
   lost: boolean;
 }
@@ -17,7 +17,7 @@ export interface Leases {
   drop(held: Held): void;
 }
 
-/** Renews what is held at a third of its time, until `over`. */
+/** Renews held leases after a third of their duration, until `over`. */
 export function keepLeases({
   table,
   clock,
@@ -41,9 +41,9 @@ export function keepLeases({
   }
 
   async function renew() {
-    // The answer to the one before is still out.
+    // The previous renewal is still in progress.
     if (renewing) return;
-    // A claim of this moment may not be on the disk yet: only those of before can be told from lost ones.
+    // A new claim may not be stored yet, so only earlier claims can be recognized as lost.
     const mine = [...held].filter(({ lost }) => !lost);
     if (mine.length === 0) return;
     const until = clock.now() + leaseMs;
@@ -64,7 +64,7 @@ export function keepLeases({
   async function beat() {
     while (!over.aborted) {
       await clock.sleep(leaseMs / 3, over).catch(() => {});
-      // A database that does not answer does not stop the time.
+      // Leases also expire while the database does not respond.
       for (const one of held) if (!one.lost && clock.now() > one.until) lose(one);
       if (!over.aborted) void renew();
     }

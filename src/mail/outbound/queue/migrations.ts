@@ -67,7 +67,7 @@ const queueMigration: Migration = {
       .addColumn("expires_at", "bigint", (column) => column.notNull())
       .addColumn("finished_at", "bigint")
       .execute();
-    // A recipient that waits has next_try, one under way has lease_until, one that is done has neither.
+    // A queued recipient has next_try, one being delivered has lease_until, a finished one has neither.
     await sql`create index outbound_due on outbound_recipients (destination, next_try, message_id, id) where next_try is not null`.execute(
       db,
     );
@@ -105,26 +105,26 @@ export interface MessageRow {
   /** Message-ID, with angle brackets. */
   header_id: string;
   mail_from: string;
-  /** 1: the sender is who it seems to be. */
+  /** 1: the sender is authenticated. */
   vouched: number;
   size: number;
   eight_bit: number;
   utf8_header: number;
   /** JSON: ret and envid. */
   dsn: string | null;
-  /** Where the body is; null: it is gone. */
+  /** Where the body is stored; null: deleted. */
   body_in: BodyPlace | null;
   created_at: number;
   /** When the last recipient was done. */
   finished_at: number | null;
-  /** From when on nobody needs the body any more. */
+  /** When the body can be deleted. */
   body_until: number | null;
 }
 
-/** Small ones are rows, written in the same transaction as the message: no file to make, and one fsync for many. */
+/** Small bodies are rows, written in the transaction of the message: no file to create, and one fsync for many. */
 export type BodyPlace = "table" | "objects";
 
-/** Apart from the messages, so that to update or list those never touches the pages a body lies on. */
+/** Separate from the messages, so that updating or listing them never touches the pages of a body. */
 export interface BodyRow {
   message_id: string;
   body: Uint8Array;
@@ -140,7 +140,7 @@ export interface RecipientRow {
   /** Envelope sender for this recipient; null: that of the message. */
   mail_from: string | null;
   domain: string;
-  /** What shares limits and connections: the domain, or the smart host. */
+  /** The unit that shares limits and connections: the domain, or the smart host. */
   destination: string;
   /** Other recipients of the message with the same destination. */
   siblings: number;
@@ -150,14 +150,14 @@ export interface RecipientRow {
   state: RecipientState;
   attempts: number;
   next_try: number | null;
-  /** The fencing token of the claim under way: whoever cannot show it has lost the recipient. */
+  /** The fencing token of the current claim: a process without it has lost the recipient. */
   token: string | null;
   lease_until: number | null;
   reply_code: number | null;
   reply_enhanced: string | null;
   reply_text: string | null;
   host: string | null;
-  /** A failure that the sender has not been told: from then on it is somebody's task again. */
+  /** When an unreported failure is due for reporting again. */
   tell_at: number | null;
   created_at: number;
   expires_at: number;

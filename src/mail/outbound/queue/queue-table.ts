@@ -2,19 +2,19 @@ import type { Compilable } from "kysely";
 import { type Commits, prepared, type Db } from "../../../store/index.ts";
 import type { BodyRow, MessageRow, OutboundTables, RecipientRow, RecipientState } from "./migrations.ts";
 
-/** What people and the housekeeping ask of the queue's tables. */
+/** Queries of the queue API and of housekeeping. */
 export type QueueTable = ReturnType<typeof createQueueTable>;
 
 export interface ListFilter {
   account: string;
   state?: RecipientState;
   domain?: string;
-  /** The last row of the page before. */
+  /** The last row of the previous page. */
   after?: { createdAt: number; id: string };
   limit: number;
 }
 
-/** A message as it comes into the queue; `body` where it is small. */
+/** A message to insert; with `body` if it is small. */
 export interface NewMessage {
   message: MessageRow;
   recipients: RecipientRow[];
@@ -35,7 +35,7 @@ export function createQueueTable(db: Db, commits: Commits) {
   const insertBody = preparedInsert<BodyRow>("outbound_bodies");
   const insertRecipient = preparedInsert<RecipientRow>("outbound_recipients");
 
-  /** A row's columns are those of the first: every row of a table has them all. */
+  /** Takes the columns from the first row: every row of a table has all of them. */
   function preparedInsert<Row extends object>(table: keyof OutboundTables): (row: Row) => Compilable<unknown> {
     let query: ((values: Record<string, unknown>) => Compilable<unknown>) | undefined;
     return (row) =>
@@ -46,7 +46,10 @@ export function createQueueTable(db: Db, commits: Commits) {
       ))(row as Record<string, unknown>);
   }
 
-  /** To SQLite a row at a time costs no more, and its statement is always the same; to PostgreSQL each statement is a journey. */
+  /**
+   * One row per statement costs nothing extra on SQLite and keeps the statement constant; on PostgreSQL every statement
+   * is a round trip.
+   */
   function insertsOf(recipients: RecipientRow[]): Compilable<unknown>[] {
     if (recipients.length === 1 || db.dialect === "sqlite") return recipients.map(insertRecipient);
     const pages = Array.from({ length: Math.ceil(recipients.length / ROWS_AT_ONCE) }, (_, page) =>
@@ -65,7 +68,7 @@ export function createQueueTable(db: Db, commits: Commits) {
 
     body: async (id: string): Promise<Uint8Array | undefined> => (await db.read(body({ id })))[0]?.body,
 
-    /** Recipients that wait, counted up to `most`. */
+    /** Number of queued recipients, counted up to `most`. */
     async waiting(most: number): Promise<number> {
       const some = tables
         .selectFrom("outbound_recipients")
@@ -101,7 +104,10 @@ export function createQueueTable(db: Db, commits: Commits) {
       return db.read(query.orderBy("created_at", "desc").orderBy("id", "desc").limit(limit));
     },
 
-    /** Everything of the message that has not arrived and is not under way is due now. Undefined when its body is gone; else those who are tried again. */
+    /**
+     * Makes all recipients due now that are neither delivered nor in progress. Undefined if the body was deleted; else
+     * the recipients to retry.
+     */
     resend: (id: string, now: number, expiresAt: number): Promise<RecipientRow[] | undefined> =>
       db.transaction<OutboundTables, RecipientRow[] | undefined>(async (tx) => {
         const message = await tx
@@ -169,7 +175,7 @@ export function createQueueTable(db: Db, commits: Commits) {
       return rows.map(({ destination }) => destination);
     },
 
-    /** Ends what waits. */
+    /** Cancels the queued recipients. */
     async cancel(
       id: string,
       now: number,
@@ -194,7 +200,10 @@ export function createQueueTable(db: Db, commits: Commits) {
       return rows;
     },
 
-    /** Bodies that nobody needs any more: forgotten here first, so that no resend finds half a message. */
+    /**
+     * Bodies that are no longer needed. Their references are removed first, so that a resend never finds a partly
+     * deleted message.
+     */
     async dropBodies(now: number): Promise<MessageRow[]> {
       const over = tables
         .selectFrom("outbound_messages")
@@ -234,7 +243,7 @@ export function createQueueTable(db: Db, commits: Commits) {
       });
     },
 
-    /** The same for those that have arrived everywhere. */
+    /** The same for messages delivered to all recipients. */
     dropDelivered: (ids: string[]): Promise<void> =>
       commits.all([
         tables.deleteFrom("outbound_bodies").where("message_id", "in", ids),
@@ -245,7 +254,7 @@ export function createQueueTable(db: Db, commits: Commits) {
           .where("finished_at", "is not", null),
       ]),
 
-    /** Forgets messages that were done before; returns how many. */
+    /** Deletes messages finished before that time; returns their number. */
     async forget(before: number): Promise<number> {
       return db.transaction<OutboundTables, number>(async (tx) => {
         const old = await tx
@@ -264,7 +273,7 @@ export function createQueueTable(db: Db, commits: Commits) {
       });
     },
 
-    /** Messages that are done although nobody noted it: whoever settled the last recipient died before. */
+    /** Messages that are done but not marked, because the process that settled the last recipient died. */
     async unnoted(before: number): Promise<string[]> {
       const rows = await db.read(
         tables

@@ -22,12 +22,12 @@ import {
 } from "./queue.testing.ts";
 import type { Failure } from "./settle.ts";
 
-/** What every engine promises of messages in the outbound queue. */
+/** Behaviour of the outbound queue on every database engine. */
 export function queueConformance(engine: TestEngine): void {
   const open = openOn(engine);
 
   describe("a queued message", () => {
-    test("is on the disk when it is taken, delivered, and then only remembered", async (t) => {
+    test("is on disk when accepted, is delivered, and is then only remembered", async (t) => {
       const { start, bodies, events, objects } = await open(t);
       const { carrier, nth } = controlledCarrier();
       const service = await start(carrier);
@@ -98,7 +98,7 @@ export function queueConformance(engine: TestEngine): void {
       assert.equal(events[1]!.detail["text"], "taken");
     });
 
-    test("that is large is an object, whole in whatever pieces it came, and goes away like any other", async (t) => {
+    test("is stored as an object if large, complete however it was chunked, and is deleted like any other", async (t) => {
       const { start, objects, bodies } = await open(t);
       const { carrier, deliveries } = controlledCarrier({ answer: ({ end }) => end() });
       const service = await start(carrier, { run: false });
@@ -124,7 +124,7 @@ export function queueConformance(engine: TestEngine): void {
       );
     });
 
-    test("that breaks off while it comes in is not taken, and leaves nothing behind", async (t) => {
+    test("is rejected if it breaks off during input, and leaves nothing behind", async (t) => {
       const { start, bodies } = await open(t);
       const service = await start(controlledCarrier().carrier, { run: false });
       async function* broken(text: string) {
@@ -139,7 +139,7 @@ export function queueConformance(engine: TestEngine): void {
       assert.deepEqual([(await bodies()).length, (await service.list({})).items], [0, []]);
     });
 
-    test("of one moment share a commit", async (t) => {
+    test("shares a commit with concurrent ones", async (t) => {
       const { start, db } = await open(t);
       const service = await start(controlledCarrier().carrier, { run: false });
       const all = await Promise.all(
@@ -158,7 +158,7 @@ export function queueConformance(engine: TestEngine): void {
       );
     });
 
-    test("goes to each domain in one transaction for all its recipients", async (t) => {
+    test("is sent to each domain in one transaction for all its recipients", async (t) => {
       const { start } = await open(t);
       const { carrier, nth, deliveries } = controlledCarrier();
       const service = await start(carrier);
@@ -178,7 +178,7 @@ export function queueConformance(engine: TestEngine): void {
       assert.equal(deliveries.length, 2);
     });
 
-    test("that is put off is tried again after a minute, five, fifteen, an hour, two, four, then every four, and given up after five days", async (t) => {
+    test("is retried when deferred after 1, 5, 15 minutes, 1, 2, 4 hours, then every 4 hours, and fails after 5 days", async (t) => {
       const { start, clock, failures, events, bodies } = await open(t);
       const { carrier, deliveries } = controlledCarrier({ answer: ({ end }) => end("temporary") });
       const service = await start(carrier);
@@ -198,7 +198,7 @@ export function queueConformance(engine: TestEngine): void {
       let last = 0;
       while ((await stateOf(service, id!)) !== "expired") {
         await until(async () => {
-          // However slow the database was when the time was put forward, the runner looks again.
+          // The runner checks again, however slow the database was when the clock advanced.
           clock.advance(100);
           return deliveries.length > last && (await stateOf(service, id!)) !== "delivering";
         });
@@ -209,7 +209,7 @@ export function queueConformance(engine: TestEngine): void {
       const found = (await service.get(id!))!;
       assert.ok(found.recipients[0]!.finishedAt!.getTime() - NOON >= 5 * DAY);
       assert.ok(found.recipients[0]!.finishedAt!.getTime() - NOON < 5 * DAY + 5 * HOUR);
-      // Every four hours and up to a tenth more, seen every four and a half.
+      // Every four hours plus up to a tenth, checked every four and a half hours.
       assert.ok(last >= 28 && last < 45, `${last} attempts`);
       await until(() => failures.length === 1);
       assert.deepEqual(
@@ -220,7 +220,7 @@ export function queueConformance(engine: TestEngine): void {
       assert.equal((await bodies()).length, 1, "kept for a while");
     });
 
-    test("has an end of its own for every recipient, and failures are told once with the message at hand", async (t) => {
+    test("has a separate result for every recipient, and reports failures once, with the content available", async (t) => {
       const { start, failures, clock } = await open(t);
       const { carrier, nth, deliveries } = controlledCarrier();
       const service = await start(carrier);
@@ -249,7 +249,7 @@ export function queueConformance(engine: TestEngine): void {
       assert.deepEqual([failures.length, deliveries.length], [1, 2]);
     });
 
-    test("whose failure could not be told is told again", async (t) => {
+    test("is reported again after the report of its failure failed", async (t) => {
       const { start, clock } = await open(t);
       const { carrier } = controlledCarrier({ answer: ({ end }) => end("permanent") });
       let calls = 0;
@@ -268,7 +268,7 @@ export function queueConformance(engine: TestEngine): void {
       assert.equal(calls, 3);
     });
 
-    test("stays visible when it failed, can be sent again, and not any more when its content is gone", async (t) => {
+    test("stays visible after it failed, and can be resent until its content is deleted", async (t) => {
       const { start, clock, bodies, events } = await open(t);
       const { carrier, nth } = controlledCarrier();
       const service = await start(carrier);
@@ -295,7 +295,7 @@ export function queueConformance(engine: TestEngine): void {
       await until(async () => (await service.get(id!)) === undefined);
     });
 
-    test("is found by the inbound message it was forwarded from", async (t) => {
+    test("is found by the inbound message that it forwards", async (t) => {
       const { start } = await open(t);
       const service = await start(controlledCarrier().carrier, { run: false });
       const ids = [];
@@ -335,7 +335,7 @@ export function queueConformance(engine: TestEngine): void {
       );
     });
 
-    test("can be given up while it waits", async (t) => {
+    test("can be cancelled while it is queued", async (t) => {
       const { start, events, bodies, clock } = await open(t);
       const { carrier, deliveries } = controlledCarrier();
       const service = await start(carrier, { run: false });
@@ -354,7 +354,7 @@ export function queueConformance(engine: TestEngine): void {
       await until(async () => (await bodies()).length === 0);
     });
 
-    test("without recipients, or with a sender that is none, is refused; recipients that are none are told", async (t) => {
+    test("is rejected without recipients or with an invalid sender; invalid recipients are returned", async (t) => {
       const { start, bodies } = await open(t);
       const service = await start(controlledCarrier().carrier, { run: false });
       await assert.rejects(service.enqueue(mail([])), (err) => err instanceof UserError && err.kind === "noRecipients");
@@ -374,7 +374,7 @@ export function queueConformance(engine: TestEngine): void {
       assert.equal((await bodies()).length, 1);
     });
 
-    test("that cannot be put on the disk is not taken", async (t) => {
+    test("is not accepted if it cannot be stored", async (t) => {
       const { start, objects } = await open(t);
       const full: ObjectStore = {
         ...objects,
@@ -391,7 +391,7 @@ export function queueConformance(engine: TestEngine): void {
       assert.deepEqual((await service.list({})).items, []);
     });
 
-    test("is put off when too many wait", async (t) => {
+    test("is deferred when the queue is full", async (t) => {
       const { start, clock } = await open(t);
       const service = await start(controlledCarrier().carrier, { run: false, limits: { waiting: 3 } });
       await service.enqueue(mail(["a@there.example", "b@there.example", "c@there.example"]));
@@ -403,7 +403,7 @@ export function queueConformance(engine: TestEngine): void {
     });
   });
 
-  test("lists its own account's recipients, newest first, page by page", async (t) => {
+  test("lists the recipients of its own account, newest first, by page", async (t) => {
     const { start, clock } = await open(t);
     const service = await start(controlledCarrier().carrier, { run: false });
     for (let n = 0; n < 7; n++) {
@@ -432,7 +432,7 @@ export function queueConformance(engine: TestEngine): void {
   });
 
   describe("housekeeping", () => {
-    test("deletes bodies that lost their message, and no others", async (t) => {
+    test("deletes bodies without a message, and no others", async (t) => {
       const { start, objects, clock, bodies } = await open(t);
       const service = await start(controlledCarrier().carrier, { run: false });
       await service.enqueue(largeMail(["b@there.example"]));
@@ -444,7 +444,7 @@ export function queueConformance(engine: TestEngine): void {
       await until(async () => (await bodies()).length === 2);
     });
 
-    test("a body that is gone is a failure that is told, not a message that waits for ever", async (t) => {
+    test("reports a missing body as a failure instead of keeping its message queued forever", async (t) => {
       const { start, objects, failures, bodies } = await open(t);
       const service = await start(controlledCarrier().carrier, { run: false });
       const { id } = await service.enqueue(largeMail(["b@there.example"]));

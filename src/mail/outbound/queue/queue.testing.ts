@@ -19,7 +19,7 @@ export const MINUTE = 60_000;
 export const HOUR = 60 * MINUTE;
 export const DAY = 24 * HOUR;
 
-/** One delivery under way: the test decides how it ends. */
+/** A delivery in progress; the test decides its result. */
 export interface Delivery {
   domain: string;
   parcel: Parcel;
@@ -57,7 +57,7 @@ export function controlledCarrier({
         };
         const breakOff = () => finish(() => "temporary", true);
         signal.addEventListener("abort", breakOff, { once: true });
-        // It may have been broken off while the body was read.
+        // It may have been aborted while the body was read.
         if (signal.aborted) breakOff();
         const delivery: Delivery = {
           domain,
@@ -99,11 +99,11 @@ export const mail = (to: string[], more: Partial<Outbound> = {}): Outbound => ({
   ...more,
 });
 
-/** How a test opens an outbound queue on one engine: a database, a folder of objects, a clock, and as many processes as it starts. */
+/** Opens an outbound queue on one engine: a database, an object folder, a clock, and any number of processes. */
 export const openOn = (engine: TestEngine) => async (t: TestContext) => {
   const folder = await mkdtemp(join(tmpdir(), "reelpost-outbound-"));
   const stops: (() => Promise<void>)[] = [];
-  // Hooks run in the order they were given: runners stop before their database closes.
+  // Hooks run in the order of registration: runners stop before their database closes.
   t.after(async () => {
     await Promise.all(stops.map((stop) => stop()));
     await rm(folder, { recursive: true, force: true });
@@ -113,7 +113,7 @@ export const openOn = (engine: TestEngine) => async (t: TestContext) => {
   const clock = createManualClock(NOON);
   const events: TraceEvent[] = [];
   const failures: Failure[] = [];
-  /** One more process. */
+  /** Starts another process. */
   const start = async (
     carrier: Carrier,
     { run = true, ...more }: Partial<OutboundOptions> & { run?: boolean; limits?: Partial<OutboundLimits> } = {},
@@ -150,7 +150,7 @@ export const openOn = (engine: TestEngine) => async (t: TestContext) => {
   };
 };
 
-/** One that becomes an object instead of a row. */
+/** Large enough to be stored as an object instead of a row. */
 export const largeText = `Subject: large\r\n\r\n${"line after line\r\n".repeat(SMALL_BODY_BYTES / 16)}`;
 export const largeMail = (to: string[], more: Partial<Outbound> = {}): Outbound =>
   mail(to, { raw: () => Buffer.from(largeText), ...more });
@@ -170,7 +170,7 @@ export async function keysOf(objects: ObjectStore): Promise<string[]> {
   return keys;
 }
 
-/** Everything that can happen without time going on has happened. */
+/** Waits until everything that needs no clock advance has happened. */
 export async function settleDown(rounds = 15): Promise<void> {
   for (let n = 0; n < rounds; n++) await new Promise((resolve) => void setTimeout(resolve, 1));
 }

@@ -9,7 +9,7 @@ import type { MessageRow, RecipientRow, RecipientState } from "./migrations.ts";
 import type { Pause, PausesTable } from "./pauses-table.ts";
 import type { NewMessage, QueueTable } from "./queue-table.ts";
 
-/** One recipient of a queued message, as people see it. */
+/** A recipient of a queued message, as shown to users. */
 export interface QueuedRecipient {
   id: string;
   rcpt: string;
@@ -20,7 +20,7 @@ export interface QueuedRecipient {
   nextTry: Date | undefined;
   /** Set while the recipient is queued and its destination, or the host that replied last, is paused after failures. */
   paused: { until: Date; why: string } | undefined;
-  /** What the next hop said last, and who it was. */
+  /** The last reply of a next hop, and its name. */
   reply: SmtpReply | undefined;
   host: string | undefined;
   finishedAt: Date | undefined;
@@ -36,29 +36,31 @@ export interface QueuedMessage {
   messageId: string;
   script: string | undefined;
   inbound: { id: string; rcpt: string | undefined } | undefined;
-  /** The envelope sender is who it seems to be: it may be told of failures. */
+  /** The envelope sender is authenticated, so it may receive failure reports. */
   senderAuthenticated: boolean;
   size: number;
-  /** Whether it can be sent again. */
+  /** True if it can be sent again. */
   hasBody: boolean;
   createdAt: Date;
   finishedAt: Date | undefined;
 }
 
 export interface Queued {
-  /** Undefined when no recipient could be queued. */
+  /** Undefined if no recipient could be queued. */
   id: string | undefined;
-  /** Recipients that are no address: nothing was queued for them. */
+  /** Invalid recipients, which were not queued. */
   refused: Result[];
 }
 
 export interface Queue {
-  /** Resolves when everything is on the disk. Throws UserError (queueFull, noRecipients, senderInvalid), StoreError. */
+  /** Resolves when everything is on disk. Throws UserError (queueFull, noRecipients, senderInvalid), StoreError. */
   enqueue(mail: Outbound, options?: { replies?: ReadonlyMap<string, Result> }): Promise<Queued>;
   get(id: string): Promise<{ message: QueuedMessage; recipients: QueuedRecipient[] } | undefined>;
   /** Forwards and replies queued for these inbound messages. */
   ofInbound(messages: string[]): Promise<{ message: QueuedMessage; recipients: QueuedRecipient[] }[]>;
-  /** Newest first; `next` is the `after` of the next page, undefined at the end. `account` left out is the platform's own mail. */
+  /**
+   * Newest first; `next` is the `after` of the next page, undefined at the end. Without `account`, lists system mail.
+   */
   list(filter: {
     account?: string;
     state?: RecipientState;
@@ -68,7 +70,10 @@ export interface Queue {
   }): Promise<{ items: (QueuedRecipient & { message: QueuedMessage })[]; next: string | undefined }>;
   /** Immediately retries all undelivered recipients, with the retry period of a new message, and ends the pauses of their destinations. Throws UserError outboundNotFound, outboundGone. */
   resend(id: string): Promise<void>;
-  /** Gives up what waits; what is under way goes on. Resolves with the recipients given up. Throws UserError outboundNotFound. */
+  /**
+   * Cancels queued recipients; deliveries in progress continue. Resolves with the cancelled recipients. Throws
+   * UserError outboundNotFound.
+   */
   cancel(id: string): Promise<string[]>;
 }
 
@@ -78,14 +83,14 @@ export interface QueueParts {
   clock: Pick<Clock, "now">;
   ids: Pick<Ids, "hex">;
   trace: Trace;
-  /** What recipients of a domain share: the domain, or one name for all. */
+  /** The destination shared by the recipients of a domain: the domain, or one name for all. */
   destinationOf: (domain: string) => string;
   /** Wakes the runners of this and other processes. */
   announce: (destinations: string[]) => void;
   pauses: Pick<PausesTable, "active" | "delete">;
   /** Ends the pauses of destinations, in this and other processes, then wakes the runners. */
   resume: (destinations: string[]) => void;
-  /** Notes a message whose last recipient may be done. */
+  /** Marks a message as done if its last recipient is. */
   finished: (messageId: string) => Promise<void>;
   isFull: () => Promise<{ waiting: number; limit: number } | undefined>;
   insert: (rows: NewMessage) => Promise<void>;
@@ -98,7 +103,7 @@ const MAX_PAGE = 1000;
 
 export function createQueue(parts: QueueParts): Queue {
   const { table, bodies, clock, ids, trace, announce } = parts;
-  /** By the time they came: rows of one moment are neighbours in every index, which is what a commit has to write. */
+  /** Ordered by arrival, so that concurrent rows are neighbours in every index and a commit writes fewer pages. */
   const nextId = (now: number) => now.toString(16).padStart(12, "0") + ids.hex().slice(12);
 
   async function enqueue(mail: Outbound, { replies }: { replies?: ReadonlyMap<string, Result> } = {}): Promise<Queued> {
@@ -163,7 +168,7 @@ export function createQueue(parts: QueueParts): Queue {
     try {
       await parts.insert({ message, recipients, body: small });
     } catch (err) {
-      // Of a database that went away nobody knows whether it kept the rows; a body without rows is found by the housekeeping.
+      // If the database became unreachable, it may have stored the rows. Housekeeping deletes bodies without rows.
       if (small === undefined && !isStoreError(err, "unreachable"))
         await bodies.delete([{ id, createdAt: now }]).catch(() => {});
       throw err;

@@ -27,29 +27,29 @@ export interface RunnerParts {
 }
 
 export interface Runner {
-  /** There may be something to do for these. */
+  /** These destinations may have due messages. */
   wake(destinations: string[]): void;
-  /** Begins no message, waits for those under way, breaks off what is left after `graceMs`. */
+  /** Starts no new messages, waits for those in progress, and aborts the rest after `graceMs`. */
   stop(options?: { graceMs?: number }): Promise<void>;
 }
 
-/** Messages of one claim, and recipients of one message and destination. */
+/** Messages per claim, and recipients per message and destination. */
 const CLAIM = 10;
 const MAX_RECIPIENTS = 100;
-/** Small messages are read once; larger ones as they go. */
+/** Small messages are read into memory; larger ones are streamed. */
 const IN_MEMORY = 256 * 1024;
 const PAGE = 200;
 const PAGES_AT_ONCE = 10;
 const MAX_CANDIDATES = 5000;
 
-/** Delivers what waits in the queue. Any number of runners share one. */
+/** Delivers queued messages. Any number of runners share a queue. */
 export function startRunner(parts: RunnerParts): Runner {
   const { table, bodies, carrier, settle, housekeeping, clock, ids, log, leaseMs, pollMs } = parts;
   const stopping = new AbortController();
   const over = new AbortController();
   const destinations = createDestinations({ clock, breaker: parts.breaker, limits: parts.limits });
   const leases = keepLeases({ table, clock, log, leaseMs, over: over.signal });
-  /** Destinations with work, in the order in which they get their turn. */
+  /** Destinations with work, in the order in which they are served. */
   const candidates = new Set<string>();
   const lanes = new Set<Promise<void>>();
   let cursor = "";
@@ -84,7 +84,7 @@ export function startRunner(parts: RunnerParts): Runner {
     }
   }
 
-  /** Goes on where the last scan ended, so that every destination has its turn however many there are. */
+  /** Continues where the last scan ended, so that every destination is reached however many there are. */
   async function scan() {
     for (let page = 0; page < PAGES_AT_ONCE && candidates.size < MAX_CANDIDATES; page++) {
       const found = await table.destinations(cursor, PAGE);
@@ -94,7 +94,7 @@ export function startRunner(parts: RunnerParts): Runner {
     }
   }
 
-  /** One lane more for each that has work; a lane that finds plenty asks for another. */
+  /** Starts one more lane for each destination with work; a lane that finds a full claim requests another. */
   function startLanes() {
     for (const destination of candidates) {
       if (destinations.busy >= parts.limits.lanes || stopping.signal.aborted) return;
@@ -120,11 +120,11 @@ export function startRunner(parts: RunnerParts): Runner {
     await clock.sleep(Math.min(pollMs, Math.max(1, nextAt - clock.now())), sleep.signal).catch(() => {});
     wakeUp = () => {};
     rung = false;
-    // The scan finds the one whose pause is over.
+    // The scan finds the destination whose pause has ended.
     if (nextAt <= clock.now()) lastScan = -Infinity;
   }
 
-  /** Sends what is due to one destination, message after message, until there is none, or others have waited long enough. */
+  /** Sends due messages to one destination until none are left or other destinations have waited long enough. */
   async function runLane(destination: string): Promise<void> {
     try {
       while (!stopping.signal.aborted) {
@@ -138,7 +138,7 @@ export function startRunner(parts: RunnerParts): Runner {
     }
   }
 
-  /** One claim. False when the destination has nothing due, or has to wait. */
+  /** Processes one claim. False if the destination has nothing due, or has to wait. */
   async function runClaim(destination: string): Promise<boolean> {
     const held = leases.take(ids.hex());
     const stop = () => held.controller.abort(over.signal.reason);
@@ -153,7 +153,7 @@ export function startRunner(parts: RunnerParts): Runner {
       const groups: [MessageRow | undefined, RecipientRow[]][] = [];
       for (const [messageId, some] of Map.groupBy(rows, (row) => row.message_id))
         groups.push([messages.get(messageId), await withSiblings(some, destination, held)]);
-      // Where a claim was full there is more, for as many lanes as the destination may have by now.
+      // A full claim means that there is more, for as many lanes as the destination may use by now.
       const askForMore = () => {
         if (rows.length < CLAIM) return;
         add(destination);
@@ -179,7 +179,7 @@ export function startRunner(parts: RunnerParts): Runner {
     }
   }
 
-  /** The other recipients of the message go along in the same transaction. */
+  /** Adds the other recipients of the message to the same transaction. */
   async function withSiblings(some: RecipientRow[], destination: string, held: Held): Promise<RecipientRow[]> {
     const [first] = some as [RecipientRow];
     if (some.length >= MAX_RECIPIENTS || some.length > first.siblings) return some;
@@ -198,7 +198,8 @@ export function startRunner(parts: RunnerParts): Runner {
       return settle.settle(held, message, rows, rows.map(gone), over.signal);
     }
     const dsn = message.dsn === null ? {} : (JSON.parse(message.dsn) as Pick<Parcel, "ret" | "envid">);
-    // To a smart host everything of a message goes at once; what waits from before there was one goes domain by domain.
+    // A smart host gets all recipients of a message in one transaction; messages queued before it was configured are
+    // sent by domain.
     for (const [domain, group] of Map.groupBy(rows, (row) => (carrier.toSmartHost ? "" : row.domain))) {
       const { results, reached, interrupted } = await carrier.carry(
         domain || group[0]!.domain,
@@ -240,7 +241,7 @@ export function startRunner(parts: RunnerParts): Runner {
     if (lanes.size > 0)
       log.warn(
         { lanes: lanes.size },
-        "outbound: abandoned deliveries that ignore the stop; they are retried when their lease expires",
+        "outbound: abandoned deliveries that ignored the stop; they are retried when their lease expires",
       );
   }
 

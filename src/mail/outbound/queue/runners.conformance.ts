@@ -6,12 +6,12 @@ import { createLocalEvents } from "../../../store/index.ts";
 import type { OutboundTables } from "./migrations.ts";
 import { NOON, HOUR, MINUTE, controlledCarrier, until, mail, openOn, stateOf, settleDown } from "./queue.testing.ts";
 
-/** What every engine promises of those that empty the outbound queue: several at once, and towards many destinations. */
+/** Behaviour of queue runners on every database engine: several concurrent runners, and many destinations. */
 export function runnersConformance(engine: TestEngine): void {
   const open = openOn(engine);
 
   describe("several runners", () => {
-    test("share the work and do none of it twice", async (t) => {
+    test("share the work without duplicates", async (t) => {
       const { start } = await open(t);
       const carriers = Array.from({ length: 3 }, () => controlledCarrier({ answer: ({ end }) => setImmediate(end) }));
       const services = await Promise.all(carriers.map(({ carrier }) => start(carrier, { run: false })));
@@ -29,11 +29,11 @@ export function runnersConformance(engine: TestEngine): void {
       assert.deepEqual(delivered.sort(), Array.from({ length: 60 }, (_, n) => `b${n}@d${n % 4}.example`).sort());
     });
 
-    test("take over from one that died, once its lease is over", async (t) => {
+    test("take over from a dead one when its lease has expired", async (t) => {
       const { start, clock } = await open(t);
       const dead = controlledCarrier();
       const alive = controlledCarrier();
-      // Its clock stands still: it renews nothing.
+      // Its clock does not advance, so it renews nothing.
       const first = await start(dead.carrier, { clock: createManualClock(NOON) });
       const { id } = await first.enqueue(mail(["b@there.example"]));
       await dead.nth(1);
@@ -44,13 +44,13 @@ export function runnersConformance(engine: TestEngine): void {
       clock.advance(45_000);
       (await alive.nth(1)).end();
       await until(async () => (await stateOf(second, id!)) === "delivered");
-      // What the dead one thinks now changes nothing.
+      // Later results of the dead runner change nothing.
       dead.deliveries[0]!.end("permanent");
       await settleDown();
       assert.equal(await stateOf(second, id!), "delivered");
     });
 
-    test("keep what they work on for as long as it takes", async (t) => {
+    test("keep their messages for as long as the delivery takes", async (t) => {
       const { db, start, clock } = await open(t);
       const leaseUntil = async () =>
         (await db.tables<OutboundTables>().selectFrom("outbound_recipients").select("lease_until").executeTakeFirst())
@@ -71,7 +71,7 @@ export function runnersConformance(engine: TestEngine): void {
       await until(async () => (await stateOf(first, id!)) === "delivered");
     });
 
-    test("give back what they could not end when they stop; that attempt does not count", async (t) => {
+    test("release deliveries that are unfinished when they stop; that attempt does not count", async (t) => {
       const { start } = await open(t);
       const hung = controlledCarrier();
       const service = await start(hung.carrier);
@@ -88,7 +88,7 @@ export function runnersConformance(engine: TestEngine): void {
   });
 
   describe("destinations", () => {
-    test("one that hangs holds few lanes and nobody else up", async (t) => {
+    test("use few lanes if they hang, and delay no others", async (t) => {
       const { start } = await open(t);
       const { carrier, deliveries } = controlledCarrier({
         answer: ({ domain, end }) => void (domain !== "slow.example" && setImmediate(end)),
@@ -103,7 +103,7 @@ export function runnersConformance(engine: TestEngine): void {
       assert.ok(deliveries.filter(({ domain }) => domain === "slow.example").length <= 2, "no success, no more lanes");
     });
 
-    test("have at most so many messages under way, and as many as that once it goes well", async (t) => {
+    test("have a limited number of messages in progress, which grows to the limit with success", async (t) => {
       const { start } = await open(t);
       let now = 0;
       let most = 0;
@@ -132,7 +132,7 @@ export function runnersConformance(engine: TestEngine): void {
       assert.equal(most, 4);
     });
 
-    test("begin no more messages a minute than they may", async (t) => {
+    test("start at most the allowed number of messages per minute", async (t) => {
       const { start, clock } = await open(t);
       const { carrier, deliveries } = controlledCarrier({ answer: ({ end }) => setImmediate(end) });
       const service = await start(carrier, { limits: { perMinute: 6 } });
@@ -147,7 +147,7 @@ export function runnersConformance(engine: TestEngine): void {
       await until(() => deliveries.length === 5);
     });
 
-    test("resend retries immediately despite a paused destination, in every process", async (t) => {
+    test("are retried immediately by resend despite a pause, in every process", async (t) => {
       const { start, clock } = await open(t);
       let down = true;
       const resumed: string[] = [];
@@ -188,7 +188,7 @@ export function runnersConformance(engine: TestEngine): void {
       await until(async () => (await other.pausesOf("a1")).length === 0);
     });
 
-    test("a pause survives a restart of its process", async (t) => {
+    test("stay paused across a restart of the process", async (t) => {
       const { start } = await open(t);
       const { carrier, deliveries } = controlledCarrier({ answer: ({ end }) => setImmediate(end, "unreachable") });
       const first = await start(carrier);
@@ -203,7 +203,7 @@ export function runnersConformance(engine: TestEngine): void {
       assert.deepEqual([second.paused().map(({ name }) => name), deliveries.length], [["gone.example"], before]);
     });
 
-    test("that cannot be reached are left alone, tried with one message after a while, and their mail expires all the same", async (t) => {
+    test("are paused if unreachable, and probed with one message later; their mail still expires", async (t) => {
       const { start, clock, failures } = await open(t);
       const { carrier, deliveries } = controlledCarrier({ answer: ({ end }) => setImmediate(end, "unreachable") });
       const service = await start(carrier, { run: false });
@@ -234,7 +234,7 @@ export function runnersConformance(engine: TestEngine): void {
       await until(() => failures.length === 30);
     });
 
-    test("a smart host is one destination, and gets a message once for all its domains", async (t) => {
+    test("count as one if behind a smart host, which gets a message once for all its domains", async (t) => {
       const { start } = await open(t);
       const { carrier, nth } = controlledCarrier({ toSmartHost: true });
       const service = await start(carrier);

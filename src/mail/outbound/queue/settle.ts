@@ -9,12 +9,12 @@ import type { MessageRow, RecipientRow } from "./migrations.ts";
 import { replyOfRow, showMessage, tracedAs, tracedDetail, type QueuedMessage } from "./queue.ts";
 import type { QueueTable } from "./queue-table.ts";
 
-/** Recipients of one message that will not get it. */
+/** Recipients of one message whose delivery failed. */
 export interface Failure {
   message: QueuedMessage;
   recipients: FailedRecipient[];
   dsn: Pick<DsnRequest, "ret" | "envid">;
-  /** The message, for as long as it is kept. */
+  /** Reads the message while it is stored. */
   open(): Promise<Buffer | undefined>;
 }
 
@@ -38,18 +38,18 @@ export interface SettleParts {
   backoff: (attempt: number) => number;
   /** How long bodies are kept once a message is done. */
   keepMs: { failed: number; delivered: number };
-  /** Called at least once for every failure; it is called again later when it rejects or the process dies. */
+  /** Called at least once for every failure; called again later if it rejects or the process dies. */
   onFailed?: (failure: Failure) => Promise<void> | void;
 }
 
-/** How long whoever tells of a failure has for it before somebody else does. */
+/** Timeout for reporting a failure, before another process takes over. */
 export const TELLING_MS = 30_000;
 const INSIST_MS = 1000;
 const FINISHED_AT_ONCE = 200;
 
 export type Settle = ReturnType<typeof createSettle>;
 
-/** Writes down how recipients fared, and sees to what follows from it. */
+/** Stores the results of recipients and triggers the follow-up work. */
 export function createSettle({ table, queue, bodies, clock, log, trace, backoff, keepMs, onFailed }: SettleParts) {
   const finishing = new Set<Promise<void>>();
 
@@ -84,11 +84,13 @@ export function createSettle({ table, queue, bodies, clock, log, trace, backoff,
       return { ...words, state: "delivered", finished_at: now, ...(notices && { notify: null }) };
     if (outcome === "permanent") return { ...words, state: "failed", finished_at: now, tell_at: now + TELLING_MS };
     if (now >= row.expires_at) return { ...words, state: "expired", finished_at: now, tell_at: now + TELLING_MS };
-    // The last try is at the very end.
+    // The last attempt is at the end of the lifetime.
     return { ...words, state: "deferred", next_try: Math.min(now + wait(row.attempts), row.expires_at) };
   }
 
-  /** Writes although the database may be away for a while, as long as the lease stands: a delivery that is forgotten is made twice. */
+  /**
+   * Retries the write during a database outage while the lease is valid: a delivery whose result is lost is repeated.
+   */
   async function insist(held: Held, giveUp: AbortSignal, write: () => Promise<string[]>): Promise<string[]> {
     while (!held.lost && clock.now() <= held.until) {
       try {
@@ -111,7 +113,7 @@ export function createSettle({ table, queue, bodies, clock, log, trace, backoff,
   ): Promise<void> {
     const byRcpt = new Map(results.map((result) => [result.rcpt, result]));
     const now = clock.now();
-    // One moment for all of a kind, so that they are written together and come back together.
+    // One retry time per kind, so that they are written together and retried together.
     const waits = new Map(
       [...new Set(rows.map(({ attempts }) => attempts))].map((attempts) => [attempts, backoff(attempts)]),
     );
@@ -135,7 +137,7 @@ export function createSettle({ table, queue, bodies, clock, log, trace, backoff,
         if (!written.has(row.id)) {
           log.warn(
             { outbound: message.id, rcpt: row.rcpt, outcome: values.state },
-            "outbound: failed to store a delivery result; the recipient is retried",
+            "outbound: failed to store a delivery result; the recipient will be retried",
           );
           continue;
         }
@@ -165,7 +167,7 @@ export function createSettle({ table, queue, bodies, clock, log, trace, backoff,
     await tell(message, rows);
   }
 
-  /** Hands failures to whoever tells the sender. */
+  /** Passes failures to the listener that reports them to the sender. */
   async function tell(message: MessageRow, rows: RecipientRow[]): Promise<void> {
     try {
       await onFailed?.(failureOf(message, rows));
@@ -209,8 +211,8 @@ export function createSettle({ table, queue, bodies, clock, log, trace, backoff,
     try {
       await finishSoon(messageId);
     } catch (err) {
-      // The housekeeping finds it.
-      log.warn({ err, outbound: messageId }, "outbound: failed to store the end of a message, will retry");
+      // Housekeeping finds it.
+      log.warn({ err, outbound: messageId }, "outbound: failed to mark a message as done, will retry");
     }
   }
 
@@ -224,14 +226,14 @@ export function createSettle({ table, queue, bodies, clock, log, trace, backoff,
     bounce,
     tell,
     finish,
-    /** Resolves when nothing is being noted any more. */
+    /** Resolves when no message is being marked as done. */
     async idle(): Promise<void> {
       while (finishing.size > 0) await Promise.all(finishing);
     },
   };
 }
 
-/** RFC 3463 X.4.7: the time is over. */
+/** RFC 3463 X.4.7: delivery time expired. */
 const NEVER_TRIED: SmtpReply = {
   code: 451,
   enhanced: "4.4.7",

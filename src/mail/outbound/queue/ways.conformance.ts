@@ -3,12 +3,12 @@ import { describe, test } from "node:test";
 import type { TestEngine } from "../../../../test/support/databases.ts";
 import { controlledCarrier, until, mail, openOn } from "./queue.testing.ts";
 
-/** The ways to give a message away: at once, into the queue, or one after the other. */
+/** The ways to submit a message: immediate relay, queue, or relay then queue. */
 export function waysConformance(engine: TestEngine): void {
   const open = openOn(engine);
 
-  describe("the ways to give a message away", () => {
-    test("relay answers with the next hop's words and keeps nothing", async (t) => {
+  describe("the ways to submit a message", () => {
+    test("relay returns the reply of the next hop and stores nothing", async (t) => {
       const { start, bodies, events } = await open(t);
       const { carrier } = controlledCarrier({
         answer: ({ end }) =>
@@ -32,7 +32,7 @@ export function waysConformance(engine: TestEngine): void {
       ]);
     });
 
-    test("relay has its time, and no more than so many at once", async (t) => {
+    test("relay has a timeout and a concurrency limit", async (t) => {
       const { start } = await open(t);
       const { carrier, deliveries } = controlledCarrier();
       const service = await start(carrier, { limits: { relayMs: 30, relaysAtOnce: 1 } });
@@ -50,7 +50,7 @@ export function waysConformance(engine: TestEngine): void {
       assert.equal(deliveries.length, 1);
     });
 
-    test("relay then queue: what is put off is queued, what is refused is refused", async (t) => {
+    test("relay then queue: deferred recipients are queued, rejected ones are rejected", async (t) => {
       const { start, clock } = await open(t);
       const { carrier, deliveries } = controlledCarrier({
         answer: ({ end }) =>

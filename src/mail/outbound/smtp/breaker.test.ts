@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { createManualClock } from "../../../kernel/index.ts";
 import { createBreaker } from "./breaker.ts";
 
-test("pauses after failures in a row, longer each time, and forgets them at the first success", () => {
+test("pauses after consecutive failures, longer each time, and resets at the first success", () => {
   const clock = createManualClock(0);
   const breaker = createBreaker({ clock, after: 2, minMs: 1000, maxMs: 3000 });
   const pause = () => (breaker.blocked("a")?.until ?? clock.now()) - clock.now();

@@ -1,8 +1,11 @@
 import type { Clock } from "../../../kernel/index.ts";
 
-/** Remembers who failed lately, so that not every message has to find out again. */
+/** A circuit breaker: remembers recent failures, so that not every message has to rediscover them. */
 export interface Breaker {
-  /** Until when `key` is left alone, and why. Undefined when it may be tried; the first try after a pause decides about the next. */
+  /**
+   * Until when `key` is paused, and why. Undefined if it may be tried; the first attempt after a pause decides whether
+   * another follows.
+   */
   blocked(key: string): { until: number; why: string } | undefined;
   failed(key: string, why: string): void;
   /** Failures since the last success. */
@@ -10,7 +13,7 @@ export interface Breaker {
   succeeded(key: string): void;
   /** Ends a pause. The next failure starts a longer one. */
   resume(key: string): void;
-  /** Restores a pause that an earlier process started. */
+  /** Restores a pause started by an earlier process. */
   restore(pause: BreakerPause): void;
   /** The pauses in force. */
   list(): BreakerPause[];
@@ -25,9 +28,9 @@ export interface BreakerPause {
 
 export interface BreakerOptions {
   clock: Pick<Clock, "now">;
-  /** Failures in a row before a pause. */
+  /** Consecutive failures before a pause. */
   after: number;
-  /** The first pause; each one after is twice as long, up to `maxMs`. */
+  /** Length of the first pause; each one after it is twice as long, up to `maxMs`. */
   minMs: number;
   maxMs: number;
   /** Called when a pause starts. */
@@ -36,7 +39,7 @@ export interface BreakerOptions {
   onResume?: (key: string) => void;
 }
 
-/** Entries kept; beyond it the one that failed longest ago is forgotten. */
+/** Maximum number of entries; beyond it the one with the oldest failure is evicted. */
 const MAX_ENTRIES = 10_000;
 
 export function createBreaker({ clock, after, minMs, maxMs, onPause, onResume }: BreakerOptions): Breaker {
@@ -49,7 +52,7 @@ export function createBreaker({ clock, after, minMs, maxMs, onPause, onResume }:
     },
     failed(key, why) {
       const before = entries.get(key);
-      // Begun before the pause, and no news.
+      // An attempt started before the pause; its failure adds nothing.
       if (before !== undefined && before.until > clock.now()) return;
       const failures = (before?.failures ?? 0) + 1;
       const pause = failures < after ? 0 : Math.min(maxMs, minMs * 2 ** Math.min(failures - after, 30));

@@ -41,7 +41,7 @@ const told = ({ results }: Carried) =>
     ({ rcpt, outcome, reply }) => `${rcpt.split("@")[0]} ${outcome} ${reply.code} ${reply.enhanced} ${reply.text}`,
   );
 
-test("a message arrives octet for octet, with the answer of the host that took it", async () => {
+test("delivers a message octet for octet, and returns the reply of the host that accepted it", async () => {
   const sink = await startSink();
   const { carry } = open(sink);
   const text = "Subject: dots\r\n\r\n.\r\n..two\r\nplain\r\n";
@@ -55,7 +55,7 @@ test("a message arrives octet for octet, with the answer of the host that took i
   );
 });
 
-test("each recipient has its own answer, enhanced codes as they came", async () => {
+test("returns a reply per recipient, with enhanced codes unchanged", async () => {
   const answers: Record<string, string> = {
     no: "550 5.1.1 no such user",
     later: "450 4.2.1 greylisted",
@@ -86,7 +86,7 @@ test("each recipient has its own answer, enhanced codes as they came", async () 
   assert.deepEqual(sink.mails[0]!.to, ["yes@there.example"]);
 });
 
-test("when the message itself is refused, those refused before keep their own answer", async () => {
+test("recipients rejected at RCPT keep their own reply if the message is rejected as well", async () => {
   const sink = await startSink({
     rcpt: (to) => (to.startsWith("no") ? "550 5.1.1 unknown" : undefined),
     data: () => "554 5.7.1 spam",
@@ -99,7 +99,7 @@ test("when the message itself is refused, those refused before keep their own an
   assert.equal(sink.connections, 1, "the connection stays good after a refusal");
 });
 
-test("a refused sender is everyone's answer", async () => {
+test("a rejected sender is the result for all recipients", async () => {
   const { carry } = open(await startSink({ mail: () => "550 5.7.1 not you" }));
   assert.deepEqual(told(await carry("there.example", parcelOf(["b@there.example", "c@there.example"]), NEVER)), [
     "b permanent 550 5.7.1 not you",
@@ -107,7 +107,7 @@ test("a refused sender is everyone's answer", async () => {
   ]);
 });
 
-test("one connection carries a hundred messages, then another is opened", async () => {
+test("sends a hundred messages over one connection, then opens another", async () => {
   const sink = await startSink();
   const { carry } = open(sink, { messagesPerConnection: 10 });
   for (let n = 0; n < 25; n++)
@@ -119,7 +119,7 @@ test("one connection carries a hundred messages, then another is opened", async 
   assert.equal(sink.connections, 3);
 });
 
-test("an idle connection that died is no verdict on its host", async () => {
+test("a dead idle connection does not count against its host", async () => {
   const script = await startScripted((command, socket) => {
     if (command === ".") setImmediate(() => socket.destroy());
   });
@@ -142,7 +142,7 @@ const phases: Record<string, { greeting?: string; script: Script }> = {
 };
 
 for (const [phase, { greeting, script }] of Object.entries(phases)) {
-  test(`a host that hangs at ${phase} is given up in time`, async () => {
+  test(`gives up in time on a host that hangs at ${phase}`, async () => {
     const host = await startScripted(script, greeting === undefined ? {} : { greeting });
     const short = 60;
     const { carry } = open(host, { timeouts: { greetingMs: short, commandMs: short, blockMs: short, finalMs: short } });
@@ -152,7 +152,7 @@ for (const [phase, { greeting, script }] of Object.entries(phases)) {
   });
 }
 
-test("a host that reads a little at a time is given up when it stops, not before", async () => {
+test("gives up on a host that reads slowly only when it stops", async () => {
   let read = 0;
   const host = await startScripted((command, socket) => {
     if (command !== "DATA") return undefined;
@@ -181,7 +181,7 @@ test("a host that reads a little at a time is given up when it stops, not before
   assert.ok(read >= 4_000_000, `it took ${read} octets first`);
 });
 
-test("a connection lost after the message is not tried elsewhere: the message may have arrived", async () => {
+test("does not try another host if the connection is lost after the message, which may have arrived", async () => {
   const host = await startScripted((command, socket) => {
     if (command !== ".") return undefined;
     socket.destroy();
@@ -203,7 +203,7 @@ test("a connection lost after the message is not tried elsewhere: the message ma
   assert.deepEqual([host.connections, carried.reached], [1, true]);
 });
 
-test("the next host is tried when one cannot be had, and left alone for a while when that happens again", async () => {
+test("tries the next host if one is unavailable, and pauses it after repeated failures", async () => {
   const sink = await startSink({ address: "127.0.0.3" });
   const resolver = resolverOf({
     "there.example": {
@@ -226,7 +226,7 @@ test("the next host is tried when one cannot be had, and left alone for a while 
   assert.deepEqual(breaker.list(), []);
 });
 
-test("who turns the session away is asked again later, whatever the number; only 521 and 556 decline for good", async () => {
+test("retries a host that rejects the session, whatever the code; only 521 and 556 are permanent", async () => {
   const busy = open(await startScripted(() => undefined, { greeting: "554 5.7.1 your address is listed" }));
   const carried = await busy.carry("there.example", parcelOf(["b@there.example"]), NEVER);
   assert.match(told(carried)[0]!, /^b temporary 451 4\.4\.0 .*answered: 554 5\.7\.1 your address is listed$/);
@@ -237,7 +237,7 @@ test("who turns the session away is asked again later, whatever the number; only
   ]);
 });
 
-test("a goodbye in the middle of the envelope is everyone's, and temporary", async () => {
+test("a 421 during the envelope is a temporary failure for all recipients", async () => {
   const { carry } = open(
     await startScripted((command) => (command.startsWith("RCPT") ? "421 4.3.2 closing" : undefined)),
   );
@@ -246,7 +246,7 @@ test("a goodbye in the middle of the envelope is everyone's, and temporary", asy
   ]);
 });
 
-test("recipients beyond what a host takes at once come in the next transaction", async () => {
+test("sends recipients beyond the limit of a host in the next transaction", async () => {
   let count = 0;
   const sink = await startSink({
     rcpt: () => (++count % 4 === 0 ? "452 4.5.3 too many recipients" : undefined),
@@ -259,9 +259,9 @@ test("recipients beyond what a host takes at once come in the next transaction",
   assert.deepEqual(sink.mails.flatMap(({ to }) => to).sort(), everyone);
 });
 
-// ---- what is said along
+// ---- ESMTP parameters
 
-test("SIZE, 8BITMIME, SMTPUTF8 and the DSN parameters are said where they are understood", async () => {
+test("sends SIZE, 8BITMIME, SMTPUTF8 and the DSN parameters where they are supported", async () => {
   const sink = await startSink({ size: 1_000_000 });
   const { carry } = open(sink);
   const body = { ...bodyOf("Subject: ü\r\n\r\nhi\r\n"), utf8Header: true };
@@ -292,7 +292,7 @@ test("SIZE, 8BITMIME, SMTPUTF8 and the DSN parameters are said where they are un
   );
 });
 
-test("what a host cannot take is refused before it is sent", async () => {
+test("rejects a message that the host cannot accept before sending it", async () => {
   const sink = await startSink({ size: 1000, hideSMTPUTF8: true });
   const { carry } = open(sink);
   assert.match(
@@ -312,7 +312,7 @@ test("what a host cannot take is refused before it is sent", async () => {
   );
 });
 
-test("the null sender goes out as such", async () => {
+test("sends the null sender unchanged", async () => {
   const sink = await startSink();
   await open(sink).carry("there.example", parcelOf(["b@there.example"], undefined, { from: "" }), NEVER);
   assert.equal(sink.mails[0]!.from, "");
@@ -383,7 +383,7 @@ for (const [what, { server, level, ca, expect }] of Object.entries({
   });
 }
 
-test("the opportunist goes without where TLS breaks or is refused", async () => {
+test("opportunistic TLS falls back to plain text if TLS fails or is refused", async () => {
   const broken = await startScripted((command, socket) => {
     if (command.startsWith("EHLO")) return "250-there\r\n250 STARTTLS";
     if (command !== "STARTTLS") return undefined;
@@ -399,7 +399,7 @@ test("the opportunist goes without where TLS breaks or is refused", async () => 
   assert.deepEqual([second.results[0]!.outcome, refusing.connections], ["delivered", 1]);
 });
 
-test("only hosts that the policy names are used, and a check of its own can refuse one", async () => {
+test("uses only hosts allowed by the policy; a custom check can reject a host", async () => {
   const sink = await startSink(good);
   const not = await open(sink, {
     policyFor: () => ({ level: "verified", mx: ["*.other.example", "there.example"] }),
@@ -422,7 +422,7 @@ test("only hosts that the policy names are used, and a check of its own can refu
 
 // ---- smart hosts
 
-test("everything goes to the first smart host that works, with a password", async () => {
+test("sends everything to the first working smart host, with a password", async () => {
   const taken = { user: "u", pass: "p" };
   const rules = selfSigned("smart.example");
   const sink = await startSink({
@@ -461,7 +461,7 @@ test("everything goes to the first smart host that works, with a password", asyn
   );
 });
 
-test("no password goes in plain text", async () => {
+test("never sends a password in plain text", async () => {
   const sink = await startSink({ authOptional: true, onAuth: () => assert.fail("it was said") });
   const { carry } = open(sink, {
     smartHosts: [{ host: "127.0.0.1", port: sink.port, auth: { user: "u", pass: "p" }, tls: "opportunistic" }],
@@ -472,7 +472,7 @@ test("no password goes in plain text", async () => {
   );
 });
 
-test("TLS from the first octet", async () => {
+test("starts TLS with the first octet", async () => {
   const pair = selfSigned("smart.example");
   const sink = await startSink({ ...pair, secure: true });
   const { carry } = open(sink, {
@@ -486,9 +486,9 @@ test("TLS from the first octet", async () => {
   );
 });
 
-// ---- ourselves
+// ---- this server
 
-test("mail for a domain of ours goes to where we take mail, or by its MX records, which for others would be a loop", async () => {
+test("sends mail for a local domain to the local listener, or by its MX records, which would be a loop for other domains", async () => {
   const sink = await startSink();
   const resolver = resolverOf({
     "mine.example": { mx: [[10, "out.example"]] },
@@ -517,9 +517,9 @@ test("mail for a domain of ours goes to where we take mail, or by its MX records
   );
 });
 
-// ---- being broken off
+// ---- aborts
 
-test("an attempt that is broken off says so and leaves no connection behind", async () => {
+test("an aborted attempt reports this and leaves no connection open", async () => {
   const hung = new AbortController();
   const host = await startScripted((command) => {
     if (command !== "DATA") return undefined;
@@ -533,7 +533,7 @@ test("an attempt that is broken off says so and leaves no connection behind", as
   assert.deepEqual(breaker.list(), []);
 });
 
-test("a message that cannot be read to its end is never ended with a dot", async () => {
+test("never terminates a message with a dot if it cannot be read to its end", async () => {
   const sink = await startSink();
   async function* half() {
     yield Buffer.from("Subject: x\r\n\r\nhalf");

@@ -29,34 +29,43 @@ import { createSessionResults } from "./tls-results.ts";
 export interface CarrierOptions {
   clock: Pick<Clock, "now">;
   log: Log;
-  /** Our name in EHLO: one that resolves to the address we come from. */
+  /** The name in EHLO; it should resolve to the sending address. */
   name: string;
   resolver: MailResolver;
-  /** Everything goes to the first of these that works. Default: to the domain's own servers. */
+  /** All mail goes to the first of these that works. Default: to the domain's own servers. */
   smartHosts?: SmartHost[];
   /** The port of mail servers. Default 25. */
   port?: number;
-  /** Addresses to use, in order. Default IPv4, then IPv6: many servers turn away IPv6 peers without a reverse name. */
+  /**
+   * Address families in order of preference. Default IPv4, then IPv6: many servers reject IPv6 peers without a reverse
+   * name.
+   */
   families?: (4 | 6)[];
   localAddress?: { 4?: string; 6?: string };
   /** Other names of this server, beside `name`. */
   ownNames?: string[];
-  /** Whether mail may go to an address that a stranger's DNS names. Default: to all; a server with a private network behind it says no to that. */
+  /**
+   * True if mail may go to an address from a foreign domain's DNS. Default: always. A server with a private network
+   * behind it excludes that network.
+   */
   mayConnect?: (address: string) => boolean;
-  /** What a domain demands. Default: opportunistic TLS. */
+  /** TLS policy of a domain. Default: opportunistic TLS. */
   policyFor?: PolicyFor;
-  /** What DANE says of a host; where it says something, it goes before the policy. Default: nothing. */
+  /** DANE policy of a host; takes precedence over the TLS policy. Default: none. */
   daneFor?: DaneFor;
-  /** Records the outcome of TLS for reports. Default: nothing is recorded. Deliveries to smart hosts and to this server are not recorded. */
+  /**
+   * Records TLS results for reports. Default: nothing is recorded. Deliveries to smart hosts and to this server are not
+   * recorded.
+   */
   tlsResults?: TlsResults;
-  /** Tells domains of ours apart; not asked where there are smart hosts. */
+  /** Identifies local domains; not called if there are smart hosts. */
   localHop?: LocalHop;
   /** Converts messages for servers without 8BITMIME or SMTPUTF8. Default: such messages are rejected. */
   downgrade?: Downgrade;
   /** Trusted certificates besides the system's, PEM. */
   ca?: string | string[];
   timeouts?: Partial<SmtpTimeouts>;
-  /** Hosts that are tried for one message. Default 4. */
+  /** Hosts tried per message. Default 4. */
   maxHosts?: number;
   messagesPerConnection?: number;
   idleMs?: number;
@@ -87,14 +96,14 @@ export function createCarrier(options: CarrierOptions): Carrier & { breaker: Bre
     name: options.name,
     timeouts,
     ...(options.localAddress && { localAddress: options.localAddress }),
-    // Given alone they would replace the system's.
+    // `ca` alone would replace the system's certificates.
     ...(options.ca !== undefined && { ca: [...getCACertificates("default"), ...[options.ca].flat()] }),
     messagesPerConnection: options.messagesPerConnection ?? 100,
     idleMs: options.idleMs ?? 10 * SECOND,
     maxIdle: options.maxIdle ?? 100,
   });
 
-  /** The connection this message goes over. An opportunist whose TLS fails goes on without (RFC 7435 3). */
+  /** The connection for this message. If opportunistic TLS fails, continues without (RFC 7435 3). */
   async function connect(
     domain: string,
     target: SessionTarget,
@@ -125,7 +134,7 @@ export function createCarrier(options: CarrierOptions): Carrier & { breaker: Bre
       try {
         return await speak(session, parcel, to, signal);
       } catch (err) {
-        // An idle connection may have died before it heard of this message: that is no verdict on the host.
+        // An idle connection may have died before this message: that does not count against the host.
         if (!reused || signal.aborted || !(err instanceof SessionFailure) || err.ours || err.afterMessage) throw err;
       } finally {
         pool.release(session);
@@ -210,7 +219,7 @@ export function createCarrier(options: CarrierOptions): Carrier & { breaker: Bre
     return results;
   }
 
-  /** A connection that breaks in the second transaction must not unmake the first. */
+  /** A connection failure in the second transaction must not discard the results of the first. */
   async function speakOrKeep(
     session: Session,
     parcel: Parcel,
@@ -234,7 +243,7 @@ export function createCarrier(options: CarrierOptions): Carrier & { breaker: Bre
       reached,
       interrupted: signal.aborted,
     });
-    /** Everyone who has no better answer yet. */
+    /** Sets the result of all recipients without a better one. */
     const leave = (outcome: Result["outcome"], answer: SmtpReply, host?: string) => {
       for (const { rcpt } of parcel.to)
         if (!done.has(rcpt)) done.set(rcpt, { rcpt, outcome, reply: answer, ...(host !== undefined && { host }) });
@@ -331,7 +340,7 @@ const refuseAll: Downgrade = async ({ utf8Header }, { smtpUtf8 }) => ({
       : reply(554, "5.6.3", "the server does not support 8BITMIME"),
 });
 
-/** Some recipients were through when the connection broke. */
+/** Some recipients were done when the connection failed. */
 class PartlyDone extends Error {
   readonly results: Result[];
   constructor(results: Result[], cause: unknown) {
@@ -340,7 +349,7 @@ class PartlyDone extends Error {
   }
 }
 
-/** A later host's word counts, except where an earlier one said more than the way there. */
+/** The result of a later host counts, unless an earlier one reported more than a connection failure. */
 function keep(done: Map<string, Result>, results: Result[]) {
   for (const result of results) done.set(result.rcpt, result);
 }
@@ -351,7 +360,10 @@ function temporaryUnless(declined: boolean, answer: SmtpReply): SmtpReply {
     : { ...answer, code: 451, enhanced: answer.enhanced.replace(/^5/, "4") };
 }
 
-/** A transaction has one envelope sender, and nodemailer sends one NOTIFY and ORCPT per transaction: other recipients go to the next one. */
+/**
+ * A transaction has one envelope sender, and nodemailer sends one NOTIFY and ORCPT per transaction: other recipients go
+ * into the next one.
+ */
 function nextGroup(to: ParcelRecipient[]): { group: ParcelRecipient[]; others: ParcelRecipient[] } {
   const wish = ({ from, notify, orcpt, rcpt }: ParcelRecipient) => JSON.stringify([from, notify, orcpt, isAscii(rcpt)]);
   const first = wish(to[0]!);
@@ -360,7 +372,7 @@ function nextGroup(to: ParcelRecipient[]): { group: ParcelRecipient[]; others: P
   return { group, others: to.filter((one) => !taken.has(one)) };
 }
 
-/** What every server must take in one transaction (RFC 5321 4.5.3.1.8). */
+/** The minimum that every server must accept in one transaction (RFC 5321 4.5.3.1.8). */
 const MAX_RECIPIENTS = 100;
 
 // oxlint-disable-next-line no-control-regex

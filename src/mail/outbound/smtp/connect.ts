@@ -3,11 +3,11 @@ import type { NextHop } from "./next-hops.ts";
 
 export interface ConnectOptions {
   timeoutMs: number;
-  /** The address to come from, by family. */
+  /** The local address, by family. */
   localAddress?: { 4?: string; 6?: string };
 }
 
-/** A connected socket; rejects with the system's error, with ETIMEDOUT, or with the signal's reason. */
+/** Resolves with a connected socket; rejects with the system's error, with ETIMEDOUT, or with the signal's reason. */
 export function openSocket(
   { address, port }: NextHop,
   { timeoutMs, localAddress }: ConnectOptions,

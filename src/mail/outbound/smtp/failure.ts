@@ -4,19 +4,22 @@ import type { TlsFailure } from "../types.ts";
 import { clean, parseReply, reply } from "./replies.ts";
 import { tlsFailureOf } from "./tls-failure.ts";
 
-/** The session with a host could not be had, or broke. Says nothing about the message; `reply` is temporary unless the host declined all mail. */
+/**
+ * A session with a host could not be opened, or failed. Says nothing about the message; `reply` is temporary unless the
+ * host declined all mail.
+ */
 export class SessionFailure extends Error {
   override readonly name = "SessionFailure";
   readonly reply: SmtpReply;
-  /** TLS was what failed: a policy that can do without may try again. */
+  /** TLS failed: an opportunistic policy may retry without. */
   readonly tls: boolean;
-  /** The fault is here, not there: the message could not be read, or the attempt was broken off. */
+  /** A local problem: the message could not be read, or the attempt was aborted. */
   readonly ours: boolean;
-  /** The message was out whole when the connection went: it may have arrived, so no other host is asked. */
+  /** The connection failed after the complete message: it may have arrived, so no other host is tried. */
   readonly afterMessage: boolean;
-  /** For the TLS report of the domain; defined where `tls` is true. */
+  /** For the TLS report of the domain; defined if `tls` is true. */
   readonly tlsFailure: TlsFailure | undefined;
-  /** Our address on the connection, if one was made. */
+  /** Our address on the connection, if there was one. */
   sendingIp: string | undefined;
 
   constructor(
@@ -38,7 +41,10 @@ export class SessionFailure extends Error {
   }
 }
 
-/** What went wrong before, between or after transactions, in the words of RFC 3463. `at` names the host, `inHandshake` that TLS was being set up. */
+/**
+ * A failure before, between or after transactions, with RFC 3463 codes. `at` names the host; `inHandshake` is true
+ * during the TLS handshake.
+ */
 export function sessionFailure(err: unknown, at: string, inHandshake = false): SessionFailure {
   if (err instanceof SessionFailure) return err;
   const { code, response, originalCode } = err as { code?: string; response?: string; originalCode?: string };
@@ -62,8 +68,8 @@ export function sessionFailure(err: unknown, at: string, inHandshake = false): S
 }
 
 /**
- * A host that turns the session away has judged us, or is ill; the message waits. Only 521 and 556 decline all mail for good (RFC 7504).
- * A refused login is a mistake in our configuration, and no reason to return mail either.
+ * A host that rejects the session has a problem with us or with itself, so the message waits. Only 521 and 556 decline
+ * all mail permanently (RFC 7504). A rejected login is an error in our configuration and must not cause bounces either.
  */
 function fromHost(said: SmtpReply, at: string): SmtpReply {
   if (said.code === 521 || said.code === 556) return said;

@@ -79,18 +79,18 @@ for (const [domain, expected] of Object.entries({
   test(`mail to ${domain} goes to ${String(expected)}`, async () => assert.deepEqual(await route(domain), expected));
 }
 
-test("chance decides among equals only", async () => {
+test("randomizes only hosts of equal preference", async () => {
   let next = 1;
   const reversed = await route("many.example", { random: () => (next -= 0.1) });
   assert.deepEqual([reversed[0], reversed.at(-1)], ["a.example/192.0.2.1", "c.example/2001:db8::3"]);
 });
 
-test("the order of families is a setting, and one can be left out", async () => {
+test("the order of address families is configurable, and one can be omitted", async () => {
   assert.deepEqual(await route("a.example", { families: [6, 4] }), ["a.example/2001:db8::1", "a.example/192.0.2.1"]);
   assert.deepEqual(await route("a.example", { families: [4] }), ["a.example/192.0.2.1"]);
 });
 
-test("an address that mail may not go to is as good as none", async () => {
+test("ignores addresses that mail may not go to", async () => {
   assert.deepEqual(await route("many.example", { mayConnect: (address) => address === "192.0.2.1" }), [
     "a.example/192.0.2.1",
   ]);

@@ -5,7 +5,7 @@ import { reply } from "./replies.ts";
 
 /** One address to connect to. */
 export interface NextHop {
-  /** The name that a certificate must carry; the address itself for a literal. */
+  /** The name that the certificate must match; the address itself for a literal. */
   host: string;
   address: string;
   port: number;
@@ -16,21 +16,21 @@ export type Routed = { ok: true; hops: NextHop[] } | { ok: false; permanent: boo
 export interface RouteOptions {
   resolver: MailResolver;
   port: number;
-  /** Which addresses to use, in the order to try them in. */
+  /** Address families to use, in order of preference. */
   families: (4 | 6)[];
-  /** Our own names: hosts as far as we are, and farther, would send the mail round in a loop (RFC 5321 5.1). */
+  /** Our own names: hosts of the same or lower preference would cause a mail loop (RFC 5321 5.1). */
   ownNames: ReadonlySet<string>;
-  /** Whether a stranger's MX may lead us to this address. */
+  /** True if a foreign MX record may point us to this address. */
   mayConnect: (address: string) => boolean;
-  /** By chance among equals; a test knows better. */
+  /** Orders hosts of equal preference; replaced in tests. */
   random: () => number;
 }
 
-/** Hosts of one domain that are looked at, and addresses of one host. */
+/** Maximum number of hosts per domain, and of addresses per host. */
 const MAX_HOSTS = 10;
 const MAX_ADDRESSES = 4;
 
-/** Where mail for `domain` goes, best first: RFC 5321 5.1, the null MX of RFC 7505, address literals. */
+/** The next hops of `domain`, best first: RFC 5321 5.1, the null MX of RFC 7505, address literals. */
 export async function routeTo(domain: string, options: RouteOptions): Promise<Routed> {
   const literal = addressOf(domain);
   if (literal !== undefined)
@@ -53,7 +53,7 @@ export async function routeTo(domain: string, options: RouteOptions): Promise<Ro
   return hopsOf(found, options);
 }
 
-/** The hosts of a name that is a host's, not a mail domain's: a smart host. */
+/** The next hops of a host name, not of a mail domain: a smart host. */
 export async function resolveHost(
   host: string,
   options: Pick<RouteOptions, "resolver" | "families" | "port">,
@@ -66,7 +66,7 @@ export async function resolveHost(
     : refused(451, "4.4.3", `the address of ${host} cannot be found`);
 }
 
-/** The names of the hosts, in order; one alone, the domain itself, where no MX says otherwise. */
+/** Host names in order of preference; only the domain itself without an MX record. */
 async function exchangesOf(
   domain: string,
   { resolver, ownNames, random }: RouteOptions,
@@ -98,7 +98,7 @@ async function addressesOf(
   host: string,
   { resolver, families }: Pick<RouteOptions, "resolver" | "families">,
 ): Promise<{ addresses: string[]; temporary: boolean }> {
-  // An address is no host name (RFC 5321 2.3.5), but people write one all the same, and it says where to go.
+  // An address is not a valid host name (RFC 5321 2.3.5), but it occurs in practice and is unambiguous.
   if (isIP(host)) return { addresses: [host], temporary: false };
   let temporary = false;
   const each = await Promise.all(

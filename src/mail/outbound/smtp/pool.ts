@@ -1,18 +1,21 @@
 import { openSession, type Session, type SessionOptions, type SessionTarget } from "./session.ts";
 
 export interface Pool {
-  /** One that idles, or a new one. `reused` tells which: an idle connection may have died unseen. Rejects with SessionFailure. */
+  /**
+   * Returns an idle session or a new one. `reused` is true for an idle one, whose connection may have died unnoticed.
+   * Rejects with SessionFailure.
+   */
   acquire(target: SessionTarget, signal: AbortSignal): Promise<{ session: Session; reused: boolean }>;
-  /** For the next message, unless it has carried enough. */
+  /** Keeps the session for the next message, unless it reached its message limit. */
   release(session: Session): void;
   close(): void;
 }
 
 export interface PoolOptions extends SessionOptions {
-  /** Messages that one connection carries. */
+  /** Maximum number of messages per connection. */
   messagesPerConnection: number;
   idleMs: number;
-  /** Connections that idle at most, all hosts together. */
+  /** Maximum number of idle connections over all hosts. */
   maxIdle: number;
 }
 
@@ -65,7 +68,7 @@ export function createPool(options: PoolOptions): Pool {
   };
 }
 
-/** Only what is alike in everything may be shared; above all what the policy wanted of it. */
+/** Connections are shared only between identical targets; above all the TLS policy must be the same. */
 const keyOf = ({ host, address, port, implicitTls, auth, policy }: SessionTarget): string =>
   JSON.stringify([
     host,

@@ -17,7 +17,7 @@ for (const [raw, code, enhanced, text] of [
   ["", undefined, "", ""],
   ["999 what", undefined, "", ""],
 ] as const) {
-  test(`reads ${JSON.stringify(raw)}`, () =>
+  test(`parses ${JSON.stringify(raw)}`, () =>
     assert.deepEqual(parseReply(raw), code === undefined ? undefined : { code, enhanced, text }));
 }
 
@@ -35,7 +35,7 @@ for (const [said, command, outcome] of [
     assert.equal(outcomeOf(parseReply(said)!, command as Command), outcome));
 }
 
-test("whatever a host says, what is kept is one bounded line without control characters", () => {
+test("reduces any reply to one bounded line without control characters", () => {
   fc.assert(
     fc.property(fc.integer({ min: 200, max: 599 }), fc.string({ unit: "binary", maxLength: 3000 }), (code, words) => {
       for (const kept of [parseReply(`${code} ${words}`), reply(code, "4.0.0", words)]) {

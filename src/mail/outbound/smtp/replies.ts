@@ -4,8 +4,8 @@ import type { Result } from "../types.ts";
 const MAX_TEXT = 1000;
 
 /**
- * Reads a reply of one or many lines: `550-5.7.1 not`, `550 5.7.1 you` -> 550, "5.7.1", "not you". The enhanced code is the peer's own; where
- * it gave none (RFC 2034 is an extension) it is x.0.0. Undefined for what is no reply.
+ * Parses a reply of one or more lines: `550-5.7.1 not`, `550 5.7.1 you` -> 550, "5.7.1", "not you". The enhanced code
+ * is the peer's; if missing (RFC 2034 is an extension) it is x.0.0. Undefined for an invalid reply.
  */
 export function parseReply(raw: string): SmtpReply | undefined {
   const lines = raw.split(/\r?\n/).filter((line) => line !== "");
@@ -21,7 +21,7 @@ export function parseReply(raw: string): SmtpReply | undefined {
   return { code, enhanced: enhanced ?? `${String(code)[0]}.0.0`, text: clean(words.join(" ")) };
 }
 
-/** A reply can hold anything; what is kept of it is one line that every database and log takes. */
+/** A reply can contain anything; it is reduced to one line that every database and log accepts. */
 export const clean = (text: string): string =>
   text
     .replace(/[\p{Cc}\p{Cs}]+/gu, " ")
@@ -30,18 +30,24 @@ export const clean = (text: string): string =>
 
 export type Command = "MAIL" | "RCPT" | "DATA" | "message";
 
-/** What a reply means for the recipient (RFC 5321 4.2.1), with the three that say something else than their first digit. */
+/**
+ * The meaning of a reply for the recipient (RFC 5321 4.2.1), with the three codes whose meaning differs from their
+ * first digit.
+ */
 export function outcomeOf({ code, enhanced }: SmtpReply, command: Command): Result["outcome"] {
   if (code >= 200 && code < 300) return "delivered";
   if (code < 500) return "temporary";
-  // Our session was out of step; the message may pass in the next one.
+  // Our session was out of sequence; the message may succeed in the next one.
   if (code === 503) return "temporary";
   // RFC 5321 4.5.3.1.10: 552 to RCPT once meant "too many recipients".
   if (code === 552 && command === "RCPT" && (enhanced === "5.5.3" || enhanced === "5.0.0")) return "temporary";
   return "permanent";
 }
 
-/** "Too many recipients": those before it are taken, those from here on may come in a transaction of their own (RFC 5321 4.5.3.1.10). */
+/**
+ * "Too many recipients": earlier ones are accepted, the rest may follow in a separate transaction (RFC 5321
+ * 4.5.3.1.10).
+ */
 export const isTooManyRecipients = ({ code, enhanced }: SmtpReply): boolean =>
   (code === 452 && (enhanced === "4.5.3" || enhanced === "4.0.0")) ||
   (code === 552 && (enhanced === "5.5.3" || enhanced === "5.0.0"));

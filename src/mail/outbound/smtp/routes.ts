@@ -15,14 +15,20 @@ export interface RoutesOptions {
   random?: () => number;
 }
 
-/** How long a route is believed. Shorter than any sensible TTL; long enough that a thousand messages to one domain ask once. */
+/**
+ * How long a route is cached. Shorter than any sensible TTL; long enough that a thousand messages to one domain cause
+ * one lookup.
+ */
 const BELIEVED_MS = 60_000;
 const MAX_BELIEVED = 1000;
 const NOBODY: ReadonlySet<string> = new Set();
 
 export type Routes = ReturnType<typeof createRoutes>;
 
-/** Where mail goes, with a short memory. Equal hosts keep the order that chance gave them for that long; connections are shared so. */
+/**
+ * Routes with a short-lived cache. Hosts of equal preference keep their random order for that time, so that connections
+ * are shared.
+ */
 export function createRoutes({
   clock,
   name,
@@ -49,7 +55,7 @@ export function createRoutes({
     if (found !== undefined && found.until > clock.now()) return found.routed;
     const routed = await look();
     known.delete(key);
-    // What failed is asked again by whoever comes next: the queue waits long enough by itself.
+    // Failures are not cached: the queue waits long enough before its next lookup.
     if (routed.ok) known.set(key, { until: clock.now() + BELIEVED_MS, routed });
     if (known.size > MAX_BELIEVED) known.delete(known.keys().next().value!);
     return routed;
@@ -70,12 +76,12 @@ export function createRoutes({
   }
 
   return {
-    /** `ours`: it is no loop that its mail comes to us. */
+    /** `ours`: a local domain, for which a route to this server is not a loop. */
     to: (domain: string, { ours = false } = {}): Promise<Routed> =>
       remembered(`domain ${domain}`, () => routeTo(domain, ours ? { ...options, ownNames: NOBODY } : options)),
-    /** Every address of one host that was chosen by us. */
+    /** All addresses of one configured host. */
     host: targetsOf,
-    /** Every address of every smart host, in the order of the list. */
+    /** All addresses of all smart hosts, in the order of the list. */
     async smart(): Promise<SessionTarget[] | Exclude<Routed, { ok: true }>> {
       const each = await Promise.all(smartHosts.map(targetsOf));
       const targets = each.flatMap((one) => (Array.isArray(one) ? one : []));

@@ -12,11 +12,11 @@ import { tellingTimes, type SmtpTimeouts } from "./timeouts.ts";
 import { readAnswers, type Answers, type Refusal } from "./transaction.ts";
 
 export interface SessionOptions {
-  /** Our name in EHLO. */
+  /** The name in EHLO. */
   name: string;
   timeouts: SmtpTimeouts;
   localAddress?: { 4?: string; 6?: string };
-  /** All the PEM certificates to trust, for `verified`. Default: the system's. */
+  /** All PEM certificates to trust for `verified`. Default: the system's. */
   ca?: string[];
 }
 
@@ -27,7 +27,7 @@ export interface SessionTarget extends NextHop {
   auth?: { user: string; pass: string };
 }
 
-/** A connection that stands ready for messages, one at a time. */
+/** An open connection that carries one message at a time. */
 export interface Session {
   readonly target: SessionTarget;
   /** `mx1.example.com [192.0.2.1]:25` */
@@ -38,26 +38,29 @@ export interface Session {
   readonly certificateFailure: TlsFailure | undefined;
   /** Our address on this connection. */
   readonly sendingIp: string | undefined;
-  /** The keywords of the EHLO reply, upper case. */
+  /** The keywords of the EHLO reply, in upper case. */
   readonly extensions: ReadonlySet<string>;
-  /** Octets it takes (RFC 1870); 0 for "does not say". */
+  /** Maximum message size in octets (RFC 1870); 0 if not announced. */
   readonly maxSize: number;
-  /** Messages it was given. */
+  /** Number of messages sent on it. */
   readonly sent: number;
   readonly usable: boolean;
-  /** One transaction. Rejects with SessionFailure when the connection did not survive it; what was said until then is in `answers`. */
+  /**
+   * Runs one transaction. Rejects with SessionFailure if the connection did not survive it; replies received until then
+   * are in `answers`.
+   */
   send(
     parcel: Omit<Parcel, "to">,
     to: ParcelRecipient[],
     options: { smtputf8: boolean },
     signal: AbortSignal,
   ): Promise<Answers>;
-  /** Polite. */
+  /** Sends QUIT. */
   quit(): void;
   destroy(): void;
 }
 
-/** The parts of nodemailer's connection that it does not declare. */
+/** Undeclared members of nodemailer's connection. */
 interface Inner {
   _supportedExtensions: string[];
   _maxAllowedSize: number;
@@ -69,7 +72,7 @@ const QUIT_MS = 5_000;
 export const nameOf = ({ host, address, port }: NextHop): string =>
   host === address ? `[${address}]:${port}` : `${host} [${address}]:${port}`;
 
-/** Connects, greets, starts TLS as the policy says, logs in. Rejects with SessionFailure. */
+/** Connects, sends EHLO, starts TLS according to the policy, and logs in. Rejects with SessionFailure. */
 export async function openSession(
   target: SessionTarget,
   options: SessionOptions,
@@ -78,7 +81,8 @@ export async function openSession(
   const peer = nameOf(target);
   const { timeouts } = options;
   let connection: SMTPConnection | undefined;
-  // A peer that hangs up over the command STARTTLS fails at TLS as much as one that does so in the handshake.
+  // A peer that disconnects after the STARTTLS command fails at TLS, just like one that disconnects during the
+  // handshake.
   let lastSaid = "";
   let sendingIp: string | undefined;
   try {
@@ -97,10 +101,10 @@ export async function openSession(
       secure: target.implicitTls ?? false,
       ...startTlsOptions(target.policy.level),
       greetingTimeout: timeouts.greetingMs,
-      // From here to the end of STARTTLS; connecting has a time of its own.
+      // From here to the end of STARTTLS; connecting has its own timeout.
       connectionTimeout: 2 * timeouts.greetingMs,
       socketTimeout: timeouts.commandMs,
-      // What is left to say when we close is nothing: QUIT waits for its answer.
+      // Nothing is left to send on close: QUIT waits for its reply.
       socketCloseTimeout: 0,
       maxResponseSize: 64 * 1024,
       tls: {
@@ -143,7 +147,7 @@ function createSession(
   const inner = connection as unknown as Inner;
   let sent = 0;
   let dead = false;
-  /** What rejects when the connection ends: there is one thing going on at a time. */
+  /** Rejects the current exchange when the connection ends; there is only one at a time. */
   let onEnd: ((err: unknown) => void) | undefined;
 
   connection.on("error", (err: Error) => {
@@ -152,11 +156,11 @@ function createSession(
   });
   connection.on("end", () => {
     dead = true;
-    // nodemailer tells the one whose turn it was after it has closed, and knows more.
+    // nodemailer notifies the pending exchange after closing, with a more precise error.
     setImmediate(() => onEnd?.(new Error("the connection was closed")));
   });
 
-  /** Runs one exchange to its callback, its deadline, or the end of the connection, whichever is first. */
+  /** Runs one exchange until its callback, its deadline, or the end of the connection, whichever is first. */
   async function exchange<Value>(
     ms: number,
     signal: AbortSignal,
@@ -177,7 +181,8 @@ function createSession(
         start((err, value) => (err ? reject(err instanceof Error ? err : new Error(String(err))) : resolve(value)));
       });
     } catch (err) {
-      // After a deadline or an abort nobody knows what the peer would have said: no other message may meet that answer.
+      // After a deadline or an abort a late reply may still arrive, and must not be taken for the reply to another
+      // message.
       if (err instanceof SessionFailure) destroy();
       throw err;
     } finally {
@@ -236,10 +241,10 @@ function createSession(
     }
   }
 
-  /** A transaction that did not end well leaves its sender and recipients behind in the session. */
+  /** A failed transaction leaves its sender and recipients behind in the session. */
   async function afterFailure(inData: boolean) {
     if (!answered()) return;
-    // Half a message is under way: nothing else can be said any more.
+    // Half a message was sent: no command can follow.
     if (inData && bodyIsOpen()) return destroy();
     socket()?.setTimeout(timeouts.commandMs);
     try {
@@ -319,14 +324,17 @@ async function openBody(body: Body, peer: string): Promise<Readable | Uint8Array
   }
 }
 
-/** The one case in which a message may arrive twice: nobody can know whether the host has it. */
+/** The only case in which a message may arrive twice: it is unknown whether the host accepted it. */
 const lostAnswer = (err: unknown, peer: string) =>
   new SessionFailure(reply(451, "4.4.2", `${peer}: the connection was lost after the message, before its answer`), {
     afterMessage: true,
     cause: err,
   });
 
-/** nodemailer says SMTPUTF8 for addresses only; a header section in UTF-8 needs it too (RFC 6531 3.4). Returns what undoes it. */
+/**
+ * nodemailer sends SMTPUTF8 for addresses only; a header section in UTF-8 needs it too (RFC 6531 3.4). Returns a
+ * function that reverts this.
+ */
 function sayUtf8(inner: Inner): () => void {
   const say = inner._sendCommand;
   inner._sendCommand = function sendCommand(text, log) {

@@ -15,7 +15,7 @@ export interface TargetsOptions {
   localHop?: LocalHop | undefined;
 }
 
-/** Why nobody can be asked to take mail. */
+/** Why there is nowhere to send the mail. */
 export interface Nowhere {
   ok: false;
   permanent: boolean;
@@ -23,7 +23,7 @@ export interface Nowhere {
 }
 
 interface TargetRequest {
-  /** TLS where a host offers it, whatever the policy of the domain: for TLS reports. */
+  /** Uses opportunistic TLS regardless of the domain's policy: for TLS reports. */
   ignorePolicy?: boolean;
   /** Called for each host that the policy excludes. */
   onExcluded?: (hop: NextHop, policy: ReportedPolicy | undefined, failure: TlsFailure) => void;
@@ -32,7 +32,7 @@ interface TargetRequest {
 const NO_POLICY: ReportedPolicy = { type: "no-policy-found", lines: [], mx: [] };
 const OPPORTUNISTIC: TlsPolicy = { level: "opportunistic", reported: NO_POLICY };
 
-/** Whom to give mail for a domain, in order, and how well protected; or why nobody. */
+/** The targets for a domain, in order, with their TLS requirements; or why the domain has none. */
 export function createTargets({
   routes,
   smartHosts,
@@ -58,7 +58,7 @@ export function createTargets({
     let why: string | undefined;
     for (const hop of routed.hops) {
       const found = dane.get(hop.host);
-      // RFC 8461 2: a policy of MTA-STS never makes good for DANE that fails, so where there is DANE nothing else is asked.
+      // RFC 8461 2: an MTA-STS policy never compensates for a DANE failure, so with DANE no other policy is consulted.
       if (found?.kind === "policy") targets.push({ ...hop, host: found.host, policy: found.policy });
       else if (found?.kind === "unknown") {
         why ??= found.why;

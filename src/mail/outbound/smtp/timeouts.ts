@@ -1,19 +1,22 @@
 import { Readable } from "node:stream";
 import type { Socket } from "node:net";
 
-/** Milliseconds. Defaults are the minimums of RFC 5321 4.5.3.2, except connecting, where the next address is worth more than patience. */
+/**
+ * Milliseconds. Defaults are the minimums of RFC 5321 4.5.3.2, except for connecting, where trying the next address is
+ * better than waiting.
+ */
 export interface SmtpTimeouts {
-  /** TCP, for each address. */
+  /** TCP connect, per address. */
   connectMs: number;
-  /** The greeting, and as long again for TLS. */
+  /** The greeting; the same again for TLS. */
   greetingMs: number;
-  /** EHLO, MAIL, RCPT, DATA, RSET: without a sign from the peer. */
+  /** EHLO, MAIL, RCPT, DATA, RSET: maximum silence of the peer. */
   commandMs: number;
-  /** Between two pieces of the message that the peer takes. */
+  /** Maximum time between two chunks of the message that the peer reads. */
   blockMs: number;
-  /** The answer to the message. */
+  /** The reply to the message. */
   finalMs: number;
-  /** A whole transaction, however lively: a peer that takes an octet a minute would never be done. */
+  /** A whole transaction, however active: a peer that reads an octet a minute would never finish. */
   transactionMs: number;
 }
 
@@ -31,8 +34,8 @@ export const DEFAULT_TIMEOUTS: SmtpTimeouts = {
 const PIECE = 64 * 1024;
 
 /**
- * The message as a stream that sets the socket's patience as it goes: the socket's own timer starts anew with whatever moves, so each phase
- * only has to say how long a silence may last.
+ * The message as a stream that adjusts the socket timeout as it is read: the socket's timer restarts with any activity,
+ * so each phase only sets the maximum silence.
  */
 export function tellingTimes(
   body: Readable | Uint8Array,
@@ -57,7 +60,7 @@ export function tellingTimes(
   }
 
   const stream = Readable.from(pieces(), { objectMode: false });
-  // A body that was never read is let go of all the same.
+  // Releases the body even if it was never read.
   stream.once("close", () => void (body instanceof Readable && body.destroy()));
   stream.on("error", () => {});
   return {

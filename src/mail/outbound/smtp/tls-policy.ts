@@ -1,6 +1,6 @@
 import type { TlsLevel, TlsPolicy } from "../types.ts";
 
-/** Whether a policy lets mail go to this host: RFC 8461 4.1, where "*." stands for one label and no more. */
+/** True if a policy allows mail to this host: RFC 8461 4.1, where "*." matches exactly one label. */
 export function allowsHost({ mx }: TlsPolicy, host: string): boolean {
   if (mx === undefined) return true;
   const name = host.toLowerCase();
@@ -12,7 +12,10 @@ export function allowsHost({ mx }: TlsPolicy, host: string): boolean {
   });
 }
 
-/** How nodemailer is told. A certificate counts only where somebody asked for it: refusing one for mail that may go in plain text would protect nobody. */
+/**
+ * The nodemailer options. The certificate is verified only if the policy requires it: rejecting one for mail that may
+ * go in plain text would protect no one.
+ */
 export function startTlsOptions(level: TlsLevel): {
   ignoreTLS?: boolean;
   requireTLS?: boolean;

@@ -125,7 +125,7 @@ test("records that TLSA records cannot be looked up", async (t) => {
   assert.deepEqual(summary(), ["there.example tlsa dnssec-invalid"]);
 });
 
-test("records no session without TLS at fault, to a smart host, or to this server", async (t) => {
+test("records no session that failed outside of TLS, to a smart host, or to this server", async (t) => {
   const refusing = await startScripted(() => undefined, { greeting: "421 4.3.2 busy" });
   const refused = await open(t, undefined, { port: refusing.port });
   assert.equal(await refused.send(), "temporary");

@@ -4,9 +4,9 @@ import type { NextHop } from "./next-hops.ts";
 import type { Session, SessionTarget } from "./session.ts";
 import { allowsHost } from "./tls-policy.ts";
 
-/** Records the outcome of each session once for each domain that uses it. */
+/** Records the result of each session once for each domain that uses it. */
 interface SessionResults {
-  /** Whether parcels of this envelope sender are TLS reports. */
+  /** True if messages of this envelope sender are TLS reports. */
   isReport(from: string): boolean;
   established(domain: string, target: SessionTarget, session: Session): void;
   /** Failures outside of TLS are not recorded. */
@@ -51,7 +51,7 @@ export function createSessionResults(results: TlsResults | undefined): SessionRe
   };
 }
 
-/** A policy in mode "testing" is evaluated here alone: it stops no mail. */
+/** A policy in mode "testing" is evaluated only here: it stops no mail. */
 function failureOf({ type, mx }: ReportedPolicy, host: string, session: Session): TlsFailure | undefined {
   if (session.tls === undefined) return { type: "starttls-not-supported" };
   if (type !== "sts") return undefined;

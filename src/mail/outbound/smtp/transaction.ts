@@ -2,19 +2,19 @@ import type { SmtpReply } from "../../messages/index.ts";
 import type { ParcelRecipient, Result } from "../types.ts";
 import { outcomeOf, parseReply, reply, type Command } from "./replies.ts";
 
-/** What a host said about each recipient of one transaction. */
+/** The replies of a host per recipient of one transaction. */
 export type Answers = Pick<Result, "rcpt" | "outcome" | "reply">[];
 
-/** What nodemailer leaves in the envelope it was given, whatever the end. */
+/** Fields that nodemailer adds to the envelope, whatever the result. */
 export interface Refusal {
   rejectedErrors?: { recipient?: string; response?: string }[] | undefined;
 }
 
 type End = { response: string } | { error: Error & { response?: string; command?: string; code?: string } };
 
-/** Each recipient's own answer where it was refused at RCPT, the answer to the whole message for the others. */
+/** The RCPT reply for rejected recipients, the reply to the message for the others. */
 export function readAnswers(to: ParcelRecipient[], { rejectedErrors = [] }: Refusal, end: End): Answers {
-  // With PIPELINING the recipients of a refused sender were refused as well, for being out of turn.
+  // With PIPELINING, recipients after a rejected sender were rejected as well, as out of sequence.
   const senderRefused = "error" in end && end.error.command === "MAIL FROM";
   const refused = new Map(senderRefused ? [] : rejectedErrors.map(({ recipient, response }) => [recipient, response]));
   const whole = "response" in end ? answer(end.response, "message") : ofError(end.error);
@@ -28,7 +28,7 @@ function ofError({
   message,
 }: Extract<End, { error: unknown }>["error"]): Omit<Result, "rcpt"> {
   if (response === undefined) {
-    // nodemailer's own objections to an envelope: addresses it cannot put on the wire.
+    // nodemailer's own envelope errors: addresses it cannot send.
     const permanent = code === "EENVELOPE";
     return {
       outcome: permanent ? "permanent" : "temporary",

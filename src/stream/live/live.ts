@@ -60,7 +60,7 @@ interface LiveDeps {
   address(request: IncomingMessage): string;
   /** Scheme and host as the viewer reached the server. */
   origin(request: IncomingMessage): string;
-  /** For RTMPS. Absent: the server does not listen for it. */
+  /** For RTMPS. Absent: the server does not listen for RTMPS. */
   tls?: Pick<TlsSource, "context">;
   /** Addresses of this machine, blocked for outputs. Default: those of its interfaces. */
   own?: NetworkSet;
@@ -81,7 +81,7 @@ interface Live {
   addresses: LiveAddressesRoom;
   /** Takes precedence over the playback of uploaded videos. */
   playback: PlaybackPrecedence & { length: SegmentLength };
-  /** Wraps the thumbnail routes: those of broadcasts are rendered from the broadcast. */
+  /** Wraps the thumbnail routes: thumbnails of broadcasts are rendered from the broadcast. */
   thumbnails: LivePictures["over"];
   /** Counts the clients that play a broadcast over HLS or DASH. */
   watch: LiveViewers["watch"];
@@ -95,15 +95,15 @@ interface Live {
   isRecorded(input: string): Promise<boolean>;
   /** Merges the segments of a recording into one file; `onDone` reports the end. */
   assembly: Pick<Assembly, "enqueue" | "onDone" | "start">;
-  /** Opens the ports for RTMP and SRT. Rejects UserError liveListenFailed. */
+  /** Opens the ports for RTMP and SRT. Rejects with UserError liveListenFailed. */
   listen(): Promise<LivePorts>;
-  /** Runs what belongs to every process that serves the API. */
+  /** Starts background work needed in every process that serves the API. */
   startInputs(): void;
-  /** Turns broadcasts into videos from now on. Call it when everything else is composed. */
+  /** Starts turning broadcasts into videos. Call it after everything else is composed. */
   start(): void;
 }
 
-/** Live inputs, and what publishers send to them. */
+/** Composes live inputs and ingest. */
 export function createLive(deps: LiveDeps, basics: Basics): Live {
   const { store, secrets, settings, videos, webhooks, captions, probe, tools, folder } = deps;
   const { clock, ids, log, lifecycle } = basics;
@@ -149,7 +149,7 @@ export function createLive(deps: LiveDeps, basics: Basics): Live {
     : undefined;
   const health = createLiveHealthNotes({ db, clock, log, ...(ingest && { sessions: ingest.hub }) });
   lifecycle.onStop("health of broadcasts", () => health.close());
-  /** Ports that this process listens on, once it does. */
+  /** Ports that this process listens on, once it listens. */
   let ports: LivePorts | undefined;
 
   return {
@@ -213,7 +213,7 @@ interface IngestDeps extends LiveDeps {
   packages: LivePackagesRoom;
 }
 
-/** Everything behind a publisher, in the process it connects to. */
+/** Composes everything behind a publisher, in the process it connects to. */
 function createIngest(deps: IngestDeps, { clock, ids, log, lifecycle }: Basics) {
   const { store, settings, videos, inputs, viewers, addresses, recordings, assembly, packages, tools, folder } = deps;
   const { directory, status, outputs } = inputs;

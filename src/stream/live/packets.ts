@@ -1,6 +1,6 @@
 /**
- * What a broadcast is made of, whatever it comes in by: every way in turns its own format into these, and everything that is done with a broadcast
- * (packaging, encoding, WebRTC, playing over RTMP and SRT, simulcast) begins with them.
+ * Common format of broadcasts: every ingest protocol converts to these types, and everything else (packaging, encoding,
+ * WebRTC, RTMP and SRT playback, simulcast) starts from them.
  */
 export interface LiveTracks {
   video?: LiveVideoTrack;
@@ -11,14 +11,14 @@ export interface LiveVideoTrack {
   codec: "h264" | "hevc" | "av1" | "vp8" | "vp9";
   /** The codec's configuration record: avcC, hvcC, av1C without box headers; empty for VP8 and VP9. */
   config: Buffer;
-  /** Pixels; 0 where nothing says. */
+  /** Pixels; 0 if unknown. */
   width: number;
   height: number;
 }
 
 export interface LiveAudioTrack {
   codec: "aac" | "opus" | "mp3";
-  /** AudioSpecificConfig of AAC; OpusHead of Opus (RFC 7845, 5.1), empty where there was none; empty for MP3. */
+  /** AudioSpecificConfig of AAC; OpusHead of Opus (RFC 7845, 5.1), empty if not sent; empty for MP3. */
   config: Buffer;
   sampleRate: number;
   channels: number;
@@ -26,11 +26,17 @@ export interface LiveAudioTrack {
 
 export interface MediaPacket {
   kind: "video" | "audio";
-  /** Microseconds since the beginning of the run: when it is decoded, and when it is shown. Never decreasing by track in `dts`. */
+  /**
+   * Decoding and presentation time in microseconds since the beginning of the run. `dts` never decreases within a
+   * track.
+   */
   dts: number;
   pts: number;
-  /** Decoding can begin here. True of every audio packet. */
+  /** Decoding can start here. Always true for audio packets. */
   key: boolean;
-  /** Video: one picture; of H.264 and HEVC NAL units with a length of four octets before each. Audio: one frame, of AAC without ADTS. Not to be changed. */
+  /**
+   * Video: one frame; H.264 and HEVC as NAL units, each with a four-octet length. Audio: one frame, AAC without ADTS.
+   * Do not modify.
+   */
   data: Buffer;
 }

@@ -4,30 +4,38 @@ import type { LiveTracks, MediaPacket } from "./packets.ts";
 
 export type LiveProtocol = "rtmp" | "rtmps" | "srt" | "webrtc";
 
-/** The one port behind every way in: RTMP, SRT and WHIP ask it who may publish, and give it what comes. Implemented by `hub/`. */
+/**
+ * Common port of all ingest protocols: RTMP, SRT and WHIP use it to authenticate publishers and deliver their packets.
+ * Implemented by `hub/`.
+ */
 export interface Publishing {
   /**
-   * Rejects UserError: liveKeyUnknown, liveInputDisabled, liveInputBusy (somebody publishes on it, and was heard in the last five seconds; who has
-   * been silent for longer is replaced), liveTooMany.
+   * Rejects with UserError: liveKeyUnknown, liveInputDisabled, liveInputBusy (the input has a publisher that was active
+   * in the last five seconds; one that was silent for longer is replaced), liveTooMany.
    */
   publish(claim: PublishClaim): Promise<Publication>;
 }
 
-/** For protocols that refuse publishers before calling `publish`. Implemented by `hub/`. */
+/** For protocols that reject publishers before calling `publish`. Implemented by `hub/`. */
 export interface RefusedPublishers {
-  /** Records in the history of an input that the protocol refused a publisher. Rate-limited; never during a broadcast. */
+  /**
+   * Records in the history of an input that the protocol rejected a publisher. Rate-limited; never during a broadcast.
+   */
   refused(input: LiveInput, protocol: LiveProtocol, reason: UserError): void;
 }
 
 export interface PublishClaim {
   protocol: LiveProtocol;
-  /** As the client gave it: stream key, SRT passphrase's stream id, or secret of the WHIP address. Never logged. */
+  /** As sent by the client: stream key, SRT stream id, or secret of the WHIP URL. Never logged. */
   credential: string;
-  /** Of SRT, whose stream ids are no secret and stay the same: what its connection is encrypted with. Never logged. */
+  /**
+   * SRT only, since its stream ids are neither secret nor rotated: the encryption passphrase of the connection. Never
+   * logged.
+   */
   passphrase?: string;
   /** IP address of the client, for the log. */
   address: string;
-  /** What it says it is: "FMLE/3.0 (compatible; obs)". */
+  /** Client software as reported by the client: "FMLE/3.0 (compatible; obs)". */
   agent?: string;
 }
 
@@ -36,20 +44,26 @@ export interface Publication {
   /** Uid of the input. */
   readonly input: string;
   /**
-   * What is published, before the first packet; and again whenever a codec, its configuration or the size changes: what comes after that is another run.
-   * Throws UserError liveCodecUnsupported for what cannot be taken: tell it to the client and end.
+   * Announces the tracks before the first packet, and again whenever a codec, its configuration or the frame size
+   * changes: another run begins then. Throws UserError liveCodecUnsupported: report it to the client and end.
    */
   configure(tracks: LiveTracks): void;
-  /** For codecs that `LiveTracks` has no word for: tells the status of the input, and returns liveCodecUnsupported for the client. `codec` as people write it: "Sorenson H.263". */
+  /**
+   * For codecs that `LiveTracks` cannot express: updates the status of the input, and returns liveCodecUnsupported for
+   * the client. `codec` in readable form: "Sorenson H.263".
+   */
   unsupported(kind: "video" | "audio", codec: string): UserError;
-  /** Never blocks and never throws. Packets before `configure`, and of tracks that were not named, are dropped and counted. */
+  /** Never blocks and never throws. Packets before `configure`, and of unannounced tracks, are dropped and counted. */
   write(packet: MediaPacket): void;
-  /** Packets that the network lost on the way here, for the health of the input. */
+  /** Reports packets lost by the network, for the health of the input. */
   lost(packets: number): void;
-  /** Whoever receives it asks for a key frame now: WHIP sends a PLI, the others have no way to say it. */
+  /** Called when a key frame is needed now: WHIP sends a PLI, other protocols cannot request one. */
   onKeyFrameWanted(listener: () => void): void;
-  /** Aborted when the server ends it; the reason is a UserError: key revoked, input disabled or deleted, replaced, storage full, bad group of pictures. */
+  /**
+   * Aborted when the server ends the publication; the reason is a UserError: key revoked, input disabled or deleted,
+   * replaced, storage full, invalid GOP.
+   */
   readonly signal: AbortSignal;
-  /** `clean`: the publisher said that it is over; else the connection broke. Once; later calls do nothing. */
+  /** `clean`: the publisher ended the stream properly; else the connection broke. Later calls do nothing. */
   end(clean: boolean): void;
 }

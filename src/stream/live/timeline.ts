@@ -1,8 +1,8 @@
 import type { LiveRendition } from "./fragments.ts";
 
 /**
- * The pieces of one broadcast, from its first segment on: what HLS and DASH playlists are written from while it runs, and of its recording for ever.
- * Made by `package/` as it goes, kept by `record/`, and read back from there by processes that have not made it.
+ * Segments of one broadcast from its first one on: the source of HLS and DASH playlists, both live and of the
+ * recording. Created by `package/`, stored by `record/`, and read back from there by other processes.
  */
 export interface LiveTimeline {
   /** Uid of the video. */
@@ -23,17 +23,17 @@ export interface LiveTimelineRun {
 
 export interface LiveSegment {
   n: number;
-  /** Index in `runs`: where it differs from the segment before, there is a discontinuity and another initialisation segment. */
+  /** Index in `runs`: a different value from the previous segment means a discontinuity and another init segment. */
   run: number;
-  /** Seconds on the timeline of the run. */
+  /** Seconds on the run timeline. */
   start: number;
-  /** Seconds, by rendition: its segments differ by a frame. A rendition that is not named has nothing there. */
+  /** Seconds by rendition: they differ by up to a frame. A missing rendition has no data here. */
   durations: Record<string, number>;
   /** Presentation time of the first sample by rendition, in seconds on the run timeline. Absent in older recordings: equals `start`. */
   starts?: Record<string, number>;
 }
 
-/** Where things lie: `stream/<video>/live/<rendition>/…`. Deleting a video deletes everything below `stream/<video>/`. */
+/** Object keys: `stream/<video>/live/<rendition>/…`. Deleting a video deletes everything below `stream/<video>/`. */
 export const liveSegmentKey = (video: string, rendition: string, n: number): string =>
   `stream/${video}/live/${rendition}/${n}.m4s`;
 export const liveInitKey = (video: string, rendition: string, run: string): string =>

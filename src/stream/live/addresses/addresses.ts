@@ -12,19 +12,25 @@ export interface LiveAddressesParts {
 }
 
 export interface LiveAddressesRoom extends LiveAddresses {
-  /** What a playback token may be signed for: a video of the account, or an input of it. Throws videoNotFound. */
+  /** Target of a playback token: a video of the account, or one of its inputs. Throws videoNotFound. */
   get(account: string, uid: string): Promise<Video>;
-  /** What guards a broadcast as it is now: the video that it becomes, or else the settings of its input, whatever recordings there are. By the uid of either. */
+  /**
+   * Access rules of the current broadcast: those of its video, or else of the input settings, regardless of recordings.
+   * Accepts the uid of either.
+   */
   onAir(uid: string): Promise<Video | undefined>;
 }
 
-/** A broadcast that begins is found by the uid of its input this soon. */
+/** A new broadcast is found by the uid of its input within this time. */
 const FRESH_MS = 1000;
-/** One that runs is taken for the last one for so long: its own row tells when it is over, but not that its process died and another has begun. */
+/**
+ * How long a running broadcast is assumed to be the latest one: its row shows its end, but not that its process died
+ * and another broadcast has begun.
+ */
 const RUNNING_MS = 10_000;
 const MOST_KNOWN = 10_000;
 
-/** Leads from the uid of an input to the video that viewers mean by it. */
+/** Resolves the uid of an input to the video that viewers expect. */
 export function createLiveAddresses({ inputs, videos, catalog, clock }: LiveAddressesParts): LiveAddressesRoom {
   const running = new Map<string, { uid: string; until: number }>();
   const lasts = createRecent<{ uid: string | undefined }>({
@@ -104,7 +110,9 @@ function withRulesOf({ recording: { requireSignedURLs, allowedOrigins } }: LiveI
   };
 }
 
-/** An empty list allows every origin, so a list of what both allow must not become empty: the recording's own is kept then. */
+/**
+ * An empty list allows every origin, so the intersection must not become empty: the recording's own list is kept then.
+ */
 function originsOf({ state, allowedOrigins: own }: Video, ofInput: string[]): string[] {
   if (own.length === 0 || state === "live-inprogress") return ofInput.length > 0 ? ofInput : own;
   const both = own.filter((origin) => ofInput.includes(origin));

@@ -3,15 +3,16 @@ import { createOwnHosts } from "../../customers/index.ts";
 import { streamErrors } from "../../errors.ts";
 
 export interface OnAirAccessParts {
-  /** Of `LiveAddressesRoom.onAir`: not of what inputs lead to when nothing is on. */
+  /** From `LiveAddressesRoom.onAir`: never the fallback of an input that is not live. */
   access: Access;
-  /** Whose hosts `customer-<code>.<domain>` show broadcasts of their account only. Absent or empty: there are none. */
+  /** Hosts `customer-<code>.<domain>` serve broadcasts of their account only. Absent or empty: no such hosts. */
   domain?: string;
 }
 
 /**
- * Who may watch what comes from a publisher now, which is not what a recording of the same input shows: one that anybody may see, or a token for it, opens
- * no broadcast of today. `host` is that of the request. Resolves with the uid of the input; rejects as Access.check does, and liveNotPublished.
+ * Authorizes viewers of the current broadcast. Its access can differ from that of recordings of the same input: a
+ * public recording, or a token for one, does not open the current broadcast. `host` is that of the request. Resolves
+ * with the uid of the input; rejects as Access.check does, and with liveNotPublished.
  */
 export function createOnAirAccess({
   access,

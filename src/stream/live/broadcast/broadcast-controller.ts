@@ -11,18 +11,24 @@ import { stateAfter } from "./note.ts";
 import { makeRuns, openVideo, type OpenVideo } from "./open-video.ts";
 import type { BroadcastParts } from "./parts.ts";
 
-/** Controls the broadcasts of one input: its sessions in turn, and the videos they are recorded in. Calls are processed in order. */
+/**
+ * Controls the broadcasts of one input: its consecutive sessions and the videos that record them. Calls are processed
+ * in order.
+ */
 export interface BroadcastController {
   session(session: LiveSession): void;
   /** The settings of the input changed, or it was deleted. */
   changed(): void;
-  /** Takes over a broadcast that another process, or a failed attempt, left: it waits for its publisher, or is finished. */
+  /** Takes over a broadcast left by another process or a failed attempt: it waits for its publisher, or is finished. */
   recover(row: BroadcastRow): void;
-  /** Another process holds the lease; or, with `gone`, the video has been deleted. */
+  /** Another process holds the lease or, with `gone`, the video has been deleted. */
   lost(video: string, gone: boolean): void;
   /** The storage of the account is full. */
   full(): void;
-  /** Uid of the video that is open in this process; "" if it is not recorded. Undefined: no broadcast is open. */
+  /**
+   * Uid of the video that is open in this process; "" if the broadcast is not recorded. Undefined: no broadcast is
+   * open.
+   */
   open(): string | undefined;
   /** Ends the runs. Another process, or this one after a restart, resumes the broadcast. */
   close(): Promise<void>;
@@ -226,7 +232,7 @@ export function createBroadcastController(
       if (state !== undefined) await note(state, undefined, NOT_BACK);
     } catch (err) {
       log.error({ err, input: uid, video: was.video }, "live: failed to finish a broadcast, will retry");
-      // A broadcast that is no longer open here is found by its row.
+      // A broadcast that is no longer open here is found through its row.
       if (open === was) finishIn(AGAIN_MS, was, state);
     }
   }
@@ -239,7 +245,7 @@ export function createBroadcastController(
     await was.opened?.settled();
   }
 
-  /** Stops the broadcast in this process and leaves its row alone. */
+  /** Stops the broadcast in this process without changing its row. */
   async function release(ended = true) {
     timer.abort();
     const was = open;
@@ -250,7 +256,7 @@ export function createBroadcastController(
   }
 
   async function finish({ video, deleteAfterDays }: Pick<BroadcastRow, "video" | "deleteAfterDays">): Promise<void> {
-    // From here on no process resumes it.
+    // From here on, no process resumes it.
     const ours = await leases.wait(mine, 0);
     await release(ours);
     if (!ours) return;
@@ -271,7 +277,7 @@ export function createBroadcastController(
     await leases.drop(mine);
   }
 
-  /** Recovers the segments of a process that died before a publisher may resume the broadcast. */
+  /** Recovers the segments of a dead process before a publisher may resume the broadcast. */
   async function recover(row: BroadcastRow) {
     if (open !== undefined || current !== undefined || closing.signal.aborted) return;
     const now = clock.now();

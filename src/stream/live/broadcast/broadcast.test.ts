@@ -9,7 +9,7 @@ import { recordingName } from "./recording-video.ts";
 
 onEveryDatabase(leasesConformance);
 
-test("a broadcast becomes a video, waits for its publisher, and is ready as soon as its time is over", async () => {
+test("a broadcast becomes a video, waits for its publisher, and is ready as soon as the reconnect time expires", async () => {
   const world = createWorld();
   const process = world.start();
   const first = process.come();
@@ -71,7 +71,7 @@ test("applies access rules changed during video creation, and does not reapply u
   await process.broadcasts.close();
 });
 
-test("what is not to be recorded leaves nothing, and says that it is on", async () => {
+test("an unrecorded broadcast leaves nothing behind, and is reported as live", async () => {
   const world = createWorld();
   const process = world.start();
   world.change(testInput({ recording: { ...testInput().recording, mode: "off" } }));
@@ -85,7 +85,7 @@ test("what is not to be recorded leaves nothing, and says that it is on", async 
   await process.broadcasts.close();
 });
 
-test("a publisher for whose recording there is no room is told so, and leaves nothing behind", async () => {
+test("rejects a publisher whose recording would exceed the storage, and leaves nothing behind", async () => {
   const world = createWorld();
   const process = world.start();
   world.quota = true;
@@ -100,7 +100,7 @@ test("a publisher for whose recording there is no room is told so, and leaves no
   await process.broadcasts.close();
 });
 
-test("a broadcast ends when the storage of its account is full, and what there was is a recording", async () => {
+test("a broadcast ends when the storage of its account is full, and the part so far becomes a recording", async () => {
   const world = createWorld();
   const process = world.start();
   world.room = 10;
@@ -119,7 +119,7 @@ test("a broadcast ends when the storage of its account is full, and what there w
   await process.broadcasts.close();
 });
 
-test("that a disk is full is told when there is room for it again, and the broadcast goes on meanwhile", async () => {
+test("a full disk is reported once there is space again, and the broadcast continues meanwhile", async () => {
   const world = createWorld();
   const process = world.start();
   const session = process.come();
@@ -134,7 +134,7 @@ test("that a disk is full is told when there is room for it again, and the broad
   await process.broadcasts.close();
 });
 
-test("a server that is stopped leaves its broadcasts to the next one, which goes on with the same video", async () => {
+test("a stopped server leaves its broadcasts to the next one, which continues the same video", async () => {
   const world = createWorld();
   const process = world.start();
   const before = process.come();
@@ -152,7 +152,7 @@ test("a server that is stopped leaves its broadcasts to the next one, which goes
   await next.broadcasts.close();
 });
 
-test("a publisher that comes back to another process in the last moment is not finished by the one that waits for it", async () => {
+test("a publisher that reconnects to another process at the last moment is not finished by the waiting process", async () => {
   const world = createWorld();
   const [here, there] = [world.start(), world.start()];
   const first = here.come();
@@ -179,7 +179,7 @@ test("a publisher that comes back to another process in the last moment is not f
   await Promise.all([here, there].map(({ broadcasts }) => broadcasts.close()));
 });
 
-test("a database that is away for a while keeps no broadcast from being begun, and from being finished", async () => {
+test("an unavailable database prevents no broadcast from starting or finishing", async () => {
   const world = createWorld();
   const { leases } = world;
   const calls = { ...leases };
@@ -221,7 +221,7 @@ test("a database that is away for a while keeps no broadcast from being begun, a
   await process.broadcasts.close();
 });
 
-/** Of everything that can happen to an input, one step. */
+/** One step out of everything that can happen to an input. */
 type Step =
   | "come"
   | "lost"
@@ -259,10 +259,10 @@ const anyStep = fc.oneof(
 
 const TIMEOUT = 20_000;
 const LEASE = 10_000;
-/** Until somebody looks. */
+/** Until the next check. */
 const LOOKED = 3000;
 
-test("whatever happens to publishers, inputs, videos and processes, nobody conducts twice and everything ends as a recording", async () => {
+test("no input ever has two controllers, and everything ends as a recording, whatever happens to publishers, inputs, videos and processes", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(anyStep, { maxLength: 25 }), fc.boolean(), async (steps, alone) => {
       const world = createWorld();
@@ -270,7 +270,7 @@ test("whatever happens to publishers, inputs, videos and processes, nobody condu
       let there = alone ? undefined : world.start();
       const sessions: TestSession[] = [];
       let session: TestSession | undefined;
-      /** When something was done that may end a broadcast, or keep it from being begun. */
+      /** Times of actions that may end a broadcast or prevent its start. */
       const disturbed: number[] = [];
       let killedAt = -Infinity;
 
@@ -285,7 +285,7 @@ test("whatever happens to publishers, inputs, videos and processes, nobody condu
         if (what === "lost") open()?.end(streamErrors.livePublisherLost());
         if (what === "done") open()?.end(streamErrors.livePublisherDone());
         if (what === "change") open()?.change();
-        // The publisher's next connection comes to the other process.
+        // The publisher's next connection reaches the other process.
         if (what === "other" && there !== undefined) [here, there] = [there, here];
         if (what === "kill" || what === "restart") {
           const before = here;
@@ -346,7 +346,7 @@ test("whatever happens to publishers, inputs, videos and processes, nobody condu
   );
 });
 
-test("a recording is named as the hosted service names it", () => {
+test("a recording is named as on the hosted service", () => {
   assert.equal(recordingName("My input", Date.UTC(2021, 8, 23, 5, 44, 59)), "My input 23 Sep 21 05:44 UTC");
   assert.equal(recordingName(undefined, Date.UTC(2001, 0, 2, 15, 4)), "02 Jan 01 15:04 UTC");
 });

@@ -35,7 +35,7 @@ export const testInput = (more: Partial<LiveInput> = {}): LiveInput => ({
   ...more,
 });
 
-/** The table of leases, for a test of many steps. */
+/** In-memory lease table, for a test with many steps. */
 export function createMemoryLeases(): BroadcastLeases & { rows: Map<string, BroadcastRow> } {
   const rows = new Map<string, BroadcastRow>();
   const held = ({ input, owner }: { input: string; owner: string }) =>
@@ -85,9 +85,9 @@ export function createMemoryLeases(): BroadcastLeases & { rows: Map<string, Broa
 
 export interface TestSession extends LiveSession {
   end(reason: UserError): void;
-  /** Something is different: another run. */
+  /** A property changed: starts another run. */
   change(): void;
-  /** The videos in which runs of it are. */
+  /** Videos that contain runs of this session. */
   readonly videos: Set<string>;
   endedAt: number | undefined;
 }
@@ -97,11 +97,11 @@ export interface TestProcess {
   come(): TestSession;
   sessions: TestSession[];
   alive: boolean;
-  /** As by SIGKILL: nothing that it waits for ever comes. */
+  /** As by SIGKILL: nothing it awaits ever resolves. */
   kill(): void;
 }
 
-/** What all processes share: the tables, and what was kept. All of it in memory, with a clock that stands still. */
+/** State shared by all processes: the tables and the stored segments. All in memory, with a manual clock. */
 export function createWorld() {
   const clock = createManualClock(Date.UTC(2026, 10, 23, 3, 4));
   const leases = createMemoryLeases();
@@ -109,7 +109,7 @@ export function createWorld() {
   const kept = new Map<string, { runs: string[]; ended: boolean; openBy: TestProcess | undefined }>();
   const assembled: string[] = [];
   const notes: string[] = [];
-  /** Sessions whose runs are being made, in processes that are alive. */
+  /** Sessions being encoded, in live processes. */
   const making = new Set<{ process: TestProcess; session: TestSession }>();
   const changes = new Set<(uid: string) => void>();
   const world = {
@@ -131,7 +131,7 @@ export function createWorld() {
   function start({ alone = false } = {}): TestProcess {
     const listeners = new Set<(session: LiveSession) => void>();
     const process: TestProcess = { alive: true, sessions: [], come, kill, broadcasts: undefined as never };
-    /** Of a dead process no call comes back. */
+    /** Calls of a dead process never return. */
     const guarded = <Port extends object>(port: Port): Port =>
       Object.fromEntries(
         Object.keys(port).map((name) => [

@@ -2,7 +2,10 @@ import { type BroadcastController, createBroadcastController, LEASE_MS } from ".
 import type { BroadcastParts } from "./parts.ts";
 
 export interface Broadcasts {
-  /** Controls the broadcasts of this process from now on, and takes over those of dead processes. Call it when everything else is composed. */
+  /**
+   * Starts controlling the broadcasts of this process and takes over those of dead processes. Call it after everything
+   * else is composed.
+   */
   start(): void;
   /** Number of inputs with a broadcast in this process. */
   count(): number;
@@ -10,10 +13,10 @@ export interface Broadcasts {
   close(): Promise<void>;
 }
 
-/** Several times within a lease. */
+/** Several checks per lease. */
 const LOOK_MS = LEASE_MS / 4;
 
-/** Gives every session a controller: it becomes a video, or continues one, and ends as a recording. */
+/** Gives every session a controller: the session starts or continues a video, and ends as a recording. */
 export function createBroadcasts(parts: BroadcastParts): Broadcasts {
   const { leases, sessions, inputs, videos, clock, ids, log, alone = false } = parts;
   const owner = ids.hex();
@@ -46,7 +49,7 @@ export function createBroadcasts(parts: BroadcastParts): Broadcasts {
         const { account, created } = (await videos.find(video)) ?? {};
         if (account === undefined || created === undefined) controller.lost(video, true);
         else {
-          // Those of one account together: each of them takes from what is left.
+          // Broadcasts of one account are added up: they share the remaining storage.
           const seconds = (lengths.get(account) ?? 0) + (now - created) / 1000;
           lengths.set(account, seconds);
           if (!(await videos.fits(account, seconds))) controller.full();
@@ -94,7 +97,7 @@ export function createBroadcasts(parts: BroadcastParts): Broadcasts {
       await leases
         .release(owner, clock.now())
         .catch((err: unknown) =>
-          log.warn({ err }, "live: failed to release leases; other processes take over when they expire"),
+          log.warn({ err }, "live: failed to release leases, other processes take over when they expire"),
         );
     },
   };

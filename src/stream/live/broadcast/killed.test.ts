@@ -12,13 +12,13 @@ import { streamErrors } from "../../errors.ts";
 import { liveSegmentKey } from "../timeline.ts";
 import { openBroadcasts } from "./real.testing.ts";
 
-/** Looks again until it is so. */
+/** Polls until the condition holds. */
 async function until(what: () => Promise<boolean> | boolean, ms = 60_000): Promise<void> {
   for (const end = Date.now() + ms; !(await what()); await new Promise((resolve) => setTimeout(resolve, 20)))
     assert.ok(Date.now() < end, "it did not come to that");
 }
 
-test("a process that is killed loses less than two seconds of a broadcast, and the next one makes a recording of what there was", async (t) => {
+test("a killed process loses less than two seconds of a broadcast, and the next one makes a recording of the rest", async (t) => {
   const folder = mkdtempSync(join(tmpdir(), "reelpost-live-killed-"));
   const child = spawn(process.execPath, [join(import.meta.dirname, "victim.testing.ts"), folder], {
     stdio: ["ignore", "pipe", "inherit"],
@@ -51,7 +51,7 @@ test("a process that is killed loses less than two seconds of a broadcast, and t
   assert.deepEqual(world.settled, [video!.uid]);
 });
 
-test("a recording is ready within a second after the last chance of its publisher", async (t) => {
+test("a recording is ready within a second after the reconnect time of its publisher expires", async (t) => {
   const folder = mkdtempSync(join(tmpdir(), "reelpost-live-ready-"));
   const world = await openBroadcasts({ folder, clock: systemClock, ids: randomIds, log: silentLog });
   t.after(async () => {
@@ -72,7 +72,7 @@ test("a recording is ready within a second after the last chance of its publishe
   assert.deepEqual([video!.state, video!.input], ["ready", { width: 320, height: 180 }]);
 });
 
-test("a disk that is full in the middle of a broadcast leaves what was kept before, as a recording once there is room", async (t) => {
+test("after a full disk in mid-broadcast, the stored part becomes a recording once there is space again", async (t) => {
   const disk = mountSmallDisk(t, 20);
   if (disk === undefined) return t.skip("no small disk can be mounted here");
   const world = await openBroadcasts({ folder: disk.folder, clock: systemClock, ids: randomIds, log: silentLog });

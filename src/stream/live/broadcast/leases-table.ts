@@ -6,11 +6,11 @@ export interface LeaseTables {
   stream_live_broadcasts: {
     input_uid: string;
     account_id: string;
-    /** "": nothing is recorded. */
+    /** "": not recorded. */
     video_uid: string;
     owner: string;
     lease_until: number;
-    /** When it is over, unless a publisher comes; null while there is one. */
+    /** When it ends unless a publisher reconnects; null while there is a publisher. */
     over_at: number | null;
     timeout_ms: number;
     delete_after_days: number | null;

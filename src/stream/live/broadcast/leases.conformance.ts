@@ -25,7 +25,7 @@ export function leasesConformance(engine: TestEngine): void {
     ["of other tests", async () => createMemoryLeases()],
   ];
   for (const [where, open] of kinds) {
-    test(`the leases ${where}: one process conducts an input, another takes it when it waits or nothing is heard`, async (t) => {
+    test(`the leases ${where}: one process controls an input, another takes over when it waits or its lease expires`, async (t) => {
       const leases = await open(t);
       const [here, there] = [HERE, THERE].map((owner) => ({ input: INPUT, owner })) as [LeaseClaim, LeaseClaim];
       assert.deepEqual(await leases.take(claim(HERE, 1000)), { kind: "begun", video: ONE });
@@ -108,7 +108,7 @@ export function leasesConformance(engine: TestEngine): void {
     });
   }
 
-  test("of many processes that take an input at once one gets it", async (t) => {
+  test("exactly one of many processes that claim an input concurrently gets it", async (t) => {
     const { db, another } = await engine.open(t, broadcastMigrations);
     const tables = [db, await another()].map(createLeasesTable);
     const owners = Array.from({ length: 6 }, (_, i) => String(i).repeat(32));

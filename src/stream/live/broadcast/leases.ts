@@ -1,28 +1,33 @@
 /**
- * One row for each input that is published to, or was a moment ago: who conducts the broadcast, and as which video. A process that does not renew its
- * rows is taken for dead. While a broadcast waits for its publisher, any process may take it: the publisher may come back to another one.
+ * One row for each input that has a publisher, or had one a moment ago: which process controls the broadcast, and as
+ * which video. A process that does not renew its rows is considered dead. While a broadcast waits for its publisher,
+ * any process may take it: the publisher may reconnect to another one.
  */
 export interface BroadcastLeases {
   /**
-   * `begun`: there was none, it is under the uid that was offered. `continued`: a video that is open still. `busy`: another process has a publisher.
-   * `over`: one is to be finished first, by the caller, whose it is now; then to be asked again.
+   * `begun`: a new broadcast, under the offered uid. `continued`: a video that is still open. `busy`: another process
+   * has a publisher. `over`: an earlier broadcast must be finished first, by the caller, who now owns it and then calls
+   * again.
    */
   take(
     claim: LeaseClaim,
   ): Promise<{ kind: "begun" | "continued"; video: string } | { kind: "busy" } | { kind: "over"; row: BroadcastRow }>;
-  /** There is no publisher: over at this time, so that nobody goes on with it after that. False: it is another's. */
+  /**
+   * The publisher is gone: the broadcast ends at this time, and cannot be continued afterwards. False: another process
+   * owns it.
+   */
   wait(mine: Mine, overAt: number): Promise<boolean>;
-  /** It is finished. */
+  /** The broadcast has finished. */
   drop(mine: Mine): Promise<boolean>;
-  /** All rows of an owner; resolves with the inputs. */
+  /** Renews all rows of an owner; resolves with the inputs. */
   renew(owner: string, until: number): Promise<Set<string>>;
-  /** Another process may have them at once. */
+  /** Another process may take them immediately. */
   release(owner: string, now: number): Promise<void>;
-  /** No other process is alive: whatever is there was left by a dead one. */
+  /** No other process is alive: all existing rows were left by dead ones. */
   orphaned(owner: string, now: number): Promise<void>;
-  /** Rows of nobody, and those of this owner. Some hundred at once. */
+  /** Rows without an owner, and those of this owner. A few hundred per call. */
   lapsed(owner: string, now: number): Promise<BroadcastRow[]>;
-  /** Of several who see the same row one gets it. */
+  /** If several processes see the same row, exactly one gets it. */
   adopt(row: BroadcastRow, by: { owner: string; until: number }): Promise<boolean>;
   find(input: string): Promise<BroadcastRow | undefined>;
 }
@@ -34,7 +39,7 @@ export interface Mine {
 
 export interface LeaseClaim extends Mine {
   account: string;
-  /** For a new one; "": nothing is to be recorded. */
+  /** For a new broadcast; "": not recorded. */
   video: string;
   now: number;
   until: number;
@@ -46,7 +51,7 @@ export interface BroadcastRow extends Mine {
   account: string;
   video: string;
   leaseUntil: number;
-  /** Null: there is a publisher. */
+  /** Null: a publisher is connected. */
   overAt: number | null;
   timeoutMs: number;
   deleteAfterDays: number | null;

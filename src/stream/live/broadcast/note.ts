@@ -2,7 +2,10 @@ import { UserError } from "../../../kernel/index.ts";
 import type { LiveState } from "../inputs/port.ts";
 import type { LiveTracks } from "../packets.ts";
 
-/** The contract's word for the end of a session, by the reason of its signal. `waits`: the broadcast goes on if the publisher comes back. */
+/**
+ * API state for the end of a session, from the reason of its signal. `waits`: the broadcast continues if the publisher
+ * reconnects.
+ */
 export function stateAfter(reason: unknown, waits: boolean): LiveState {
   const kind = reason instanceof UserError ? reason.kind : "";
   if (kind === "livePublisherSilent") return "ttl_exceeded";
@@ -10,6 +13,6 @@ export function stateAfter(reason: unknown, waits: boolean): LiveState {
   return lost && waits ? "reconnecting" : "client_disconnect";
 }
 
-/** Two that are alike are one configuration. */
+/** Equal descriptions mean the same configuration. */
 export const describeTracks = ({ video, audio }: LiveTracks): string =>
   JSON.stringify([video, audio].map((track) => track && { ...track, config: track.config.toString("base64") }));

@@ -4,12 +4,12 @@ import type { LiveSession } from "../session.ts";
 import { describeTracks } from "./note.ts";
 import type { BroadcastParts, OpenPackage, OpenRecording } from "./parts.ts";
 
-/** A video that is being packaged and kept here. */
+/** A video that is being packaged and stored here. */
 export interface OpenVideo {
   run(run: LiveRun): RunSink;
-  /** Everything that was handed over is kept, or cannot be. */
+  /** Everything handed over has been stored, or cannot be. */
   settled(): Promise<void>;
-  /** Playlists end, unless it goes on elsewhere. */
+  /** Ends the playlists, unless the broadcast continues elsewhere. */
   close(options: { ended: boolean }): Promise<void>;
 }
 
@@ -18,7 +18,7 @@ type Parts = Pick<BroadcastParts, "recordings" | "packages" | "videos" | "status
 const TOLD_AGAIN_MS = 5000;
 const TOLD_TRIES = 100;
 
-/** Goes on with what is kept of it. `session`: of whom it is told when nothing more can be kept. */
+/** Continues with the stored part. `session`: the session to notify when nothing more can be stored. */
 export async function openVideo(
   input: string,
   video: string,
@@ -39,11 +39,11 @@ export async function openVideo(
     },
   });
 
-  /** What is on goes on: viewers who are there have what comes from memory. */
+  /** The broadcast continues: current viewers are served from memory. */
   async function unrecorded(err: unknown) {
     const id = session();
     const about = { message: `Recording is interrupted: ${messageOf(err)}`, ...(id !== undefined && { session: id }) };
-    // The disk that is full may be that of the database, too: it is told when there is room again.
+    // The full disk may also hold the database, so the error is stored once there is space again.
     for (let tries = 1; ; tries++) {
       try {
         return await status.errored(input, "ERR_STORAGE_QUOTA_EXHAUSTED", about);
@@ -61,7 +61,8 @@ export async function openVideo(
 
   return {
     run(run) {
-      // Kept first: what is cut of it is asked for right away. At the end the other way round: the last segment is cut by it.
+      // Stored first: new segments are requested immediately. The reverse order at the end, since packaging cuts the
+      // last segment.
       const sinks = kept(recording, pack, run);
       return {
         init: (rendition, bytes) => sinks.forEach((sink) => sink.init(rendition, bytes)),
@@ -83,7 +84,7 @@ const kept = (recording: OpenRecording, pack: OpenPackage, run: LiveRun): readon
   pack.run(run),
 ];
 
-/** All runs of a session go into the video. `onTracks`: what is sent is something else from here on. */
+/** All runs of a session go into the video. `onTracks`: called when the published tracks change. */
 export function makeRuns(
   runs: LiveEncoder,
   session: LiveSession,

@@ -10,7 +10,7 @@ import type { BroadcastLeases } from "./leases.ts";
 export interface BroadcastParts {
   leases: BroadcastLeases;
   sessions: Pick<LiveSessions, "onSession" | "all">;
-  /** Sends the publisher of a session away. */
+  /** Disconnects the publisher of a session. */
   endSession(session: LiveSession, reason: UserError): void;
   inputs: Pick<LiveInputDirectory, "find" | "onChange">;
   status: LiveStatusLog;
@@ -18,18 +18,20 @@ export interface BroadcastParts {
   recordings: BroadcastRecordings;
   packages: BroadcastPackages;
   runs: LiveEncoder;
-  /** Of a recording that is ready: puts it into one file, in its own time. Resolves once it is certain to be done. */
+  /**
+   * Assembles a finished recording into one file in the background. Resolves once the work is guaranteed to be done.
+   */
   assemble(video: string): Promise<void>;
   clock: Clock;
   ids: Pick<Ids, "hex">;
   log: Log;
   /** settings.live.reconnect_seconds */
   reconnectSeconds: number;
-  /** True if no other process uses this database: every broadcast found at the start was left behind. Default false. */
+  /** True if no other process uses this database: every broadcast found at startup was left behind. Default false. */
   alone?: boolean;
 }
 
-/** Of `record/`. */
+/** Implemented by `record/`. */
 export interface BroadcastRecordings {
   open(video: string, options?: { onFault?: (err: unknown) => void }): Promise<OpenRecording>;
   recover(video: string): Promise<void>;
@@ -44,16 +46,16 @@ export interface OpenRecording {
   close(): Promise<void>;
 }
 
-/** Of `package/`. */
+/** Implemented by `package/`. */
 export interface BroadcastPackages {
   open(video: string, options: { timeline: LiveTimeline; onSegment: (cut: BroadcastCut) => void }): OpenPackage;
 }
 
 export interface OpenPackage {
   run(run: LiveRun): RunSink;
-  /** The broadcast is over. */
+  /** The broadcast has ended. */
   end(): void;
-  /** It may go on in another process. */
+  /** The broadcast may continue in another process. */
   stop(): void;
 }
 

@@ -38,10 +38,13 @@ const RENDITIONS = [
   },
   { name: "audio", kind: "audio", codecs: "mp4a.40.2", peakBandwidth: 100_000, averageBandwidth: 100_000, channels: 2 },
 ] as const;
-/** Of a fragment; every fourth of pictures is a key frame. */
+/** Duration of a fragment; every fourth video fragment starts with a key frame. */
 const EVERY_MS = 250;
 
-/** Everything real but publishers and encoders: whoever comes publishes noise in real time, a key frame every second. */
+/**
+ * Real components except publishers and encoders: each publisher sends noise in real time, with a key frame every
+ * second.
+ */
 export async function openBroadcasts({
   folder,
   clock,

@@ -11,7 +11,10 @@ export function recordingName(input: string | undefined, began: number): string 
   return input === undefined || input === "" ? time : `${input} ${time}`;
 }
 
-/** Makes the video of a broadcast that begins, as its input wants it. False: that of one which goes on has been deleted. */
+/**
+ * Creates the video of a new broadcast as its input requires. False: the video of a continued broadcast has been
+ * deleted.
+ */
 export async function isVideoThere(
   videos: Pick<LiveVideos, "begin" | "find">,
   { kind, video }: { kind: "begun" | "continued"; video: string },

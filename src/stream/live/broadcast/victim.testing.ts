@@ -1,4 +1,5 @@
-// A process of its own that a test kills: node victim.testing.ts FOLDER. Prints a line for every fragment of pictures that it has handed over.
+// A separate process for a test to kill: node victim.testing.ts FOLDER. Prints a line for every video fragment that it
+// has handed over.
 import { join } from "node:path";
 import { randomIds, silentLog, systemClock } from "../../../kernel/index.ts";
 import { openBroadcasts } from "./real.testing.ts";

@@ -1,10 +1,13 @@
 import { availableParallelism } from "node:os";
 
-/** How many renditions are encoded at once in this process: above that broadcasts are offered as they come. */
+/**
+ * Maximum number of renditions encoded concurrently in this process; beyond that, broadcasts are passed through
+ * unchanged.
+ */
 export interface Admission {
   /**
-   * Places for as many of `wanted` as are free. `needed`: without so many the broadcast could not be shown at all; they are given beyond the limit too, up to
-   * twice of it.
+   * Grants as many of the `wanted` slots as are free. `needed`: the minimum to show the broadcast at all; granted
+   * beyond the limit too, up to twice the limit.
    */
   admit(wanted: number, needed?: number): Admitted;
   readonly limit: number;
@@ -13,9 +16,9 @@ export interface Admission {
 
 export interface Admitted {
   readonly places: number;
-  /** Some of them are beyond the limit: they are to cost little. */
+  /** Some of them are beyond the limit: encode cheaply. */
   readonly crowded: boolean;
-  /** Gives them back; a second time does nothing. */
+  /** Releases the slots; a second call does nothing. */
   release(): void;
 }
 

@@ -25,7 +25,10 @@ import { createLiveEncoder, type LiveEncoderDeps } from "./live-encoder.ts";
 
 const AAC_48_STEREO = Buffer.from("1190", "hex");
 
-/** A clip (H.264 or VP9, AAC of 48 kHz, stereo, or Opus, in mp4) as a publisher would send it: packets in the order of their times, rounded to `round` microseconds. */
+/**
+ * A clip (H.264 or VP9, with 48 kHz stereo AAC or Opus, in mp4) as a publisher would send it: packets ordered by time,
+ * rounded to `round` microseconds.
+ */
 export async function packetsOf(
   path: string,
   { round = 1 } = {},
@@ -97,7 +100,7 @@ function samplesOf(track: Track, bytes: Buffer, kind: MediaPacket["kind"], round
   return packets;
 }
 
-/** A run as a sink took it. */
+/** A run as received by a sink. */
 export interface TakenRun {
   run: LiveRun;
   inits: Map<string, Buffer>;
@@ -111,7 +114,7 @@ export interface MakingOptions {
   ladder?: LiveEncoderDeps["settings"]["ladder"];
 }
 
-/** A publisher, the hub, and what is made of it. */
+/** A publisher, the hub, and the encoder output. */
 export async function openMaking(t: TestContext, { tools, encoders = 2, ladder = ["360p"] }: MakingOptions) {
   const admission = createAdmission({ encoders });
   const world = openHub();
@@ -131,7 +134,7 @@ export async function openMaking(t: TestContext, { tools, encoders = 2, ladder =
     },
   });
   const makings: LiveEncoding[] = [];
-  /** Takes up a session, again if need be. */
+  /** Starts encoding a session, possibly again. */
   const make = (session: LiveSession) =>
     void makings.push(
       maker.encode(session, (run) => {
@@ -159,7 +162,7 @@ export async function openMaking(t: TestContext, { tools, encoders = 2, ladder =
     rmSync(folder, { recursive: true, force: true });
   });
 
-  /** Everything of a rendition of a run, as one file. */
+  /** The whole rendition of a run, as one file. */
   async function whole(taken: TakenRun, rendition: string): Promise<string> {
     const path = join(folder, `${taken.run.id}-${rendition}.mp4`);
     await writeFile(
@@ -183,7 +186,7 @@ export async function openMaking(t: TestContext, { tools, encoders = 2, ladder =
     make,
     stop,
     session: () => world.sessions[0]!,
-    /** All of it at once, as fast as it goes. */
+    /** Sends all packets immediately. */
     send: (packets: readonly MediaPacket[]) => packets.forEach((packet) => publication.write(packet)),
     async finish() {
       publication.end(true);
@@ -192,11 +195,11 @@ export async function openMaking(t: TestContext, { tools, encoders = 2, ladder =
   };
 }
 
-/** Times in seconds of the key frames that begin fragments. */
+/** Times in seconds of the key frames that start fragments. */
 export const keysOf = ({ fragments }: TakenRun, rendition: string): number[] =>
   fragments.filter((fragment) => fragment.rendition === rendition && fragment.key).map(({ time }) => time);
 
-/** Every picture or frame of sound as ffprobe reads it: when it is shown, in seconds. */
+/** Presentation time in seconds of every video or audio frame, as ffprobe reads it. */
 export async function shownTimes(path: string): Promise<number[]> {
   const { packets } = JSON.parse(
     (await runFfmpeg(["-show_entries", "packet=pts_time", "-of", "json", path], "ffprobe")).toString(),
@@ -204,7 +207,10 @@ export async function shownTimes(path: string): Promise<number[]> {
   return packets.map(({ pts_time }) => Number(pts_time)).toSorted((a, b) => a - b);
 }
 
-/** Until the encoder has made all renditions up to here, in seconds; what is left it hands over within the second that it is given at the end. */
+/**
+ * Waits until the encoder has made all renditions up to this time, in seconds; it delivers the rest within the second
+ * that it gets at the end.
+ */
 export const madeUpTo = (taken: TakenRun, seconds: number) =>
   until(
     () =>

@@ -1,12 +1,12 @@
 import { AUDIO_BITRATE, AUDIO_RATE, type Rung } from "./plan.ts";
 import { PICTURE_TICKS } from "./picture-fragments.ts";
 
-/** Pipe of the first output; the sound has the last one. */
+/** Pipe of the first output; audio has the last one. */
 const FIRST_PIPE = 3;
 
 /**
- * Matroska in by standard input; of every rung a fragmented mp4 with a fragment for each picture, of sound frames with ADTS headers.
- * Pictures go through one by one: each comes out once, with its own time.
+ * Matroska on standard input; for each rung a fragmented mp4 with one fragment per frame, for audio frames with ADTS
+ * headers. Each video frame comes out exactly once, with its own time.
  */
 export function encoderArgs({
   rungs,
@@ -20,7 +20,8 @@ export function encoderArgs({
   keyFrames: "source" | "encoder";
 }): string[] {
   return [
-    // Nothing is looked at in advance: the header says it all. Without these the first picture comes out after a second, and nobuffer would lose the first ones.
+    // No probing: the header is complete. Without these the first frame comes out after a second, and nobuffer would
+    // lose the first ones.
     "-analyzeduration",
     "0",
     "-probesize",
@@ -70,7 +71,7 @@ function rungArgs({ bitrate, level, height }: Rung, index: number, keyFrames: "s
     "high",
     "-level:v",
     (level / 10).toFixed(1),
-    // Key frames where they are asked for and nowhere else; times of publishers are not even, so rates are counted by them.
+    // Key frames only where requested. Publishers' timestamps are uneven, and rates are computed from them.
     "-x264-params",
     "keyint=infinite:min-keyint=1:scenecut=0:open-gop=0:force-cfr=0",
     "-force_key_frames",
@@ -99,8 +100,8 @@ function rungArgs({ bitrate, level, height }: Rung, index: number, keyFrames: "s
 
 function audioArgs(stream: number, index: number): string[] {
   return [
-    // Time stamps decide: gaps become silence, and a clock that drifts is followed. The resampler is there from the beginning (flags): one that is put in on the way,
-    // when the drift is noticed, forgets what time it is and fills everything from zero on with silence.
+    // Timestamps decide: gaps become silence, and clock drift is followed. The flags enable the resampler from the
+    // start: one inserted later, when drift is noticed, loses its time and fills everything from zero with silence.
     "-map",
     `0:${stream}`,
     "-af",

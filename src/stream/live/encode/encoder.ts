@@ -22,32 +22,32 @@ export interface EncoderParts {
   onFragment(fragment: LiveFragment): void;
   /** Called for each output frame of the first rendition, with its presentation and decode time in microseconds. */
   onVideo?(shown: number, decoded: number, key: boolean): void;
-  /** It has ended before it was asked to: nothing more comes. "slow": it did not keep up. */
+  /** The encoder ended before it was asked to: no more output follows. "slow": it did not keep up. */
   onLost(why: "slow" | "failed", message: string): void;
   /** Milliseconds. */
   now(): number;
 }
 
-/** One child that makes what is not offered as it comes. Never waits, never throws. */
+/** One child process that encodes the renditions that are not passed through. Never waits, never throws. */
 export interface Encoder {
   packet(packet: MediaPacket): void;
   /** As in SoundFragments, for the encoded audio. */
   cutAt(time: number): void;
   videoAt(time: number): void;
-  /** Hands over what is left; at the latest after `END_MS` it is killed. Undefined: it has ended already. */
+  /** Delivers the remaining output; the child is killed after `END_MS`. Undefined: it has already ended. */
   end(): Promise<void> | undefined;
 }
 
 const END_MS = 1000;
-/** Octets that may wait for it. */
+/** Maximum number of octets queued for it. */
 const MOST_WAITING = 32 * 1024 * 1024;
-/** Longer than the hub waits for a publisher who says nothing. */
+/** Longer than the hub waits for a silent publisher. */
 const IDLE_MS = 90_000;
-/** It is too slow when it was this far behind for so long: a burst of the network or of the machine passes. */
+/** It is too slow when it is this far behind for this long: bursts of the network or of the machine pass. */
 const BEHIND_MICROSECONDS = 4_000_000;
 const PATIENCE_MS = 6000;
 const AAC_FRAME = 1024;
-/** AAC-LC, 48 kHz, stereo: what every frame's ADTS header would say. */
+/** AAC-LC, 48 kHz, stereo: the same as in every frame's ADTS header. */
 const AUDIO_CONFIG = Buffer.from([0x11, 0x90]);
 
 export function createEncoder({
@@ -71,7 +71,7 @@ export function createEncoder({
     delay,
   );
   const keys = createKeyTimes();
-  /** Microseconds of what came out last, by output. */
+  /** Time of the latest output in microseconds, by output. */
   const progress: number[] = Array.from({ length: rungs.length + (audio ? 1 : 0) }, () => 0);
   const given = { video: 0, audio: 0 };
   let behindSince: number | undefined;
@@ -84,7 +84,7 @@ export function createEncoder({
     return {
       async take(chunk: Buffer) {
         for (const { kind, bytes } of pieces.push(chunk)) {
-          // Written anew, so that nothing but the description of its samples is in it.
+          // Rewritten so that it contains only the sample description.
           if (kind === "init")
             onInit(name, writeInit({ ...(await readInit(bytes)), id: TRACK, timescale: PICTURE_TICKS }));
           else {
@@ -131,7 +131,7 @@ export function createEncoder({
       followsVideo: tracks.video !== undefined,
       onFragment,
     });
-    // The first frame primes decoders and is heard before zero.
+    // The first frame primes decoders and plays before zero.
     let count = -1;
     return {
       take(chunk: Buffer) {
@@ -154,7 +154,7 @@ export function createEncoder({
     urgency: "urgent",
     inputBytes: MOST_WAITING,
     idleMs: IDLE_MS,
-    // More of them would keep pictures back.
+    // More threads would delay frames.
     threads: 1,
   });
   child.stdin.write(input.header());

@@ -19,10 +19,10 @@ function pictures(partMs = 333) {
   };
 }
 
-test("a fragment of pictures leaves when the next one would be too much for it, and before a key frame", async () => {
+test("ends a video fragment before the next frame would exceed its length, and before a key frame", async () => {
   const { fragments, made } = pictures();
   for (let i = 0; i < 20; i++) made.add({ time: i * 3600, shift: 0, key: i === 0 || i === 12, data: Buffer.from([i]) });
-  // Eight pictures of 40 ms fit into 333 ms; four are left before the key frame; the rest waits for its end.
+  // Eight frames of 40 ms fit into 333 ms; four are left before the key frame; the rest waits for its end.
   assert.deepEqual(
     fragments.map(({ time, duration, key }) => [time, duration, key]),
     [
@@ -45,7 +45,7 @@ test("a fragment of pictures leaves when the next one would be too much for it, 
   assert.deepEqual([...fragments[1]!.bytes.subarray(second.dataStart)], [8, 9, 10, 11]);
 });
 
-test("of any pictures: nothing is lost, fragments follow each other, and each picture is shown when its packet says", async () => {
+test("loses no frame, keeps fragments contiguous, and presents each frame at its packet's time", async () => {
   const step = fc.record({
     gap: fc.integer({ min: 0, max: 400 }),
     delay: fc.integer({ min: 0, max: 200 }),
@@ -103,11 +103,11 @@ function sounds({ sampleRate = 48_000, partMs = 333 } = {}) {
   };
 }
 
-/** Begin and end of each fragment in samples. */
+/** Start and end of each fragment in samples. */
 const spans = (fragments: readonly LiveFragment[], rate = 48_000) =>
   fragments.map(({ time, duration }) => [Math.round(time * rate), Math.round((time + duration) * rate)]);
 
-test("sound whose packets have times in milliseconds is counted in samples: each fragment begins where the one before it ended", () => {
+test("counts audio with millisecond packet times in samples: each fragment begins where the previous one ended", () => {
   const { fragments, made } = sounds({ sampleRate: 44_100 });
   for (let i = 0; i < 5000; i++) made.add(Math.round((i * 1024 * 1000) / 44_100) * 1000, Buffer.alloc(4));
   made.end();
@@ -126,7 +126,7 @@ test("sound whose packets have times in milliseconds is counted in samples: each
   );
 });
 
-test("a fragment of sound leaves with the frame that fills it", () => {
+test("an audio fragment ends with the frame that fills it", () => {
   const { fragments, made } = sounds();
   for (let i = 0; i < 15; i++) {
     assert.equal(fragments.length, 0);
@@ -136,7 +136,7 @@ test("a fragment of sound leaves with the frame that fills it", () => {
 });
 
 for (const ppm of [-300, 300]) {
-  test(`a clock that is off by ${ppm} millionths is followed for hours, without a gap`, () => {
+  test(`a clock that is off by ${ppm} ppm is followed for hours without a gap`, () => {
     const { fragments, made } = sounds();
     const frames = 3 * 3600 * (48_000 / 1024);
     let worst = 0;
@@ -151,12 +151,12 @@ for (const ppm of [-300, 300]) {
       fragments.length = 0;
       worst = Math.max(worst, Math.abs(end - (us / 1_000_000 + 1024 / 48_000)));
     }
-    // Twice the nearness, and half of the jitter that the packets have.
+    // Twice the tolerance, plus half of the packet jitter.
     assert.ok(worst < 0.008, `${worst} s`);
   });
 }
 
-test("after a step of the clock the sound gets to where it belongs, and not beyond", () => {
+test("after a clock step, audio moves to its proper time and not beyond", () => {
   const { fragments, made } = sounds();
   const off: number[] = [];
   for (let i = 0; i < 3000; i++) {
@@ -174,12 +174,12 @@ test("after a step of the clock the sound gets to where it belongs, and not beyo
   assert.ok(Math.max(...off) < 0.0025, String(Math.max(...off)));
 });
 
-test("a gap is a gap, and what comes twice is left out", () => {
+test("keeps gaps, and drops duplicates", () => {
   const { fragments, made } = sounds();
   const frame = (i: number) => (i * 1024 * 1_000_000) / 48_000;
   for (let i = 0; i < 10; i++) made.add(frame(i), Buffer.alloc(1));
   for (let i = 0; i < 10; i++) made.add(frame(i) + 3_000_000, Buffer.alloc(1));
-  // The publisher's clock stood still for a second: these are of a moment that has its sound.
+  // The publisher's clock stopped for a second: these packets repeat a time that already has audio.
   for (let i = 0; i < 10; i++) made.add(frame(1) + 3_000_000, Buffer.alloc(1));
   made.end();
   assert.deepEqual(spans(fragments), [
@@ -188,13 +188,13 @@ test("a gap is a gap, and what comes twice is left out", () => {
   ]);
 });
 
-test("sound is cut where the picture is, whichever is first", () => {
+test("audio is cut where video is, whichever comes first", () => {
   const { fragments, made } = sounds();
   const frame = (i: number) => (i * 1024 * 1_000_000) / 48_000;
   for (let i = 0; i < 5; i++) made.add(frame(i), Buffer.alloc(1));
   made.cutAt(frame(8) + 3000);
   for (let i = 5; i < 20; i++) made.add(frame(i), Buffer.alloc(1));
-  // Behind what has come already: only what is not gone yet can be cut.
+  // Before the latest audio: only unsent audio can be cut.
   made.cutAt(frame(4));
   made.cutAt(frame(20) - 2000);
   made.add(frame(20), Buffer.alloc(1));

@@ -1,14 +1,20 @@
-/** Which pictures of a rendition begin segments: those whose source is a key frame, and no others that the encoder made key frames of. */
+/**
+ * Selects the frames of a rendition that begin segments: those whose source is a key frame, not other key frames of the
+ * encoder.
+ */
 export interface KeyTimes {
   /** A key frame of the source, in ticks. */
   source(time: number): void;
-  /** Of the pictures of one rendition, in their order: whether it is one of those. Throws where one came and was none. */
+  /**
+   * For the frames of one rendition in order: true if the frame begins a segment. Throws if an expected one is not a
+   * key frame.
+   */
   reader(): (time: number, key: boolean) => boolean;
 }
 
-/** Ticks that rounding on both sides may make. */
+/** Rounding error of both sides in ticks. */
 const NEAR = 2;
-/** An encoder that is so many key frames late is not waited for anyway. */
+/** Maximum number of pending key frames: an encoder this far behind is dropped anyway. */
 const MOST = 1000;
 
 export function createKeyTimes(): KeyTimes {

@@ -19,7 +19,7 @@ const near = (actual: readonly number[], expected: readonly number[], within: nu
     assert.ok(Math.abs(time - expected[i]!) <= within, `${i}: ${time} instead of ${expected[i]}`);
 };
 
-/** A publisher who goes on and on: the same packets again, with the times that follow. */
+/** An endless publisher: the same packets again, with later times. */
 const again = (packets: readonly MediaPacket[], round: number, seconds: number) =>
   packets.map((packet) => ({
     ...packet,
@@ -32,7 +32,7 @@ describe("runs", needsFfmpeg, () => {
     ["without B-frames", ZERO_DELAY],
     ["with B-frames", B_FRAMES],
   ] as const) {
-    test(`of the source as it comes, ${name}: every picture at its time, sound in step with it`, async (t) => {
+    test(`pass the source through, ${name}: every frame at its time, audio in sync`, async (t) => {
       const { tracks, packets } = await packetsOf(await clip({ video: [...video] }), { round: 1000 });
       const making = await openMaking(t, { tools: none, ladder: [] });
       making.publication.configure(tracks);
@@ -76,7 +76,7 @@ describe("runs", needsFfmpeg, () => {
         );
     });
 
-    test(`of smaller renditions, ${name}: the same pictures, key frames at the same times`, async (t) => {
+    test(`encode smaller renditions, ${name}: the same frames, key frames at the same times`, async (t) => {
       const { tracks, packets } = await packetsOf(
         await clip({ size: "640x480", fps: "30000/1001", video: [...video] }),
         { round: 1000 },
@@ -109,7 +109,7 @@ describe("runs", needsFfmpeg, () => {
     });
   }
 
-  test("of VP9 and Opus: encoded in the size of the source, a key frame every two seconds, sound in step", async (t) => {
+  test("encode VP9 and Opus in the size of the source, with a key frame every two seconds and audio in sync", async (t) => {
     const { tracks, packets } = await packetsOf(
       await clip({
         seconds: 5,
@@ -165,7 +165,7 @@ describe("runs", needsFfmpeg, () => {
     ],
     ["AV1", ["-c:v", "libsvtav1", "-preset", "10", "-pix_fmt", "yuv420p"]],
   ] as const) {
-    test(`passes 360p ${codec} through and adds the same frames as 8-bit 4:2:0 H.264`, async (t) => {
+    test(`pass 360p ${codec} through and add the same frames as 8-bit 4:2:0 H.264`, async (t) => {
       const { tracks, packets } = await packetsOf(await clip({ size: "640x360", seconds: 3, video: [...video] }), {
         round: 1000,
       });
@@ -195,7 +195,7 @@ describe("runs", needsFfmpeg, () => {
     });
   }
 
-  test("of H.264 and Opus, with a gap of nine seconds: pictures where they belong, and silence between", async (t) => {
+  test("keep a gap of nine seconds in H.264 and Opus: frames at their times, and silence between", async (t) => {
     const { tracks, packets } = await packetsOf(
       await clip({ size: "640x480", seconds: 2, video: ZERO_DELAY, audio: ["-c:a", "libopus", "-b:a", "64k"] }),
       { round: 1000 },
@@ -222,7 +222,7 @@ describe("runs", needsFfmpeg, () => {
   });
 
   for (const ppm of [-5000, 5000]) {
-    test(`of sound whose clock is off by ${ppm} millionths: it is followed`, async (t) => {
+    test(`follow an audio clock that is off by ${ppm} ppm`, async (t) => {
       const { tracks, packets } = await packetsOf(
         await clip({ seconds: 6, video: false, audio: ["-c:a", "libopus", "-b:a", "64k"] }),
         { round: 1000 },
@@ -244,7 +244,7 @@ describe("runs", needsFfmpeg, () => {
     });
   }
 
-  test("when the encoder is killed, the source goes on, and the next key frame begins a run with another one; in the end without any", async (t) => {
+  test("continue the source when the encoder is killed; the next key frame begins a run with a new encoder, and finally without one", async (t) => {
     const { tracks, packets } = await packetsOf(
       await clip({ size: "640x480", video: ZERO_DELAY, seconds: 2, keyframeSeconds: 1 }),
       { round: 1000 },
@@ -279,7 +279,7 @@ describe("runs", needsFfmpeg, () => {
       [3, 3, 3, 3, 2],
     );
     assert.equal(new Set(making.runs.map(({ run }) => run.id)).size, 5);
-    // Nothing of the source is missing: the runs follow each other at key frames.
+    // The source is complete: the runs follow each other at key frames.
     let frames = 0;
     for (const [i, taken] of making.runs.entries()) {
       frames += (await shownTimes(await making.whole(taken, "source"))).length;
@@ -291,7 +291,7 @@ describe("runs", needsFfmpeg, () => {
   });
 });
 
-/** Encoders that never take or make anything. */
+/** Encoders that never read or write anything. */
 function hanging() {
   const fails: ((err: Error) => void)[] = [];
   const tools: Pick<MediaTools, "live"> = {
@@ -310,7 +310,7 @@ function hanging() {
 }
 
 test(
-  "an encoder that hangs holds nothing back; when too much waits for it, or it is behind for too long, runs with less begin",
+  "a hanging encoder holds nothing back; when its queue is too long or it is late for too long, runs with fewer renditions begin",
   needsFfmpeg,
   async (t) => {
     const { tracks, packets } = await packetsOf(
@@ -328,7 +328,7 @@ test(
     for (let round = 1; round < 5; round++) making.send(again(packets, round, 2));
     assert.equal(making.runs.length, 2);
     making.clock.advance(6500);
-    // It is found out at a packet, and the next key frame begins the run.
+    // Detected at a packet; the next key frame begins the run.
     making.send(again(packets, 5, 2));
     assert.deepEqual(
       making.runs.map(({ run }) => run.renditions.map(({ name }) => name)),
@@ -348,7 +348,7 @@ test(
   },
 );
 
-test("what has to be encoded waits for a place, and looks for one every ten seconds", async (t) => {
+test("a broadcast that needs encoding waits for a slot, and checks for one every ten seconds", async (t) => {
   const making = await openMaking(t, { tools: hanging().tools, encoders: 1 });
   const others = [making.admission.admit(1), making.admission.admit(1, 1)];
   making.publication.configure({ video: { codec: "vp8", config: Buffer.alloc(0), width: 1280, height: 720 } });
@@ -373,33 +373,29 @@ test("what has to be encoded waits for a place, and looks for one every ten seco
   assert.equal(making.admission.inUse(), 0);
 });
 
-test(
-  "an encoder that does not end is not waited for longer than a second, and what comes meanwhile is not lost",
-  needsFfmpeg,
-  async (t) => {
-    const { tracks, packets } = await packetsOf(
-      await clip({ size: "640x480", video: ZERO_DELAY, seconds: 2, keyframeSeconds: 1 }),
-      { round: 1000 },
-    );
-    const making = await openMaking(t, { tools: hanging().tools });
-    making.publication.configure(tracks);
-    making.send(packets);
-    making.publication.configure({ video: tracks.video! });
-    making.send(packets);
-    assert.equal(making.runs.length, 1);
-    const began = performance.now();
-    await making.finish();
-    assert.ok(performance.now() - began < 10_000);
-    assert.deepEqual(
-      making.runs.map(({ ended }) => ended),
-      [true, true],
-    );
-    assert.equal((await shownTimes(await making.whole(making.runs[1]!, "source"))).length, 60);
-  },
-);
+test("a run waits at most one second for an encoder to end, and loses no packet meanwhile", needsFfmpeg, async (t) => {
+  const { tracks, packets } = await packetsOf(
+    await clip({ size: "640x480", video: ZERO_DELAY, seconds: 2, keyframeSeconds: 1 }),
+    { round: 1000 },
+  );
+  const making = await openMaking(t, { tools: hanging().tools });
+  making.publication.configure(tracks);
+  making.send(packets);
+  making.publication.configure({ video: tracks.video! });
+  making.send(packets);
+  assert.equal(making.runs.length, 1);
+  const began = performance.now();
+  await making.finish();
+  assert.ok(performance.now() - began < 10_000);
+  assert.deepEqual(
+    making.runs.map(({ ended }) => ended),
+    [true, true],
+  );
+  assert.equal((await shownTimes(await making.whole(making.runs[1]!, "source"))).length, 60);
+});
 
 test(
-  "other tracks begin another run; above the number of encoders there is the source alone, and it says so",
+  "changed tracks begin another run; above the encoder limit only the source is offered, with a note",
   needsFfmpeg,
   async (t) => {
     const { tracks, packets } = await packetsOf(
@@ -430,39 +426,35 @@ test(
   },
 );
 
-test(
-  "a making that begins in the middle of a session has its own zero, and ends when it is told to",
-  needsFfmpeg,
-  async (t) => {
-    const { tracks, packets } = await packetsOf(await clip({ video: ZERO_DELAY, seconds: 2, keyframeSeconds: 1 }), {
-      round: 1000,
-    });
-    const making = await openMaking(t, { tools: none, ladder: [] });
-    making.stop();
-    making.publication.configure(tracks);
-    making.send(packets);
-    making.make(making.session());
-    making.send(again(packets, 1, 2));
-    making.makings[0]!.end();
-    await making.makings[0]!.done;
-    making.send(again(packets, 2, 2));
-    const [taken, ...more] = making.runs;
-    assert.equal(more.length, 0);
-    assert.equal(taken!.ended, true);
-    // From the key frame at one second on.
-    assert.equal(taken!.run.started, making.session().started + 1000);
-    near(keysOf(taken!, "source"), [0, 1, 2], 1e-6);
-    assert.equal((await shownTimes(await making.whole(taken!, "source"))).length, 90);
-    // Of a session that is over nothing is made.
-    const session = making.session();
-    await making.finish();
-    making.make(session);
-    await making.makings[1]!.done;
-    assert.equal(making.runs.length, 1);
-  },
-);
+test("an encoding that begins in mid-session has its own time zero, and ends on request", needsFfmpeg, async (t) => {
+  const { tracks, packets } = await packetsOf(await clip({ video: ZERO_DELAY, seconds: 2, keyframeSeconds: 1 }), {
+    round: 1000,
+  });
+  const making = await openMaking(t, { tools: none, ladder: [] });
+  making.stop();
+  making.publication.configure(tracks);
+  making.send(packets);
+  making.make(making.session());
+  making.send(again(packets, 1, 2));
+  making.makings[0]!.end();
+  await making.makings[0]!.done;
+  making.send(again(packets, 2, 2));
+  const [taken, ...more] = making.runs;
+  assert.equal(more.length, 0);
+  assert.equal(taken!.ended, true);
+  // From the key frame at one second onwards.
+  assert.equal(taken!.run.started, making.session().started + 1000);
+  near(keysOf(taken!, "source"), [0, 1, 2], 1e-6);
+  assert.equal((await shownTimes(await making.whole(taken!, "source"))).length, 90);
+  // An ended session is not encoded.
+  const session = making.session();
+  await making.finish();
+  making.make(session);
+  await making.makings[1]!.done;
+  assert.equal(making.runs.length, 1);
+});
 
-test("sound alone is a run of sound", needsFfmpeg, async (t) => {
+test("audio alone makes an audio-only run", needsFfmpeg, async (t) => {
   const { tracks, packets } = await packetsOf(await clip({ video: ZERO_DELAY, seconds: 2, keyframeSeconds: 1 }), {
     round: 1000,
   });

@@ -12,18 +12,18 @@ import { createWaitingLine } from "./waiting-line.ts";
 export interface LiveEncoderDeps {
   tools: Pick<MediaTools, "live">;
   settings: Pick<Settings["live"], "ladder" | "part_ms">;
-  /** One for all broadcasts of this process. */
+  /** Shared by all broadcasts of this process. */
   admission: Admission;
   clock: Clock;
   log: Log;
-  /** For the health of the session: what is not made, and why. Replaces what was told before. */
+  /** For the health of the session: what is not encoded, and why. Replaces earlier notes. */
   note?(session: string, notes: readonly string[]): void;
 }
 
-/** Encoders of one session that may die in ten minutes; then it goes on without. */
+/** Maximum number of encoder failures of one session within ten minutes; after that it continues without an encoder. */
 const MOST_LOST = 3;
 const LOST_MS = 600_000;
-/** A session of which nothing can be offered may have a place later. */
+/** Retry interval of a session that cannot be offered yet: a slot may become free. */
 const AGAIN_MS = 10_000;
 
 export function createLiveEncoder(parts: LiveEncoderDeps): LiveEncoder {
@@ -38,16 +38,16 @@ function makeRuns(
   const log = serverLog.child({ input: session.input.uid, session: session.id });
   const { promise: done, resolve } = Promise.withResolvers<void>();
   const line = createWaitingLine();
-  /** What comes, as the hub has it. */
+  /** Input of the session, as announced by the hub. */
   let coming: { tracks: LiveTracks; started: number } | undefined;
-  /** Id of the run that the next key frame begins. */
+  /** Id of the run that begins at the next key frame. */
   let next: string | undefined;
   let now: { run: Run; zero: number } | undefined;
   let admitted: Admitted | undefined;
   let over = false;
   let leave = () => {};
   let againAt = Infinity;
-  /** An encoder is gone: the next key frame begins a run with another one, or without. */
+  /** An encoder is gone: the next key frame begins a run with a new encoder, or without one. */
   let renew = false;
   let lostAt: number[] = [];
   let mostRungs = Infinity;
@@ -150,7 +150,7 @@ function makeRuns(
 
   function lost(why: "slow" | "failed", message: string, { needsEncoder, encode: { rungs } }: Plan) {
     if (why === "failed") lostAt = [...lostAt.slice(-MOST_LOST), clock.now()];
-    // Slower than the pictures come: with one rendition less it may do, or with smaller pictures where there is one only.
+    // Slower than the input: drop a rendition, or reduce the frame size if there is only one.
     else if (rungs.length === 1 && needsEncoder && !small) small = true;
     else mostRungs = Math.max(0, rungs.length - 1);
     renew = true;

@@ -1,35 +1,41 @@
 import { writeFragment } from "../../../protocol/mp4/index.ts";
 import type { LiveFragment } from "../fragments.ts";
 
-/** One picture on its way into a fragment. Times in ticks of 1/90,000 of a second. */
+/** A video frame to be put into a fragment. Times in ticks of 1/90,000 of a second. */
 export interface Picture {
-  /** When it is decoded. */
+  /** Decoding time. */
   time: number;
-  /** How much later it is shown. */
+  /** Offset from decoding to presentation. */
   shift: number;
   key: boolean;
   data: Buffer;
 }
 
-/** Cuts pictures into fragments: one leaves as soon as another picture would be too much for it, or a key frame begins the next. */
+/**
+ * Groups video frames into fragments: a fragment ends before the next frame would exceed its length, and before a key
+ * frame.
+ */
 export interface PictureFragments {
   add(picture: Picture): void;
-  /** Hands over what is left. */
+  /** Emits the remaining frames. */
   end(): void;
 }
 
-/** Milliseconds and 90 kHz clocks are whole in it. */
+/** Represents milliseconds and 90 kHz clocks exactly. */
 export const PICTURE_TICKS = 90_000;
 export const ticksOf = (microseconds: number): number => Math.round((microseconds * PICTURE_TICKS) / 1_000_000);
-/** Of a picture whose duration nothing tells. */
+/** Duration of a frame when unknown. */
 const SOME_DURATION = PICTURE_TICKS / 25;
-/** More than a fragment ever holds at the most frames a second: streams whose clock stands still are cut too. */
+/** More frames than a fragment holds at the maximum frame rate: streams whose clock stands still are cut too. */
 const MOST_PICTURES = 240;
 export const TRACK = 1;
 /** Tolerance for timestamps rounded to milliseconds; without it, every second fragment would be one frame short. */
 const ROUNDING = (2 * PICTURE_TICKS) / 1000;
 
-/** A picture lasts until the next one, so its duration is exact, and a fragment leaves one picture later than its last came. */
+/**
+ * A frame lasts until the next one, so its duration is exact, and a fragment is emitted one frame after its last one
+ * arrived.
+ */
 export function createPictureFragments({
   rendition,
   partMs,
@@ -72,7 +78,7 @@ export function createPictureFragments({
   return {
     add(picture) {
       const last = pictures.at(-1);
-      // Two pictures at one moment are none that a player can keep apart.
+      // Players cannot separate two frames with the same time.
       const time = last === undefined ? picture.time : Math.max(picture.time, last.time + 1);
       if (last !== undefined) {
         last.duration = duration = time - last.time;

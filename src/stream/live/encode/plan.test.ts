@@ -33,7 +33,7 @@ const planned = (tracks: LiveTracks, { places = 9, small = false, sound = true }
   );
 };
 
-test("the source as it comes, and smaller ones as far as there are places, the smallest first", () => {
+test("passes the source through and adds smaller renditions while slots are free, the smallest first", () => {
   assert.deepEqual(planned({ video: video(1920, 1080), audio: aac }), {
     names: ["source 1920x1080 avc1.64001f", "720p 1280x720 avc1.640020", "360p 640x360 avc1.64001f", "audio mp4a.40.2"],
     rungs: 2,
@@ -58,7 +58,7 @@ test("the source as it comes, and smaller ones as far as there are places, the s
   assert.deepEqual(planned({ video: video(0, 0) })!.names, ["source avc1.64001f"]);
 });
 
-test("what players cannot do with is encoded: VP8, H.264 of ten bits, Opus; without a place there is nothing", () => {
+test("encodes VP8, 10-bit H.264 and Opus, which players do not support; without a slot, offers nothing", () => {
   const vp8 = { video: video(1280, 720, { codec: "vp8", config: Buffer.alloc(0) }), audio: opus };
   assert.deepEqual(planned(vp8), {
     names: ["source 1280x720 avc1.640020", "360p 640x360 avc1.64001f", "audio mp4a.40.2"],
@@ -122,7 +122,7 @@ test("passes HEVC and AV1 through and always adds an H.264 rendition", () => {
   });
 });
 
-test("places are given as long as there are some, those that are needed beyond them too, up to twice as many; and come back", () => {
+test("grants free slots, required ones beyond the limit up to twice as many, and takes released slots back", () => {
   const admission = createAdmission({ encoders: 2 });
   const first = admission.admit(1);
   const second = admission.admit(2);
@@ -139,7 +139,7 @@ test("places are given as long as there are some, those that are needed beyond t
   assert.equal(admission.inUse(), 2);
 });
 
-test("key frames of renditions are those of the source, and no others", () => {
+test("selects key frames of the source as key frames of renditions, and no others", () => {
   const keys = createKeyTimes();
   keys.source(0);
   const isKey = keys.reader();
@@ -154,7 +154,7 @@ test("key frames of renditions are those of the source, and no others", () => {
   assert.throws(() => late(10_000, true), /no key frame/);
 });
 
-test("a line waits for what holds it, keeps the order, and does not keep more than it may", async () => {
+test("a task queue waits for its holder, keeps the order, and stays within its limit", async () => {
   const done: number[] = [];
   const line = createWaitingLine(10);
   const first = Promise.withResolvers<void>();

@@ -4,44 +4,44 @@ import type { LiveRendition } from "../fragments.ts";
 import type { LiveTracks, LiveVideoTrack } from "../packets.ts";
 import { type AudioOffer, audioOffer, type VideoOffer, videoOffer } from "./offer.ts";
 
-/** One rendition of video that the encoder makes. */
+/** One video rendition to encode. */
 export interface Rung {
   name: string;
-  /** Even. Absent: those of the source, which nothing told. */
+  /** Even. Absent: those of the source, which are unknown. */
   width?: number;
   height?: number;
   /** Cap, bits per second. */
   bitrate: number;
-  /** H.264, in tenths. */
+  /** H.264 level times ten. */
   level: number;
 }
 
-/** What is made of a run. */
+/** Renditions of a run. */
 export interface Plan {
   renditions: LiveRendition[];
   /** True if some players cannot play the broadcast without an encoded rendition. */
   needsEncoder: boolean;
   keyFrames: "source" | "encoder";
-  /** As they come. */
+  /** Tracks passed through. */
   video?: VideoOffer;
   audio?: AudioOffer;
-  /** By one child, if there is anything in it. */
+  /** Encoded in one child process, if not empty. */
   encode: { rungs: Rung[]; audio: boolean };
-  /** What is not made, and why: in sentences. */
+  /** Sentences: what is not encoded, and why. */
   notes: string[];
 }
 
 export const SOURCE = "source";
 export const AUDIO = "audio";
-/** Of encoded sound: AAC-LC, stereo. */
+/** Encoded audio: AAC-LC, stereo. */
 export const AUDIO_RATE = 48_000;
 export const AUDIO_BITRATE = 128_000;
-/** Short side of what is made beyond the limit, and of what has no size. */
+/** Short side of renditions encoded beyond the limit, or without a known size. */
 const SMALL = 360;
 const LARGEST = 1080;
-/** Peaks over the average, as publishers of constant rates have them. */
+/** Peak over average bitrate, for publishers with a constant rate. */
 const PEAK = 1.25;
-/** H.264 table A-1 at 60 frames a second: level, macroblocks of a picture and a second. */
+/** H.264 table A-1 at 60 frames a second: level, macroblocks per frame and per second. */
 const LEVELS = [
   [31, 3600, 108_000],
   [32, 5120, 216_000],
@@ -49,7 +49,7 @@ const LEVELS = [
   [51, 36_864, 983_040],
 ] as const;
 
-/** How many rungs there could be, and how many there have to be for it to be seen at all. */
+/** Maximum number of rungs, and how many are required to show the broadcast at all. */
 export function encoderDemand(
   tracks: LiveTracks,
   ladder: Settings["live"]["ladder"],
@@ -63,13 +63,13 @@ export function encoderDemand(
 }
 
 export interface Allowed {
-  /** Rungs that may be encoded. */
+  /** Maximum number of rungs to encode. */
   places: number;
-  /** What has to be encoded is to cost little. */
+  /** Encode as cheaply as possible. */
   small: boolean;
-  /** Whether sound may be encoded; it takes no place. */
+  /** True if audio may be encoded; it needs no slot. */
   sound: boolean;
-  /** Why there is not more: the end of a sentence. */
+  /** Why there are no more renditions: the end of a sentence. */
   why: string;
 }
 
@@ -115,7 +115,7 @@ export function planRun(
   };
 }
 
-/** Short sides of the renditions below a source, the smallest first. */
+/** Short sides of the renditions below the source, smallest first. */
 function below({ width, height }: LiveVideoTrack, ladder: Settings["live"]["ladder"]): number[] {
   const own = Math.min(width, height);
   return [...new Set(ladder.map((name) => Number.parseInt(name, 10)))]
@@ -152,7 +152,7 @@ function levelOf({ width, height }: { width: number; height: number }): number {
 const hasSize = ({ width, height }: { width?: number; height?: number }) =>
   width === undefined || height === undefined || width === 0 || height === 0 ? {} : { width, height };
 
-/** What a publisher sends nobody knows before it comes: what its size is worth. */
+/** The publisher's bitrate is unknown beforehand: estimates it from the frame size. */
 function offered(offer: VideoOffer): LiveRendition {
   const average = capOf(Math.min(offer.width, offer.height) || LARGEST);
   return {

@@ -16,16 +16,16 @@ export interface RunParts {
   plan: Plan;
   tracks: LiveTracks;
   partMs: number;
-  /** A key frame where there is video. */
+  /** A key frame if there is video. */
   first: MediaPacket;
   sink: RunSink;
   onLost(why: "slow" | "failed", message: string): void;
 }
 
-/** A run on its way: packets in, pieces out to the sink. Times of packets from zero on. */
+/** An active run: packets in, fragments out to the sink. Packet times start at zero. */
 export interface Run {
   packet(packet: MediaPacket): void;
-  /** Hands over what is left, then ends the sink. Undefined where that has been done at once. */
+  /** Emits the remaining output, then ends the sink. Undefined if that was done immediately. */
   end(): Promise<void> | undefined;
 }
 
@@ -33,7 +33,7 @@ export function createRun({ tools, log, now, plan, tracks, partMs, first, sink: 
   const sink = guarded(given, log);
   const delay = first.kind === "video" ? first.pts - first.dts : 0;
   let ended = false;
-  // What an encoder that was killed has still on its way comes too late.
+  // Late output of a killed encoder is ignored.
   const onFragment = (fragment: LiveFragment) => void (ended || sink.fragment(fragment));
   const over = () => {
     ended = true;
@@ -119,7 +119,7 @@ export function createRun({ tools, log, now, plan, tracks, partMs, first, sink: 
   };
 }
 
-/** A sink that fails is a fault of ours, and is not to end a broadcast for those who play it another way. */
+/** A failing sink is an internal error and must not end the broadcast for other viewers. */
 function guarded(sink: RunSink, log: Log): RunSink {
   const attempt = (what: () => void) => {
     try {

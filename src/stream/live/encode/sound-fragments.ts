@@ -4,34 +4,40 @@ import { TRACK } from "./picture-fragments.ts";
 
 /** Groups audio frames into fragments. Times are counted in samples and follow the packet times on average. */
 export interface SoundFragments {
-  /** `time`: microseconds, jittering as the packets' times do. */
+  /** `time`: microseconds, with the jitter of the packet times. */
   add(time: number, data: Buffer): void;
   /** Reports a video key frame presented at `time` (microseconds). A fragment ends there, because a segment may. */
   cutAt(time: number): void;
   /** All key frames presented before `time` (microseconds) have been reported. With `followsVideo`, frames wait for this. */
   videoAt(time: number): void;
-  /** Hands over what is left. */
+  /** Emits the remaining frames. */
   end(): void;
 }
 
 export interface SoundFragmentsOptions {
   rendition: string;
   partMs: number;
-  /** Ticks a second. */
+  /** Ticks per second. */
   sampleRate: number;
-  /** Samples of one frame. */
+  /** Samples per frame. */
   frame: number;
-  /** The run has video, and fragments end at its key frames. */
+  /** The run has video, and audio fragments end at its key frames. */
   followsVideo?: boolean;
   onFragment(fragment: LiveFragment): void;
 }
 
-/** What is off by more is a gap, or sound that is there twice. */
+/** A larger offset is a gap, or duplicate audio. */
 const GAP_SECONDS = 0.1;
-/** Packets of RTMP have times in milliseconds, some are off by several: of their distance to the count of samples an average is looked at, over so many frames. */
+/**
+ * RTMP packet times are in milliseconds, some off by several: the distance to the sample count is averaged over this
+ * many frames.
+ */
 const AVERAGED = 64;
 const NEAR_ENOUGH_SECONDS = 0.002;
-/** Samples by which one frame is said to be longer or shorter, until the average is near enough: nothing that can be heard, and many times what a clock drifts. */
+/**
+ * Samples by which the nominal duration of one frame is changed until the average is near enough: inaudible, and many
+ * times the drift of a clock.
+ */
 const NUDGE = 8;
 const LONGEST_WAIT_FOR_CUT_SECONDS = 2;
 /** Maximum audio queued while frames wait for the video, in seconds and, for clocks that stand still, in frames. */
@@ -51,7 +57,7 @@ export function createSoundFragments({
   let samples: { duration: number; size: number; shift: number; sync: boolean }[] = [];
   let data: Buffer[] = [];
   let start = 0;
-  /** Where the next frame begins; undefined before the first. */
+  /** Start of the next frame; undefined before the first. */
   let at: number | undefined;
   let off = 0;
   /** Presentation times of video key frames, in samples; `reached` is the earliest possible time of the next one. */
@@ -77,7 +83,7 @@ export function createSoundFragments({
     onFragment(fragment);
   }
 
-  /** How long the frame is said to be. */
+  /** Nominal duration of the frame. */
   function durationOf(target: number): number {
     off += (target - at! - off) / AVERAGED;
     if (Math.abs(off) < NEAR_ENOUGH_SECONDS * sampleRate) return frame;

@@ -1,8 +1,8 @@
-/** Does things in order, also while something has to be waited for. */
+/** Runs tasks in order, even while one has to wait. */
 export interface WaitingLine {
-  /** At once, or when what is waited for is over. `bytes`: what it keeps in memory; where too much waits already it is left out. */
+  /** Runs the task immediately, or after the current hold. `bytes`: memory it holds; dropped if too much is queued. */
   push(what: () => void, bytes?: number): void;
-  /** What is pushed from now on waits for it. Must not reject. */
+  /** Later tasks wait for `until`, which must not reject. */
   hold(until: Promise<void>): void;
   held(): boolean;
 }
@@ -31,7 +31,7 @@ export function createWaitingLine(mostBytes = MOST_BYTES): WaitingLine {
         const rest = waiting;
         waiting = [];
         size = 0;
-        // One of them may hold the line again: then those behind it wait again.
+        // A task may hold the queue again: then those behind it wait again.
         for (const { what, bytes } of rest) push(what, bytes);
       });
     },

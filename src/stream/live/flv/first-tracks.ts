@@ -1,21 +1,24 @@
 import type { LiveTracks, MediaPacket } from "../packets.ts";
 
-/** Tells the tracks of a broadcast once all of them are known, and of changes at once. */
+/** Announces the tracks of a broadcast once all are known, and later changes immediately. */
 export interface FirstTracks {
-  /** What the publisher says that it will send. Default: both. */
+  /** The tracks that the publisher announces. Default: both. */
   expect(kinds: { video: boolean; audio: boolean }): void;
-  /** A track is known that was not, or is another now. */
+  /** A new track is known, or one has changed. */
   known(tracks: LiveTracks): void;
   write(packet: MediaPacket): void;
   end(): void;
 }
 
-/** Tracks that do not come within so much of the others are held to be none. */
+/** Tracks that do not arrive within this time of the others are considered absent. */
 const WAIT_US = 1_000_000;
 const MOST_PACKETS = 500;
 const MOST_OCTETS = 4 * 1024 * 1024;
 
-/** Without it each broadcast would begin with a run of sound alone, or of pictures alone: their configurations come one after the other. */
+/**
+ * Otherwise each broadcast would begin with an audio-only or video-only run, because the configurations arrive one
+ * after the other.
+ */
 export function createFirstTracks({
   configure,
   write,
@@ -41,7 +44,7 @@ export function createFirstTracks({
 
   return {
     expect(kinds) {
-      // Somebody who says that nothing comes is not believed.
+      // A publisher that announces no tracks at all is ignored.
       if (kinds.video || kinds.audio) expected = kinds;
       if (complete()) begin();
     },

@@ -1,6 +1,6 @@
 /**
- * NAL units with lengths of `size` octets, checked and with lengths of four; undefined where they do not fit into the data. Without a size nothing is
- * looked at.
+ * Returns NAL units with length fields of `size` octets, checked and converted to length fields of four octets;
+ * undefined if they do not fit into the data. Without a size the data is not checked.
  */
 export function withLongLengths(data: Buffer, size: number | undefined): Buffer | undefined {
   if (size === undefined) return data;

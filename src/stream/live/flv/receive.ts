@@ -16,29 +16,31 @@ import { createFirstTracks } from "./first-tracks.ts";
 import { readVideoConfig, type VideoConfig } from "./video-config.ts";
 import { withLongLengths } from "./lengths.ts";
 
-/** Takes what a publisher sends, as messages of RTMP or tags of FLV. */
+/** Receives a publisher's RTMP messages or FLV tags. */
 export interface FlvReceiver {
-  /** Throws UserError for what cannot be taken, FlvError and RtmpViolation for what is broken: the connection is over then. */
+  /**
+   * Throws UserError for unsupported input, FlvError and RtmpViolation for malformed input: close the connection then.
+   */
   message(message: RtmpMessage): void;
-  /** What still waits for other tracks to be named is handed on without them. */
+  /** Releases packets that still wait for other tracks to be announced. */
   end(): void;
 }
 
 type Taker = Pick<Publication, "configure" | "unsupported" | "write" | "lost">;
 
-/** Pictures and sound before their configuration are dropped and counted. */
+/** Video and audio before their configuration are dropped and counted. */
 export function createFlvReceiver(publication: Taker): FlvReceiver {
   let config: VideoConfig | undefined;
   let video: LiveVideoTrack | undefined;
   let audio: LiveAudioTrack | undefined;
-  /** What the publisher says of its pictures where their configuration says nothing. */
+  /** Frame size announced by the publisher, for configurations that have none. */
   let size = { width: 0, height: 0 };
   let clock: number | undefined;
   const first = createFirstTracks({ configure: (tracks) => publication.configure(tracks), write: publication.write });
 
   const tracks = (): LiveTracks => ({ ...(video && { video }), ...(audio && { audio }) });
 
-  /** Milliseconds that go on where 32 bits begin again, after 49 days. */
+  /** Milliseconds that keep increasing when the 32-bit time wraps after 49 days. */
   function unwrapped(time: number): number {
     clock = clock === undefined ? time : clock + ((time - clock) | 0);
     return clock;
@@ -49,7 +51,7 @@ export function createFlvReceiver(publication: Taker): FlvReceiver {
     if (read === undefined)
       throw publication.unsupported("video", `${codec.toUpperCase()} with a broken decoder configuration`);
     const track = { codec, config: read.config, width: read.width || size.width, height: read.height || size.height };
-    // Many say it again with every key frame.
+    // Many publishers repeat it with every key frame.
     if (video !== undefined && video.codec === codec && video.config.equals(track.config)) return;
     config = read;
     video = track;
@@ -82,7 +84,7 @@ export function createFlvReceiver(publication: Taker): FlvReceiver {
     write({ kind: "audio", dts: time * 1000, pts: time * 1000, key: true, data });
   }
 
-  /** It says what it is in every frame. */
+  /** Every frame repeats the format. */
   function setMp3(data: Buffer) {
     const sound = soundOfMp3(data);
     if (
@@ -138,7 +140,7 @@ export function createFlvReceiver(publication: Taker): FlvReceiver {
     }
   }
 
-  /** Several messages in one, on a clock of their own of which the first is when the whole is (7.1.6). */
+  /** Several messages in one, with their own clock, whose first time equals that of the whole message (7.1.6). */
   function aggregate({ time, stream, data }: RtmpMessage) {
     let began: number | undefined;
     for (const tag of readTags(data)) {

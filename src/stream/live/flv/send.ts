@@ -3,11 +3,14 @@ import { type AmfObject, MESSAGE } from "../../../protocol/rtmp/index.ts";
 import type { LiveTracks, MediaPacket } from "../packets.ts";
 import type { LiveSubscriber } from "../session.ts";
 
-/** Makes messages of RTMP of a broadcast, for one player or one other server. */
+/** Writes a broadcast as RTMP messages, for one player or one other server. */
 export interface FlvSenderOptions {
-  /** In order, with times in milliseconds that begin at zero and never decrease by track. `head` is what stands before `data`, which is not copied. */
+  /**
+   * Called in order, with times in milliseconds that begin at zero and never decrease within a track. `head` precedes
+   * `data`, which is not copied.
+   */
   send(message: { type: number; time: number; head: Buffer; data: Buffer }): void;
-  /** What the stream is; before the first message, and when that changes. */
+  /** Stream metadata; called before the first message and on changes. */
   metadata(about: AmfObject): void;
 }
 
@@ -18,12 +21,12 @@ const headOf = ({ kind, key, dts, pts }: MediaPacket, { video, audio }: LiveTrac
     ? frameHead(audio!.codec)
     : pictureHead(video!.codec, { key, composition: Math.round(pts / 1000) - Math.round(dts / 1000) });
 
-/** Between the last packet of a run and the first of the next one. */
+/** Gap between the last packet of a run and the first of the next one. */
 const STEP_MS = 40;
 
 export function createFlvSender({ send, metadata }: FlvSenderOptions): Pick<LiveSubscriber, "tracks" | "packet"> {
   let current: LiveTracks = {};
-  /** What is added to the times of the run; undefined before its first packet. */
+  /** Added to the times of the run; undefined before its first packet. */
   let offset: number | undefined;
   let started = false;
   let latest = 0;
@@ -48,7 +51,7 @@ export function createFlvSender({ send, metadata }: FlvSenderOptions): Pick<Live
       const time = Math.round(packet.dts / 1000);
       offset ??= latest - time;
       started = true;
-      // Sound that was sent after a first picture that it belongs before.
+      // Audio sent after the first video frame that it should precede.
       const at = Math.max(0, time + offset);
       latest = Math.max(latest, at);
       send({
@@ -61,7 +64,7 @@ export function createFlvSender({ send, metadata }: FlvSenderOptions): Pick<Live
   };
 }
 
-/** As FLV numbers them; those that have no number by their FourCC (Enhanced RTMP). */
+/** FLV codec ids; codecs without one use their FourCC (Enhanced RTMP). */
 const VIDEO_ID = { h264: 7, hevc: fourCc("hvc1"), av1: fourCc("av01"), vp8: fourCc("vp08"), vp9: fourCc("vp09") };
 const AUDIO_ID = { aac: 10, mp3: 2, opus: fourCc("Opus") };
 

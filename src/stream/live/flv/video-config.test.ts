@@ -4,9 +4,9 @@ import * as fc from "fast-check";
 import { clip, needsFfmpeg, runFfmpeg } from "../../../../test/support/media.ts";
 import { readVideoConfig } from "./video-config.ts";
 
-test("of an hvcC that is cut off nothing is made", () => {
+test("rejects a truncated hvcC", () => {
   const head = Buffer.alloc(23);
-  // Lengths of two octets, and one array.
+  // Two-octet lengths, and one array.
   head.set([0xfd, 1], 21);
   const whole = Buffer.concat([head, Buffer.from([0xa1, 0, 2, 0, 3, 1, 2, 3, 0, 1, 4])]);
   assert.deepEqual([readVideoConfig("hevc", whole)?.lengthSize, readVideoConfig("hevc", whole)?.config[21]], [2, 0xff]);

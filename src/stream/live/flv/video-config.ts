@@ -4,20 +4,20 @@ import { HEVC_NAL, hevcNalType, readHevcConfig, readHevcSps } from "../../../pro
 import type { LiveVideoTrack } from "../packets.ts";
 
 export interface VideoConfig {
-  /** As it was, but for lengths of four octets. */
+  /** The original, except that lengths have four octets. */
   config: Buffer;
-  /** Octets of the length before each NAL unit, as the publisher writes it; undefined where pictures have none. */
+  /** Octets of the length before each NAL unit, as the publisher writes it; undefined if the frames have none. */
   lengthSize: number | undefined;
-  /** 0 where it does not say. */
+  /** 0 if unspecified. */
   width: number;
   height: number;
 }
 
-/** Where the size of lengths stands, in the last two bits (ISO 14496-15, 5.3.3.1 and 8.3.3.1). */
+/** Offset of the length size, in the last two bits (ISO 14496-15, 5.3.3.1 and 8.3.3.1). */
 const LENGTH_SIZE_AT = { h264: 4, hevc: 21 } as const;
 const SHORTEST = { h264: 7, hevc: 23, av1: 4 } as const;
 
-/** Undefined: it is broken. */
+/** Undefined: malformed. */
 export function readVideoConfig(codec: LiveVideoTrack["codec"], given: Buffer): VideoConfig | undefined {
   if (codec === "vp8" || codec === "vp9") return { config: given, lengthSize: undefined, width: 0, height: 0 };
   if (given.length < SHORTEST[codec]) return undefined;
@@ -28,7 +28,7 @@ export function readVideoConfig(codec: LiveVideoTrack["codec"], given: Buffer): 
   config[at]! |= 3;
   try {
     if (codec === "hevc") {
-      // Players take its parameter sets out of it: one that is cut off would fail them one by one.
+      // Players read its parameter sets: a truncated record would fail in each of them.
       const sps = readHevcConfig(given).find((nal) => nal.length > 0 && hevcNalType(nal) === HEVC_NAL.sps);
       return { config, lengthSize, ...sizeOr0(() => sps && readHevcSps(sps)) };
     }

@@ -1,6 +1,6 @@
 import type { Writable } from "node:stream";
 
-/** Hands pieces over together, in one call of the system where there are several. To what is closed nothing is written. */
+/** Writes several buffers, in one system call if possible. Does nothing if the stream is closed. */
 export function writePieces(to: Writable, pieces: readonly Buffer[]): void {
   if (!to.writable) return;
   if (pieces.length > 1) to.cork();

@@ -1,10 +1,10 @@
 import type { LiveInput } from "../inputs/port.ts";
 import type { LiveHealth } from "../session.ts";
 
-/** Longest distance of key frames, in seconds, that low latency is good with: the contract's four, and what clocks round. */
+/** Longest key frame interval, in seconds, that suits low latency: the documented four, plus clock rounding. */
 const LONG_FOR_LOW_LATENCY = 4.1;
 
-/** What a publisher could do better, in sentences, where the input wants low latency. */
+/** Advice for the publisher, in sentences, if the input prefers low latency. */
 export function adviceFor(
   { preferLowLatency }: Pick<LiveInput, "preferLowLatency">,
   { bFrames, keyFrameInterval }: Pick<LiveHealth, "bFrames" | "keyFrameInterval">,

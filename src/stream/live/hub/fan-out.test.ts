@@ -4,7 +4,7 @@ import { silentLog } from "../../../kernel/index.ts";
 import { createFanOut } from "./fan-out.ts";
 import { createNotes, H264, picture } from "./hub.testing.ts";
 
-test("a listener that fails is told that it is over, once, and the others go on", () => {
+test("a failing subscriber is notified of its end once, and the others continue", () => {
   const fanOut = createFanOut(silentLog);
   const good = createNotes();
   const fail = () => {
@@ -14,7 +14,7 @@ test("a listener that fails is told that it is over, once, and the others go on"
   fanOut.subscribe(good.subscriber);
   for (const [where, { subscriber, notes }] of Object.entries(failing)) {
     const ended = subscriber.end;
-    // The last words of all of them fail, too.
+    // All their end handlers fail, too.
     const end = () => {
       ended();
       fail();
@@ -35,7 +35,7 @@ test("a listener that fails is told that it is over, once, and the others go on"
   assert.deepEqual([failing.tracks.notes, failing.packet.notes.length, failing.lag.notes.length], [["end"], 2, 2]);
 });
 
-test("one that fails at what it is given to begin with is told before there is a way to leave", () => {
+test("one that fails on its initial packets is notified before it can unsubscribe", () => {
   const fanOut = createFanOut(silentLog);
   fanOut.run({ video: H264! }, { id: "1", started: 0 });
   const { notes, subscriber } = createNotes();

@@ -12,14 +12,14 @@ export interface FanOut {
 
 interface Listener {
   subscriber: LiveSubscriber;
-  /** Nothing goes out before the next key frame: it lags behind, or what came before is not kept any more. */
+  /** Receives nothing until the next key frame: it is too slow, or the earlier packets are no longer stored. */
   waits: boolean;
   gone: boolean;
 }
 
-/** Hands what comes to those who listen, and never waits for any of them. */
+/** Delivers packets to subscribers, and never waits for any of them. */
 export function createFanOut(log: Log): FanOut {
-  /** Another list with every change: who comes while a packet is handed on has it from the group of pictures. */
+  /** Replaced on every change: a subscriber added while a packet is delivered gets it from the GOP buffer. */
   let listeners: readonly Listener[] = [];
   const group = createPictureGroup();
   let current: { tracks: LiveTracks; run: { id: string; started: number } } | undefined;
@@ -40,7 +40,9 @@ export function createFanOut(log: Log): FanOut {
     }
   }
 
-  /** One that throws is not asked again, and told so: else it would wait for ever. The others do not hear of it. */
+  /**
+   * A subscriber that throws is removed and notified, so that it does not wait forever. The others are not affected.
+   */
   function failed(listener: Listener, err: unknown) {
     log.error({ err }, "live: subscriber failed and was removed");
     dismiss(listener);
@@ -67,7 +69,7 @@ export function createFanOut(log: Log): FanOut {
     }
   }
 
-  /** Whether somebody can begin with it. */
+  /** True if a subscriber can start with it. */
   const isStart = (packet: MediaPacket) =>
     packet.key && (packet.kind === "video" || current?.tracks.video === undefined);
 

@@ -33,7 +33,7 @@ test("records a wrong SRT passphrase once per hour and again after a broadcast, 
   assert.equal(states.length, 3);
 });
 
-test("who has the key is let in; who has another one, or that of a disabled input, is not", async () => {
+test("accepts a publisher with a valid key; rejects a wrong key and one of a disabled input", async () => {
   const { inputs, publish, states, clock } = openHub();
   const { uid } = inputs.add("secret");
   const off = inputs.add("off", { enabled: false });
@@ -42,7 +42,7 @@ test("who has the key is let in; who has another one, or that of a disabled inpu
     clock.advance(ms);
     await assert.rejects(publish("off"), refused("liveInputDisabled"));
   }
-  // Once in a minute.
+  // Once per minute.
   assert.deepEqual(states, [
     [off.uid, "failed_to_connect"],
     [off.uid, "failed_to_connect"],
@@ -54,7 +54,7 @@ test("who has the key is let in; who has another one, or that of a disabled inpu
   assert.equal((await publish("secret")).input, uid);
 });
 
-test("a session begins with the first key frame, and goes on to whoever listens from the last one on", async () => {
+test("a session begins with the first key frame; subscribers receive it from the latest key frame onwards", async () => {
   const { hub, inputs, publish, sessions, clock } = openHub();
   const { uid } = inputs.add("secret");
   const publication = await publish("secret");
@@ -94,7 +94,7 @@ test("a session begins with the first key frame, and goes on to whoever listens 
   assert.equal(kindOf(session.signal.reason), "livePublisherDone");
 });
 
-test("other tracks are another run, and what is said again is none", async () => {
+test("changed tracks begin another run, repeated ones do not", async () => {
   const { inputs, publish, sessions } = openHub();
   inputs.add("secret");
   const publication = await publish("secret");
@@ -115,7 +115,7 @@ test("other tracks are another run, and what is said again is none", async () =>
   assert.equal(sessions[0]!.health().dropped, 2);
 });
 
-test("who lags behind is left out up to a key frame, who throws for good, and neither holds up the others", async () => {
+test("a slow subscriber skips to a key frame, a throwing one is removed, and neither delays the others", async () => {
   const { inputs, publish, sessions } = openHub();
   inputs.add("secret");
   const publication = await publish("secret");
@@ -148,7 +148,7 @@ test("who lags behind is left out up to a key frame, who throws for good, and ne
   assert.equal(asked, 1);
 });
 
-test("a group of pictures that is too large is not kept: who comes then begins with the next key frame", async () => {
+test("a GOP that is too large is not stored: new subscribers start with the next key frame", async () => {
   const { inputs, publish, sessions } = openHub();
   inputs.add("secret");
   const publication = await publish("secret");
@@ -162,7 +162,7 @@ test("a group of pictures that is too large is not kept: who comes then begins w
   assert.deepEqual(notes, ["run v", "V120"]);
 });
 
-test("nor is one of too many packets", async () => {
+test("a GOP of too many packets is not stored either", async () => {
   const { inputs, publish, sessions } = openHub();
   inputs.add("secret");
   const publication = await publish("secret");
@@ -175,7 +175,7 @@ test("nor is one of too many packets", async () => {
   assert.deepEqual(notes, ["run va", "V120"]);
 });
 
-test("who comes when the pictures are gone gets nothing of them", async () => {
+test("a subscriber that arrives when video has stopped gets none of it", async () => {
   const { inputs, publish, sessions } = openHub();
   inputs.add("secret");
   const publication = await publish("secret");
@@ -189,7 +189,7 @@ test("who comes when the pictures are gone gets nothing of them", async () => {
   assert.deepEqual(notes, ["run a", "a0", "a21"]);
 });
 
-test("who comes to sound alone gets the last two seconds of it", async () => {
+test("a subscriber to audio alone gets its last two seconds", async () => {
   const { inputs, publish, sessions } = openHub();
   inputs.add("secret");
   const publication = await publish("secret");
@@ -205,7 +205,7 @@ test("who comes to sound alone gets the last two seconds of it", async () => {
   assert.equal(late.packets.length, 500);
 });
 
-test("health tells rates, key frames, B-frames and losses; groups over ten seconds are named, endless ones end the broadcast", async () => {
+test("health reports rates, key frames, B-frames and losses; GOPs over ten seconds are reported, endless ones end the broadcast", async () => {
   const { hub, inputs, publish, sessions, errors, clock } = openHub();
   const { uid } = inputs.add("secret");
   const publication = await publish("secret");
@@ -246,7 +246,7 @@ test("health tells rates, key frames, B-frames and losses; groups over ten secon
   assert.equal(errors.length, 1);
 });
 
-test("who sends more than its clock goes on for is sent away: what is kept of a broadcast is bounded by that clock", async () => {
+test("disconnects a publisher that sends more than its clock advances: that clock bounds the stored part", async () => {
   const { inputs, publish, sessions } = openHub();
   const MIB = 1024 * 1024;
   for (const [key, packets, size] of [
@@ -264,13 +264,13 @@ test("who sends more than its clock goes on for is sent away: what is kept of a 
       .at(-1)!
       .subscribe({ tracks() {}, end() {}, packet: ({ data }) => void ((octets += data.length), count++) });
     const packet = key === "tiny" ? sound(0, size) : picture(0, { key: true, size });
-    // Of the slow one a second comes in a hundred.
+    // The slow one sends one second out of a hundred.
     for (let n = 0; n < packets && !publication.signal.aborted; n++)
       publication.write({ ...packet, ...(key === "slow" && { dts: n * 10_000, pts: n * 10_000 }) });
     assert.equal(kindOf(publication.signal.reason), "liveBitrateOutOfRange", key);
     assert.ok(octets <= (key === "slow" ? 80 : 64) * MIB && count < 300_000, `${key}: ${octets} in ${count}`);
   }
-  // 80 Mbit/s, for two minutes, in bursts of two seconds, and with a clock that begins anew.
+  // 80 Mbit/s for two minutes, in bursts of two seconds, and with a clock that restarts.
   inputs.add("much");
   const publication = await publish("much");
   publication.configure({ video: H264! });
@@ -280,7 +280,7 @@ test("who sends more than its clock goes on for is sent away: what is kept of a 
   assert.equal(publication.signal.aborted, false);
 });
 
-test("where low latency is wanted, health tells what costs it", async () => {
+test("with low latency preferred, health reports what increases it", async () => {
   const { inputs, publish, sessions } = openHub();
   inputs.add("secret", { preferLowLatency: true });
   const publication = await publish("secret");
@@ -294,7 +294,7 @@ test("where low latency is wanted, health tells what costs it", async () => {
   );
 });
 
-test("codecs that cannot be taken are refused and named", async () => {
+test("rejects and names unsupported codecs", async () => {
   const { inputs, publish, errors, sessions, states } = openHub();
   const { uid } = inputs.add("secret");
   const publication = await publish("secret");
@@ -315,7 +315,7 @@ test("codecs that cannot be taken are refused and named", async () => {
   assert.equal(sessions.length, 0);
 });
 
-test("there are at most so many publishers, and a key frame is wanted at most every half second", async () => {
+test("limits the number of publishers, and requests a key frame at most every half second", async () => {
   const { inputs, publish, clock, sessions } = openHub({ most: 1 });
   inputs.add("one");
   inputs.add("two");

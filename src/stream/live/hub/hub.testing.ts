@@ -27,7 +27,10 @@ export function testInput(more: Partial<LiveInput> = {}): LiveInput {
   };
 }
 
-/** Inputs in memory, each with one key; its SRT stream id is "srt-<key>" or "srt-<uid>", that for playing "play-…"; the passphrase is the key. */
+/**
+ * In-memory inputs with one key each; the SRT stream id is "srt-<key>" or "srt-<uid>", and "play-…" for playback; the
+ * passphrase is the key.
+ */
 function createInputs() {
   const byKey = new Map<string, LiveInput>();
   const listeners = new Set<(uid: string) => void>();
@@ -66,7 +69,7 @@ function createInputs() {
       byKey.set(to, input);
       changed(input.uid);
     },
-    /** Nobody hears of changes any more, until the connection is back: then any input may have changed. */
+    /** Drops change notifications until the connection is restored: then any input may have changed. */
     loseEvents() {
       heard = false;
       return () => {
@@ -92,7 +95,7 @@ function createStatus() {
   return { status, states, errors };
 }
 
-/** A hub on a clock that is moved by the test. */
+/** A hub with a manual clock. */
 export function openHub(parts: Partial<HubParts> = {}) {
   const clock = createManualClock(1_700_000_000_000);
   const inputs = createInputs();
@@ -138,7 +141,7 @@ export const sound = (ms: number, size = 10): MediaPacket => ({
   data: Buffer.alloc(size),
 });
 
-/** Writes down what a subscriber is told, in short: "run va", "V0" (a key frame at 0 ms), "v40", "a21", "end". */
+/** Records a subscriber's calls in short form: "run va", "V0" (a key frame at 0 ms), "v40", "a21", "end". */
 export function createNotes(lag?: () => number) {
   const notes: string[] = [];
   const runs: { id: string; started: number }[] = [];

@@ -10,24 +10,24 @@ export interface HubParts {
   status: LiveStatusLog;
   clock: Clock;
   log: Log;
-  /** Publishers at once. Default 1000. */
+  /** Maximum number of concurrent publishers. Default 1000. */
   most?: number;
 }
 
 export interface Hub extends Publishing, RefusedPublishers, LiveSessions {
-  /** Ends what is published to the input, and tells the publisher why. Without anything: nothing. */
+  /** Ends the publication of the input and gives the publisher the reason. Without one, does nothing. */
   end(input: string, reason: UserError): void;
-  /** What was decided for a session, for its health; in place of what was noted before. */
+  /** Decisions about a session, for its health; replaces earlier notes. */
   note(session: string, notes: readonly string[]): void;
-  /** Ends everything; nobody is let in any more. */
+  /** Ends all publications and accepts no new ones. */
   close(): void;
 }
 
-/** Seconds after which a publisher that is not heard is replaced by another one, and after which it is sent away. */
+/** Seconds of silence after which another publisher may replace this one, and after which it is disconnected. */
 const TAKEN_OVER = 5;
 const SILENT = 60;
 const LOOK_EVERY_MS = 10_000;
-/** Encoders try again every second or so: of one input a refusal is written down once in a minute. */
+/** Encoders retry about every second: a rejection is recorded once a minute per input. */
 const REFUSED_EVERY_MS = 60_000;
 /** An SRT stream id is not secret: callers who know only the id must not fill the history. */
 const WRONG_PASSPHRASE_EVERY_MS = 3_600_000;
@@ -35,13 +35,13 @@ const MOST_REMEMBERED = 1000;
 
 const WRONG_PASSPHRASE = streamErrors.livePassphraseWrong().kind;
 
-/** Lets publishers in by their keys, one for each input, and hands on what they send. */
+/** Accepts publishers by their keys, one per input, and distributes their packets. */
 export function createHub({ inputs, status, clock, log, most = 1000 }: HubParts): Hub {
-  /** By the uid of the input. */
+  /** Keyed by uid of the input. */
   const open = new Map<string, OpenPublication>();
   const listeners = new Set<(session: LiveSession) => void>();
   const closing = new AbortController();
-  /** By the uid of the input, epoch milliseconds. */
+  /** Keyed by uid of the input, epoch milliseconds. */
   const refusedAt = new Map<string, { at: number; kind: string }>();
   let changes = 0;
 
@@ -56,7 +56,7 @@ export function createHub({ inputs, status, clock, log, most = 1000 }: HubParts)
     return found?.direction === "publish" && found.passphrase === passphrase ? found.input : undefined;
   }
 
-  /** Whether who was let in would be let in again. */
+  /** Checks whether an accepted publisher would still be accepted. */
   async function recheck(uid: string): Promise<void> {
     const at = open.get(uid);
     if (at === undefined) return;
@@ -67,11 +67,11 @@ export function createHub({ inputs, status, clock, log, most = 1000 }: HubParts)
       else if (byKey?.uid !== uid) at.abort(streamErrors.liveKeyRevoked());
       else at.update(input);
     } catch (err) {
-      log.error({ err, input: uid }, "live: failed to reauthorize a publisher; the broadcast continues");
+      log.error({ err, input: uid }, "live: failed to reauthorize a publisher, the broadcast continues");
     }
   }
 
-  /** Any of them may have changed. One after the other: there may be a thousand. */
+  /** Any input may have changed. Checked one after the other: there may be a thousand. */
   async function recheckAll(): Promise<void> {
     for (const uid of open.keys()) await recheck(uid);
   }
@@ -98,7 +98,7 @@ export function createHub({ inputs, status, clock, log, most = 1000 }: HubParts)
   }
 
   function announce(session: LiveSession) {
-    // A refusal after this broadcast is recorded again.
+    // A rejection after this broadcast is recorded again.
     refusedAt.delete(session.input.uid);
     for (const listener of listeners) {
       try {
@@ -145,7 +145,7 @@ export function createHub({ inputs, status, clock, log, most = 1000 }: HubParts)
         },
       });
       open.set(input.uid, at);
-      // Something changed while the key was looked up: that may be what it was before.
+      // The input changed during the lookup, which may have returned the old state.
       if (changes !== before) void recheck(input.uid);
       return at.publication;
     },

@@ -1,14 +1,14 @@
 import type { LiveHealth } from "../session.ts";
 import type { MediaPacket } from "../packets.ts";
 
-/** Measures what comes. */
+/** Measures incoming packets. */
 export interface Meter {
   packet(packet: MediaPacket): void;
-  /** Another run: its times begin again. */
+  /** Another run: its times start again. */
   restart(): void;
   dropped(packets?: number): void;
   lost(packets: number): void;
-  /** Seconds without a key frame by now, on the publisher's clock. */
+  /** Seconds since the last key frame, on the publisher's clock. */
   sinceKey(): number;
   health(): Omit<LiveHealth, "problems" | "notes">;
 }
@@ -22,10 +22,13 @@ interface Second {
 const SECOND = 1_000_000;
 const KEPT = 10;
 
-/** `now`: epoch milliseconds. Rates are of the last ten whole seconds of the publisher's clock: bursts on the way do not count. */
+/**
+ * `now`: epoch milliseconds. Rates cover the last ten whole seconds of the publisher's clock, so network bursts do not
+ * count.
+ */
 export function createMeter(now: () => number): Meter {
   let seconds = new Map<number, Second>();
-  /** The one that was counted to last. */
+  /** The last second that was counted. */
   let counted = -1;
   let second: Second = { video: 0, audio: 0, pictures: 0 };
   let heard = now();
@@ -56,7 +59,7 @@ export function createMeter(now: () => number): Meter {
   }
 
   function rates() {
-    // What has been silent for so long has none.
+    // A publisher silent for this long has no rates.
     if (now() - heard > KEPT * 1000) return { video: 0, audio: 0, pictures: 0 };
     const last = Math.max(...seconds.keys(), 0);
     const whole = [...seconds].filter(([n]) => n < last && n >= last - KEPT);

@@ -1,21 +1,23 @@
 import type { MediaPacket } from "../packets.ts";
 
-/** Everything from the last key frame on, for those who come in the middle of it. */
+/** Packets since the last key frame, for subscribers that start in the middle of a GOP. */
 export interface PictureGroup {
   add(packet: MediaPacket): void;
-  /** Empty where it became too large to be kept: then one begins with the next key frame. */
+  /** Empty if the GOP was too large to store: subscribers then start with the next key frame. */
   packets(): readonly MediaPacket[];
-  /** `sound`: no pictures come. */
+  /** `sound`: there is no video. */
   clear(options?: { sound?: boolean }): void;
 }
 
-/** A group is let go beyond these; the publishers of groups that long are told to make shorter ones anyway. */
+/** Limits of a stored GOP; publishers of GOPs that long are advised to shorten them anyway. */
 const MOST_BYTES = 16 * 1024 * 1024;
 const MOST_MICROSECONDS = 12_000_000;
-/** More than 240 pictures and 400 frames of sound a second are in that time: so many come where the clock does not go on. */
+/** More than 240 video and 400 audio frames per second for that time: only a stopped clock produces so many. */
 const MOST_PACKETS = 10_000;
 
-/** Sound can begin anywhere; but who takes up a broadcast has something else to do first, and its beginning is not to be lost meanwhile. */
+/**
+ * Audio can start anywhere, but a new subscriber needs some time to set up and must not lose the beginning meanwhile.
+ */
 const MOST_SOUND_MICROSECONDS = 2_000_000;
 const MOST_SOUNDS = 500;
 

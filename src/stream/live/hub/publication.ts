@@ -16,11 +16,11 @@ export interface PublicationParts {
   status: LiveStatusLog;
   clock: Clock;
   log: Log;
-  /** With the tracks known, before the first packet is handed on. */
+  /** Called when the tracks are known, before the first packet is delivered. */
   onSession(session: LiveSession): void;
-  /** What it sends cannot be taken. */
+  /** The published stream is unsupported. */
   onRefused(reason: UserError): void;
-  /** Once, when it is over. */
+  /** Called once, at the end. */
   onEnd(): void;
 }
 
@@ -28,25 +28,29 @@ export interface PublicationParts {
 export interface OpenPublication {
   readonly publication: Publication;
   readonly claim: PublishClaim;
-  /** Once something has come. */
+  /** Undefined until the first packet. */
   session(): LiveSession | undefined;
-  /** Epoch milliseconds of the last sign of life. */
+  /** Epoch milliseconds of the last activity. */
   heard(): number;
-  /** Ends it, and tells the publisher why. */
+  /** Ends the publication and gives the publisher the reason. */
   abort(reason: UserError): void;
-  /** The input has other settings now. */
+  /** The settings of the input have changed. */
   update(input: LiveInput): void;
   note(notes: readonly string[]): void;
 }
 
-/** Seconds between key frames that are complained of (the contract's longest, and what clocks round), and that end a broadcast: its segments would grow for ever. */
+/**
+ * Seconds between key frames that are reported as a problem (the documented maximum, plus clock rounding), and that end
+ * a broadcast: its segments would grow without limit.
+ */
 const LONG_GROUP = 10.1;
 const ENDLESS_GROUP = 30;
 const GOP = "ERR_GOP_OUT_OF_RANGE";
 const WANTED_MS = 500;
 /**
- * Whoever keeps something of a broadcast keeps it for so many seconds of the publisher's clock: a bound of memory as long as that clock goes on with what
- * comes. So a second of it brings no more than this, in octets, a burst aside; a packet has its price beside its data.
+ * Consumers buffer a broadcast for a number of seconds of the publisher's clock, which bounds memory only if the clock
+ * keeps up with the data: one second may carry at most this many octets, apart from a burst; each packet has a fixed
+ * cost besides its data.
  */
 const MOST_IN_A_SECOND = 12_500_000;
 const MOST_BURST = 64 * 1024 * 1024;
@@ -78,7 +82,7 @@ export function createPublication({
   let times: ReturnType<typeof createTimes> | undefined;
   let session: LiveSession | undefined;
   let notes: readonly string[] = [];
-  /** Octets that came before their time; and how far the run has gone, in microseconds. */
+  /** Octets that arrived ahead of their time; and the latest time of the run, in microseconds. */
   let early = 0;
   let furthest = 0;
 
@@ -211,7 +215,7 @@ export function createPublication({
       }
       if (placed.begins !== undefined) beginRun(placed.begins);
       watchRate(placed.packet);
-      // It, or a listener, may have ended the broadcast.
+      // The meter or a subscriber may have ended the broadcast.
       if (over.signal.aborted) return;
       meter.packet(placed.packet);
       fanOut.packet(placed.packet);

@@ -8,7 +8,7 @@ import { H264, AAC, openHub, picture, sound } from "./hub.testing.ts";
 const kindOf = (reason: unknown) => (reason instanceof UserError ? reason.kind : reason);
 const refused = (kind: string) => (err: unknown) => kindOf(err) === kind;
 
-test("one publisher for each input: a second one is refused, until nothing was heard of the first for five seconds", async () => {
+test("one publisher per input: a second one is rejected until the first has been silent for five seconds", async () => {
   const { inputs, publish, clock, sessions } = openHub();
   inputs.add("secret");
   const first = await publish("secret");
@@ -28,14 +28,14 @@ test("one publisher for each input: a second one is refused, until nothing was h
   second.end(true);
 });
 
-test("two that come at the same moment: one is let in", async () => {
+test("accepts exactly one of two concurrent publishers", async () => {
   const { inputs, publish } = openHub();
   inputs.add("secret");
   const came = await Promise.allSettled([publish("secret"), publish("secret"), publish("secret")]);
   assert.deepEqual(came.map(({ status }) => status).toSorted(), ["fulfilled", "rejected", "rejected"]);
 });
 
-test("a rotation of keys, a disabling, a deletion and the end of the server each end what is published, and say so", async () => {
+test("key rotation, disabling, deletion and server shutdown each end the publication with a reason", async () => {
   const { hub, inputs, publish, clock } = openHub();
   for (const key of ["one", "two", "three", "four", "five", "six"]) inputs.add(key);
   const [rotated, disabled, deleted, silent, left, changed] = await Promise.all(
@@ -64,7 +64,7 @@ test("a rotation of keys, a disabling, a deletion and the end of the server each
   await assert.rejects(publish("five"), refused("liveShuttingDown"));
 });
 
-test("a rotation of keys ends what came by SRT too, whose stream id stays the same", async () => {
+test("key rotation also ends SRT publications, although their stream id stays the same", async () => {
   const { hub, inputs } = openHub();
   const { uid } = inputs.add("one");
   const publish = (passphrase: string) =>
@@ -80,7 +80,7 @@ test("a rotation of keys ends what came by SRT too, whose stream id stays the sa
   await publish("another");
 });
 
-test("what was changed while no events came is found when they come again, of all inputs", async () => {
+test("changes missed while events were lost are found on reconnection, for all inputs", async () => {
   const { inputs, publish } = openHub();
   for (const key of ["one", "two", "three", "four"]) inputs.add(key);
   const publications = await Promise.all(["one", "two", "three", "four"].map((key) => publish(key)));
@@ -102,7 +102,7 @@ test("what was changed while no events came is found when they come again, of al
   );
 });
 
-test("a rotation between the look at the key and the beginning ends it too", async () => {
+test("a rotation between key lookup and publication ends it too", async () => {
   const { inputs, publish } = openHub();
   inputs.add("secret");
   const coming = publish("secret");

@@ -7,7 +7,7 @@ import { createTimes } from "./times.ts";
 
 const BOTH = { video: true, audio: true };
 
-/** In short: "|va" for the beginning of a run with these tracks, then "v40" or "a21". Left out: "-". */
+/** In short form: "|va" for the beginning of a run with these tracks, then "v40" or "a21". Dropped: "-". */
 function placed(packets: readonly MediaPacket[], kinds = BOTH): string {
   const times = createTimes(kinds);
   return packets
@@ -20,7 +20,7 @@ function placed(packets: readonly MediaPacket[], kinds = BOTH): string {
     .join(" ");
 }
 
-/** One track each `step` ms from `from` on. */
+/** Packets of one track, one every `step` ms starting at `from`. */
 const pictures = (from: number, to: number, step: number, keyEach = 2000) =>
   Array.from({ length: Math.ceil((to - from) / step) }, (_, i) =>
     picture(from + i * step, { key: (i * step) % keyEach === 0 }),
@@ -29,7 +29,7 @@ const sounds = (from: number, to: number, step: number) =>
   Array.from({ length: Math.ceil((to - from) / step) }, (_, i) => sound(from + i * step));
 const mixed = (...tracks: MediaPacket[][]) => tracks.flat().toSorted((a, b) => a.dts - b.dts);
 
-test("a run begins with a key frame, at zero; what was before it has no place", () => {
+test("a run begins with a key frame at zero; earlier packets are dropped", () => {
   assert.equal(
     placed([
       sound(5000),
@@ -44,7 +44,7 @@ test("a run begins with a key frame, at zero; what was before it has no place", 
   assert.equal(placed([sound(7000), sound(7021)], { video: false, audio: true }), "|a a0 a21");
 });
 
-test("a step back by more than two seconds, or forward by more than ten, begins another run with the next key frame", () => {
+test("a step of more than two seconds back, or ten seconds forward, begins another run with the next key frame", () => {
   assert.equal(
     placed([picture(9000, { key: true }), sound(9010), picture(100), picture(140, { key: true }), sound(150)]),
     "|va v0 a10 - |va v0 a10",
@@ -55,7 +55,7 @@ test("a step back by more than two seconds, or forward by more than ten, begins 
   );
 });
 
-test("a gap of ten seconds is a gap, and a small step back is evened out", () => {
+test("keeps a gap of ten seconds, and evens out a small step back", () => {
   assert.equal(
     placed([picture(0, { key: true }), sound(0), picture(9_990, { key: true }), sound(9_995)]),
     "|va v0 a0 v9990 a9995",
@@ -71,12 +71,12 @@ test("a gap of ten seconds is a gap, and a small step back is evened out", () =>
   );
 });
 
-test("sound whose clock is another one is laid where the picture is", () => {
+test("audio with a different clock is aligned with the video", () => {
   assert.equal(
     placed([picture(500_000, { key: true }), sound(3), sound(24), picture(500_040), sound(45)]),
     "|va v0 a0 a21 v40 a42",
   );
-  // On the way, too; and if the picture jumps as well, all of it begins again.
+  // Also in mid-run; if the video jumps as well, a new run begins.
   assert.equal(
     placed([picture(0, { key: true }), sound(0), picture(40), sound(50_000), sound(50_021), picture(80)]),
     "|va v0 a0 v40 a40 a61 v80",
@@ -94,9 +94,9 @@ test("sound whose clock is another one is laid where the picture is", () => {
   );
 });
 
-test("a track that was announced and does not come is left out, and another run begins when it is back", () => {
+test("an announced track that does not arrive is left out, and another run begins when it returns", () => {
   const silent = placed([...pictures(0, 8000, 500), ...mixed(pictures(8000, 12_000, 500), sounds(8001, 12_000, 500))]);
-  // Five seconds without sound, then the key frame at six; sound at eight, then the key frame at ten.
+  // Five seconds without audio, then the key frame at six; audio at eight, then the key frame at ten.
   assert.match(silent, /v5500 \|v v0 v500 v1000 v1500 v2000 - v2500 - v3000 - v3500 - \|va v0 a1/);
   const dark = placed([
     ...sounds(0, 11_000, 500),
@@ -105,7 +105,7 @@ test("a track that was announced and does not come is left out, and another run 
   assert.match(dark, /^(- ){21}\|a a0 \|va v0 a1 v500 a501$/);
 });
 
-test("of any packets: whole runs, each from zero on, never a step back by track, pictures shown at or after their decoding", () => {
+test("any packets give whole runs that start at zero, with times that never decrease per track and no frame presented before it is decoded", () => {
   const packet = fc.record({
     kind: fc.constantFrom("video" as const, "audio" as const),
     key: fc.boolean(),

@@ -1,10 +1,10 @@
 import type { MediaPacket } from "../packets.ts";
 
-/** Whatever clock a publisher has, the times of a run begin at zero and go on without steps back. */
+/** Maps any publisher clock to run times that start at zero and never decrease. */
 export interface Times {
-  /** The packet with its times on the timeline of a run; undefined: it has no place on it. */
+  /** The packet with its times on the run timeline; undefined if it must be dropped. */
   place(packet: MediaPacket): Placed | undefined;
-  /** The packets that follow are of another run, which begins with the next key frame. */
+  /** The following packets belong to another run, which begins with the next key frame. */
   restart(kinds: Kinds): void;
 }
 
@@ -15,40 +15,48 @@ export interface Kinds {
 
 export interface Placed {
   packet: MediaPacket;
-  /** It is the first of a run, which has these tracks: one that was announced and does not come is left out. */
+  /**
+   * Set on the first packet of a run, with the tracks of the run: an announced track that does not arrive is left out.
+   */
   begins?: Kinds;
 }
 
 interface Line {
-  /** What is taken from the publisher's times, in microseconds. */
+  /** Subtracted from the publisher's times, in microseconds. */
   offset: number;
-  /** Decoding time of the last packet on the timeline of the run. */
+  /** Decoding time of the last packet on the run timeline. */
   last: number;
-  /** How long it has gone on without the other track; a gap counts for a second at most, as it may be one of both. */
+  /**
+   * How long it has continued without the other track; a gap counts as one second at most, since both tracks may have
+   * it.
+   */
   alone: number;
 }
 
 const SECOND = 1_000_000;
-/** Steps of the clock that another run begins with; smaller ones are evened out. */
+/** Clock steps that begin another run; smaller ones are evened out. */
 const BACK = 2 * SECOND;
 const FORWARD = 10 * SECOND;
-/** How far the first packets of sound and picture may be apart for their clocks to be one. */
+/** Maximum distance of the first audio and video packets that share a clock. */
 const APART = 10 * SECOND;
-/** So long one track goes on alone before the other is held to be gone. Of pictures more: there are cameras with one every few seconds. */
+/**
+ * How long one track continues alone before the other one counts as absent. Longer for video: some cameras send a frame
+ * every few seconds.
+ */
 const MOST_OF_A_GAP = SECOND;
 const GONE = { video: 10 * SECOND, audio: 5 * SECOND };
-/** No picture waits longer to be shown. */
+/** Maximum presentation delay of a frame. */
 const LONGEST_DELAY = 10 * SECOND;
 
 export function createTimes(announced: Kinds): Times {
   let all = announced;
-  /** Of the run; undefined before it begins. */
+  /** Tracks of the run; undefined before it begins. */
   let kinds: Kinds | undefined;
   let base = 0;
   let lines: Partial<Record<MediaPacket["kind"], Line>> = {};
-  /** Of sound that waits for a first picture. */
+  /** Start of the audio that waits for a first video frame. */
   let waitingSince: number | undefined;
-  /** Sound has come back: the next key frame begins a run with it. */
+  /** Audio has returned: the next key frame begins a run with it. */
   let pending = false;
 
   const latest = () => Math.max(0, lines.video?.last ?? 0, lines.audio?.last ?? 0);
@@ -65,17 +73,17 @@ export function createTimes(announced: Kinds): Times {
   function first(packet: MediaPacket): Placed | undefined {
     if (packet.kind === "video") return packet.key ? begin(packet, all) : undefined;
     if (!all.video) return begin(packet, all);
-    // A run begins with a picture; without any in sight sound is better than nothing.
+    // A run begins with video; if none arrives, with audio.
     waitingSince ??= packet.dts;
     if (packet.dts < waitingSince) waitingSince = packet.dts;
     return packet.dts - waitingSince > GONE.video ? begin(packet, { video: false, audio: true }) : undefined;
   }
 
-  /** The offset of a track whose first packet of the run this is. Undefined: it belongs before the run. */
+  /** Offset of a track with its first packet in the run. Undefined: the packet belongs before the run. */
   function lineOf(packet: MediaPacket): Line | undefined {
     const time = packet.dts - base;
     const now = latest();
-    // Clocks that have nothing to do with each other: by arrival, then.
+    // Unrelated clocks: align by arrival.
     if (Math.abs(time - now) > APART) return { offset: packet.dts - now, last: now, alone: 0 };
     return time < 0 ? undefined : { offset: base, last: time, alone: 0 };
   }
@@ -83,7 +91,7 @@ export function createTimes(announced: Kinds): Times {
   function onRun(packet: MediaPacket): Placed | undefined {
     const { kind } = packet;
     if (!kinds![kind]) {
-      // It has come (back): from the next key frame on there is another run with it.
+      // The track has arrived or returned: the next key frame begins another run with it.
       if (kind === "video") return packet.key ? begin(packet, all) : undefined;
       pending = true;
       return undefined;
@@ -93,7 +101,7 @@ export function createTimes(announced: Kinds): Times {
     let time = packet.dts - line.offset;
     if (time < line.last - BACK || time > latest() + FORWARD) {
       if (kind === "video" || !kinds!.video) return jumped(packet);
-      // Of sound alone: where the picture is. If its clock has jumped too, it comes next and begins another run.
+      // Audio only: moves it to the video time. If the video clock has jumped too, its next packet begins another run.
       const now = latest();
       line = { ...line, offset: packet.dts - now };
       time = now;
@@ -131,5 +139,5 @@ export function createTimes(announced: Kinds): Times {
   };
 }
 
-/** When it is shown: never before it is decoded, and not much later. */
+/** Presentation time: never before decoding, and not much later. */
 const delayed = (dts: number, pts: number) => (pts < dts || pts > dts + LONGEST_DELAY ? dts : pts);

@@ -4,7 +4,7 @@ import type { LiveTracks } from "../packets.ts";
 const SHORTEST = { h264: 7, hevc: 23, av1: 4, vp8: 0, vp9: 0, aac: 2, opus: 0, mp3: 0 };
 const NAMES = { h264: "H.264", hevc: "HEVC", av1: "AV1", vp8: "VP8", vp9: "VP9", aac: "AAC", opus: "Opus", mp3: "MP3" };
 
-/** What is wrong with what a publisher announces; undefined: nothing. */
+/** Returns the invalid part of the announced tracks; undefined if they are valid. */
 export function refusedTracks({
   video,
   audio,
@@ -25,7 +25,7 @@ export function refusedTracks({
   return undefined;
 }
 
-/** Whether a decoder can go on as if nothing had been said: publishers repeat themselves. */
+/** True if a decoder can continue unchanged: publishers repeat their announcements. */
 export function sameTracks(a: LiveTracks, b: LiveTracks): boolean {
   const [video, audio] = [a.video, a.audio];
   const [otherVideo, otherAudio] = [b.video, b.audio];

@@ -13,7 +13,7 @@ interface LiveListenersDeps {
   directory: LiveInputDirectory;
   /** Counts players. */
   viewers: Pick<LiveViewers, "join">;
-  /** For RTMPS. Absent: the server does not listen for it. */
+  /** For RTMPS. Absent: the server does not listen for RTMPS. */
   tls?: Pick<TlsSource, "context">;
   log: Log;
 }
@@ -25,7 +25,7 @@ export interface LivePorts {
   srtPort?: number;
 }
 
-/** Opens the ports for publishers and players of RTMP and SRT. Rejects UserError liveListenFailed. */
+/** Opens the RTMP and SRT ports for publishers and players. Rejects with UserError liveListenFailed. */
 export async function listenForLive(
   { settings, hub, directory, viewers, tls, log }: LiveListenersDeps,
   lifecycle: Pick<Lifecycle, "onStop">,

@@ -5,27 +5,27 @@ import type { LiveTracks, MediaPacket } from "../packets.ts";
 import type { Publication, PublishClaim } from "../publish.ts";
 import type { LiveSession, LiveSubscriber } from "../session.ts";
 
-/** What came of one publisher. */
+/** Everything received from one publisher. */
 export interface Published {
   claim: PublishClaim;
   input: string;
   tracks: LiveTracks[];
   packets: MediaPacket[];
   lost: number;
-  /** Undefined: it goes on. */
+  /** Undefined: it is still publishing. */
   ended?: "clean" | "broken";
   unsupported: string[];
   abort(reason: UserError): void;
 }
 
-/** Enough of a hub for the tests of one way in: everything that is published is kept, and given to whoever subscribes. */
+/** A minimal hub for tests of one ingest protocol: everything published is stored, and given to each subscriber. */
 export interface Stage {
   readonly published: Published[];
   readonly sessions: ReadonlyMap<string, LiveSession>;
   onSession(listener: (session: LiveSession) => void): () => void;
-  /** Throws liveInputBusy while another one publishes to the input. */
+  /** Throws liveInputBusy if the input already has a publisher. */
   publish(input: LiveInput, claim: PublishClaim): Publication;
-  /** Octets that wait for each player, of all inputs. */
+  /** Octets queued for each player, of all inputs. */
   lags(): number[];
 }
 
@@ -149,7 +149,7 @@ export const someInput = (): LiveInput => ({
   keysRotatedAt: null,
 });
 
-/** Condition within a minute, or the test fails with these words. */
+/** Waits up to a minute for the condition, else fails the test with this message. */
 export async function until(what: string, condition: () => boolean): Promise<void> {
   const deadline = performance.now() + 60_000;
   while (!condition()) {

@@ -4,15 +4,17 @@ import type { VideoCatalog } from "../../videos/index.ts";
 import type { InputsTable } from "./inputs-table.ts";
 import type { LiveState } from "./port.ts";
 
-/** Whether something of an input can be seen just now. */
+/** Current visibility of an input. */
 export interface LiveNow {
   live: boolean;
-  /** Uid of the video that is being recorded; null: there is none. */
+  /** Uid of the video that is being recorded; null: none. */
   video: string | null;
 }
 
 export interface LiveBroadcasts {
-  /** Of an input, by uid; undefined where there is none. A second old at most, for everybody who waits for a broadcast asks. */
+  /**
+   * State of an input by uid; undefined if there is none. At most one second old, since every waiting viewer polls it.
+   */
   now(input: string): Promise<LiveNow | undefined>;
 }
 
@@ -24,7 +26,7 @@ const LIVE: ReadonlySet<LiveState | null> = new Set<LiveState>([
 const FRESH_MS = 1000;
 const KEPT = 5000;
 
-/** As the rows have it: the same in every process, whichever of them takes the broadcast. */
+/** Reads the rows, so it is the same in every process, whichever one receives the broadcast. */
 export function createBroadcasts({
   table,
   catalog,

@@ -11,7 +11,7 @@ import type { LiveKeys, OwnedLiveInput } from "./types.ts";
 /** The id of the event is the uid of the input. */
 const LIVE_CHANGED = "stream.live";
 const KEPT = 5000;
-/** A change is told at once; this is for when the telling fails. */
+/** Changes are announced immediately; this bounds the delay if a notification is lost. */
 const FRESH_MS = 10_000;
 
 export const sealedFor = (uid: string): string => `stream/live/${uid}`;
@@ -40,12 +40,15 @@ export interface DirectoryParts {
 }
 
 export interface Directory extends LiveInputDirectory {
-  /** Called when a change is committed, before it is answered: here and, by the event, elsewhere the row is read again. */
+  /**
+   * Called after a change is committed and before the response is sent: the row is read again, here immediately and
+   * elsewhere on the event.
+   */
   changed(uid: string): void;
   close(): void;
 }
 
-/** What ways in and out ask again and again, from memory. */
+/** Caches frequent lookups of ingest and playback in memory. */
 export function createDirectory({ table, secrets, events, clock }: DirectoryParts): Directory {
   const known = createRecent<Known>({
     async read(uid) {
@@ -72,7 +75,7 @@ export function createDirectory({ table, secrets, events, clock }: DirectoryPart
     known.forget((_, key) => uid === "" || key === uid);
     for (const recent of Object.values(byHash)) recent.forget((value) => uid === "" || value === uid);
   }
-  // Before all who ask to be told: what they read then is new.
+  // Runs before all other listeners, so that they read the new state.
   const unsubscribe = events.subscribe(LIVE_CHANGED, forget);
 
   const find = async (uid: string) => (isHexId(uid) ? known.get(uid) : undefined);

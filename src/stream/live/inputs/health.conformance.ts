@@ -20,7 +20,7 @@ const health = (frameRate: number): LiveHealth => ({
 });
 
 export function liveHealthConformance(engine: TestEngine): void {
-  test("how well a broadcast comes in is told in every process, and forgotten when it is over", async (t) => {
+  test("the health of a broadcast is available in every process, and deleted when it ends", async (t) => {
     const { db, another } = await engine.open(t, liveInputsMigrations);
     const clock = createManualClock(1_000_000);
     const live = new Map<string, number>([

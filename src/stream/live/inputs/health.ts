@@ -6,17 +6,17 @@ import { createHealthTable } from "./health-table.ts";
 
 export interface LiveHealthNotesParts {
   db: Db;
-  /** Of this process; absent where nobody publishes to it. */
+  /** Sessions of this process; absent if it accepts no publishers. */
   sessions?: Pick<LiveSessions, "all" | "of">;
   clock: Pick<Clock, "now">;
   log: Log;
 }
 
-/** How well broadcasts come in, told by every process, whichever of them takes them. */
+/** Health of broadcasts, available in every process, whichever one receives them. */
 export interface LiveHealthNotes {
-  /** Of now where this process takes the broadcast, else some seconds old; undefined: nobody publishes. */
+  /** Current if this process receives the broadcast, else a few seconds old; undefined: no publisher. */
   of(input: string): Promise<LiveHealth | undefined>;
-  /** Tells the other processes now. By itself every five seconds, once started. */
+  /** Publishes the health to the other processes now. Runs automatically every five seconds once started. */
   tell(): Promise<void>;
   start(): void;
   close(): Promise<void>;
@@ -25,7 +25,7 @@ export interface LiveHealthNotes {
 const TELL_MS = 5000;
 const FRESH_MS = 15_000;
 const FORGET_MS = 60_000;
-/** Of one statement. */
+/** Rows per statement. */
 const BATCH = 500;
 
 export function createLiveHealthNotes({ db, sessions, clock, log }: LiveHealthNotesParts): LiveHealthNotes {

@@ -5,7 +5,7 @@ import type { InputRow, LiveInputTables } from "./live-table.ts";
 export type InputsTable = ReturnType<typeof createInputsTable>;
 
 const IDEMPOTENT_MS = 6 * 3_600_000;
-/** Forgotten with each one that is made; what is beyond waits for the next. */
+/** Expired rows deleted with each insert; the rest waits for the next one. */
 const FORGOTTEN_AT_ONCE = 100;
 
 export function createInputsTable(db: Db) {
@@ -43,7 +43,7 @@ export function createInputsTable(db: Db) {
       return { items, total: Number(total) };
     },
 
-    /** Answers the input that was made by the same key within six hours: its row, or "gone". */
+    /** Returns the input created with the same key within six hours: its row, or "gone". */
     async insert(row: InputRow, keyHash?: string): Promise<InputRow | "gone"> {
       if (keyHash === undefined) {
         await db.write(tables.insertInto("stream_live_inputs").values(row));
@@ -52,7 +52,7 @@ export function createInputsTable(db: Db) {
       try {
         return await insertOnce(row, keyHash);
       } catch (err) {
-        // Two at the same moment: the other one's is there now.
+        // Two concurrent inserts: the other one has succeeded.
         if (!isUniqueViolation(err)) throw err;
         return insertOnce(row, keyHash);
       }
@@ -76,7 +76,7 @@ export function createInputsTable(db: Db) {
         return { ...row, ...change };
       }),
 
-    /** With everything that hangs on it, but for the memory of how it was made. */
+    /** Deletes it with all dependent rows, except the idempotency record. */
     delete: (account: string, uid: string): Promise<boolean> =>
       db.transaction<LiveInputTables, boolean>(async (tx) => {
         const gone = await tx

@@ -26,7 +26,7 @@ export interface InputsParts {
   ): Promise<void>;
 }
 
-/** What owners do with their inputs. */
+/** Operations of owners on their inputs. */
 export function createOwnedInputs({
   table,
   history,

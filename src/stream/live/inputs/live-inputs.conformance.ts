@@ -11,7 +11,7 @@ const HOUR = 3_600_000;
 const TARGET = { url: "rtmps://live.example.com:443/app", streamKey: "sesame", enabled: true };
 
 export function liveInputsConformance(engine: TestEngine): void {
-  test("an input is made with what is usual, and keys that open it", async (t) => {
+  test("creates an input with defaults and working keys", async (t) => {
     const { inputs, directory, clock, db } = await openLiveInputs(t, engine);
     const { input, keys, status } = await inputs.create(A, {});
     assert.deepEqual(input, {
@@ -69,7 +69,7 @@ export function liveInputsConformance(engine: TestEngine): void {
     for (const key of [keys.publish, keys.playback]) assert.ok(!rows.includes(key), "keys are sealed");
   });
 
-  test("what is said is kept, checked, and changed in parts", async (t) => {
+  test("stores and validates settings, and updates them in part", async (t) => {
     const { inputs, clock, directory } = await openLiveInputs(t, engine);
     const said = {
       meta: { name: "ö\0" },
@@ -123,7 +123,7 @@ export function liveInputsConformance(engine: TestEngine): void {
     assert.deepEqual((await inputs.get(A, uid)).input, input, "what is refused changes nothing");
   });
 
-  test("reports failed_to_reconnect for a refused publisher while its broadcast awaits a reconnect", async (t) => {
+  test("reports failed_to_reconnect for a rejected publisher while its broadcast awaits a reconnect", async (t) => {
     const { inputs, status } = await openLiveInputs(t, engine);
     const {
       input: { uid },
@@ -168,7 +168,7 @@ export function liveInputsConformance(engine: TestEngine): void {
     );
   });
 
-  test("keys that were rotated out open nothing, here and elsewhere", async (t) => {
+  test("old keys stop working after a rotation, here and elsewhere", async (t) => {
     const { inputs, directory, clock, elsewhere, turn } = await openLiveInputs(t, engine);
     const {
       input: { uid },
@@ -197,7 +197,7 @@ export function liveInputsConformance(engine: TestEngine): void {
     }
   });
 
-  test("who changes an input sees the change at once, also while events are late", async (t) => {
+  test("a client that changes an input sees the change immediately, even if events are late", async (t) => {
     const { inputs, directory } = await openLiveInputs(t, engine, { publish: () => {} });
     const {
       input: { uid },
@@ -212,7 +212,7 @@ export function liveInputsConformance(engine: TestEngine): void {
     assert.equal(await directory.find(uid), undefined);
   });
 
-  test("each account has its inputs to itself, the newest first", async (t) => {
+  test("lists only the inputs of an account, newest first", async (t) => {
     const { inputs, outputs, directory, clock, turn } = await openLiveInputs(t, engine);
     const made: string[] = [];
     for (let i = 0; i < 3; i++) {
@@ -256,7 +256,7 @@ export function liveInputsConformance(engine: TestEngine): void {
     assert.match(await refusal(inputs.delete(A, uid)), /^liveInputNotFound/);
   });
 
-  test("an idempotency key makes one input for six hours, and none once that is deleted", async (t) => {
+  test("an idempotency key creates one input in six hours, and none after that is deleted", async (t) => {
     const { inputs, clock, db } = await openLiveInputs(t, engine);
     const idempotencyKey = "x".repeat(255);
     const twice = await Promise.all([
@@ -290,7 +290,7 @@ export function liveInputsConformance(engine: TestEngine): void {
       assert.match(await refusal(inputs.create(A, {}, { idempotencyKey: bad })), /^badParameter/);
   });
 
-  test("what becomes of an input is kept with its history, and told", async (t) => {
+  test("records the states of an input in its history, and reports them", async (t) => {
     const { inputs, status, told, clock } = await openLiveInputs(t, engine);
     const {
       input: { uid },
@@ -354,7 +354,7 @@ export function liveInputsConformance(engine: TestEngine): void {
     assert.equal(told.at(-1)!.error?.message, "no");
   });
 
-  test("whether it is on, and what is recorded, is told as it was a second ago", async (t) => {
+  test("reports whether the input is live and what is recorded, at most one second late", async (t) => {
     const { inputs, status, broadcasts, recordings, clock } = await openLiveInputs(t, engine);
     const {
       input: { uid },
@@ -371,7 +371,7 @@ export function liveInputsConformance(engine: TestEngine): void {
     assert.deepEqual(await broadcasts.now(uid), { live: false, video: recordings[0]!.uid });
   });
 
-  test("of the history so much is kept, and no more", async (t) => {
+  test("limits the length of the history", async (t) => {
     const { inputs, status, db } = await openLiveInputs(t, engine);
     const {
       input: { uid },
@@ -391,7 +391,7 @@ export function liveInputsConformance(engine: TestEngine): void {
     );
   });
 
-  test("who could not be told is told later, once", async (t) => {
+  test("reports missed events later, exactly once", async (t) => {
     const { inputs, status, told, clock, state, recover } = await openLiveInputs(t, engine);
     const {
       input: { uid },

@@ -20,7 +20,7 @@ export interface LiveInputsParts {
   clock: Clock;
   ids: Pick<Ids, "hex">;
   log: Log;
-  /** Their recordings. */
+  /** Recordings of the inputs. */
   catalog: Pick<VideoCatalog, "list">;
   /** Applies an input's access rules to its live videos. */
   guard: InputsParts["guard"];

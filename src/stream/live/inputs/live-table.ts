@@ -26,7 +26,7 @@ export interface InputRow {
   rotated_at: number | null;
   status: LiveState | null;
   status_at: number | null;
-  /** Of the history, the number of the last entry. */
+  /** Number of the last history entry. */
   noted: number;
 }
 
@@ -40,18 +40,18 @@ export interface HistoryRow {
   protocol: string | null;
   session: string | null;
   reason: string | null;
-  /** What is noted once only. */
+  /** Key of an entry that is recorded only once. */
   once: string | null;
-  /** What is told of it to whom the owner has named. */
+  /** Event type sent to the owner's webhooks. */
   event: LiveEvent["type"] | null;
-  /** 0: it is still to be told. */
+  /** 0: not yet sent. */
   told: 0 | 1;
 }
 
 export interface OutputRow {
   uid: string;
   input_uid: string;
-  /** JSON of address and key, sealed: addresses of SRT hold passphrases. */
+  /** JSON of URL and key, sealed: SRT URLs contain passphrases. */
   target: string;
   enabled: 0 | 1;
   created_at: number;

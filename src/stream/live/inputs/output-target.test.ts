@@ -29,7 +29,7 @@ const address = fc
   )
   .map((parts) => parts.join(""));
 
-test("whatever is given as an output is taken as an address of RTMP or SRT without control characters, or refused in words that do not tell its key", () => {
+test("accepts only RTMP or SRT URLs without control characters, and rejects others with an error that does not reveal the key", () => {
   fc.assert(
     fc.property(
       fc.oneof(address, fc.string(), fc.constantFrom("rtmp://example.com/app", "srt://example.com:9000?streamid=x")),
@@ -49,7 +49,7 @@ test("whatever is given as an output is taken as an address of RTMP or SRT witho
   );
 });
 
-test("private addresses are no outputs, however they are written, unless they are allowed", () => {
+test("rejects private addresses in any notation, unless allowed", () => {
   for (const host of [
     "127.0.0.1",
     "0x7f.1",
@@ -72,7 +72,7 @@ test("private addresses are no outputs, however they are written, unless they ar
   }
 });
 
-test("only what is of the form is taken for a key or a stream id", () => {
+test("accepts only well-formed keys and stream ids", () => {
   fc.assert(
     fc.property(fc.string(), (text) => {
       assert.equal(isKey(text), false);

@@ -9,13 +9,13 @@ export interface OutputTarget {
 
 const SCHEMES = ["rtmp:", "rtmps:", "srt:"];
 const LONGEST = 2048;
-// Both become words of protocols that are made of lines and octets.
+// Both become tokens of protocols made of lines and octets.
 // oxlint-disable-next-line no-control-regex
 const CONTROLS = /[\u0000-\u001f\u007f]/;
 
 /**
- * Checks where a broadcast is to be sent on to. Names are resolved and checked when something is sent; what is plainly a private address is refused here
- * already. Throws badParameter, which does not repeat what may be secret.
+ * Validates the target of an output. Names are resolved and checked when sending; literal private addresses are
+ * rejected here. Throws badParameter, which does not repeat possible secrets.
  */
 export function checkTarget({ url, streamKey }: OutputTarget, allowPrivate: boolean): OutputTarget {
   const given = url.trim();
@@ -33,7 +33,7 @@ export function checkTarget({ url, streamKey }: OutputTarget, allowPrivate: bool
     if (streamKey !== "" && (streamKey.length < 10 || streamKey.length > 79))
       throw bad("streamKey of an SRT output is its passphrase, of 10 to 79 characters, or empty");
   } else if (streamKey === "") throw bad("streamKey is needed");
-  // Of schemes that are not of the web a URL keeps the host as it was written: 0x7f.1 is an address all the same, to whoever connects.
+  // For non-web schemes, URL keeps the host as written: 0x7f.1 still connects to a private address.
   const host = URL.parse(`http://${parsed.hostname}`)?.hostname.replace(/^\[(.*)\]$/, "$1");
   if (host === undefined) throw bad("the host of url is none");
   const closed =

@@ -9,7 +9,7 @@ const NOBODY = "f".repeat(32);
 const TARGET = { url: "rtmps://live.example.com:443/app", streamKey: "sesame", enabled: true };
 
 export function liveOutputsConformance(engine: TestEngine): void {
-  test("outputs are kept sealed, switched, told of, and at most fifty", async (t) => {
+  test("outputs are stored sealed, can be disabled, send change notifications, and are limited to fifty", async (t) => {
     const { inputs, outputs, clock, turn, db } = await openLiveInputs(t, engine);
     const {
       input: { uid },
@@ -46,7 +46,7 @@ export function liveOutputsConformance(engine: TestEngine): void {
     assert.deepEqual(await outputs.list(uid), []);
   });
 
-  test("what is no place to send to is refused without telling its secrets", async (t) => {
+  test("rejects an invalid target without revealing its secrets", async (t) => {
     const { inputs, outputs } = await openLiveInputs(t, engine);
     const {
       input: { uid },

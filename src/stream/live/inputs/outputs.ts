@@ -15,7 +15,7 @@ export interface OutputsParts {
   events: Events;
   clock: Pick<Clock, "now">;
   ids: Pick<Ids, "hex">;
-  /** Loopback and private addresses too. */
+  /** Also allow loopback and private addresses. */
   allowPrivate: boolean;
 }
 
@@ -25,7 +25,7 @@ const MOST = 50;
 const LONGEST_REASON = 500;
 const sealedFor = (uid: string): string => `stream/live-output/${uid}`;
 
-/** Where broadcasts are sent on to. */
+/** Restream targets of inputs. */
 export function createOutputs({
   table,
   inputs,

@@ -86,7 +86,7 @@ const tokenFor = (sub: string) =>
     .concat(Buffer.alloc(256).toString("base64url"))
     .join(".");
 
-test("whether an input is on, and what it becomes, is told by its uid, by a token of it, and by the video", async (t) => {
+test("reports whether an input is live, and its video, by the uid or a token of the input and by the video", async (t) => {
   const { state, told, ask, videos } = await open(t);
   assert.deepEqual(await told(`/${INPUT}/lifecycle`), { isInput: true, videoUID: null, live: false });
   state.now = { live: true, video: VIDEO };
@@ -102,7 +102,7 @@ test("whether an input is on, and what it becomes, is told by its uid, by a toke
   );
 });
 
-test("how many watch is told, unless the owner does not want it", async (t) => {
+test("reports the number of viewers, unless the owner hides it", async (t) => {
   const { state, told, ask, videos } = await open(t);
   for (const id of [INPUT, VIDEO]) assert.deepEqual(await told(`/${id}/views`), { liveViewers: 113 });
   assert.deepEqual(await told(`/${OTHER}/views`), { liveViewers: 0 });
@@ -113,7 +113,7 @@ test("how many watch is told, unless the owner does not want it", async (t) => {
   assert.deepEqual(await told(`/${VIDEO}/views`), { liveViewers: 0 });
 });
 
-test("what is not there, is another's, or is asked in a wrong way, is answered as such, and every other address is left to others", async (t) => {
+test("rejects unknown ids, ids of other accounts and invalid requests, and ignores every other URL", async (t) => {
   const { state, ask } = await open(t);
   for (const id of [NOBODY, tokenFor(NOBODY)])
     for (const word of ["lifecycle", "views"]) assert.equal((await ask(`/${id}/${word}`)).status, 404);

@@ -12,11 +12,14 @@ interface PublicStatusDeps {
   broadcasts: LiveBroadcasts;
   /** Number of clients that watch an input. */
   viewers(input: string): Promise<number>;
-  /** Hosts `customer-<code>.<domain>` answer for their account only. Absent or empty: there are no such hosts. */
+  /** Hosts `customer-<code>.<domain>` serve their account only. Absent or empty: no such hosts. */
   domain?: string;
 }
 
-/** `lifecycle`: whether an input is live, and the video it becomes. `views`: how many watch. Anybody who knows the uid may read them. */
+/**
+ * `lifecycle`: whether an input is live, and its video. `views`: number of viewers. Readable by every client that knows
+ * the uid.
+ */
 export function createPublicStatus({
   directory,
   videos,

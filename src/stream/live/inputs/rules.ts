@@ -3,7 +3,7 @@ import { checked, MAX_DELETION_DAYS } from "../../videos/index.ts";
 import type { LiveInput, LiveRecording } from "./port.ts";
 import type { LiveInputChange } from "./types.ts";
 
-/** What the owner of an input decides; the rest is the server's. */
+/** Settings chosen by the owner of the input; the server sets the rest. */
 export type LiveSettings = Pick<
   LiveInput,
   "meta" | "enabled" | "preferLowLatency" | "defaultCreator" | "deleteRecordingAfterDays" | "recording"
@@ -30,7 +30,9 @@ const MAX_TIMEOUT_SECONDS = 86_400;
 const bad = (reason: string) => streamErrors.badParameter({ reason });
 const quoted = (value: unknown) => JSON.stringify(value)?.slice(0, 100) ?? String(value);
 
-/** The settings with the change, in the form that is kept. Throws badParameter, which names the rule and the value. */
+/**
+ * Applies the change and returns the settings in stored form. Throws badParameter, which names the rule and the value.
+ */
 export function changed(
   before: LiveSettings,
   { recording, ...change }: LiveInputChange,

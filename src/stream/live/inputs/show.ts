@@ -3,7 +3,7 @@ import { srtPlaybackId, srtPublishId } from "./keys.ts";
 import type { LiveInput, LiveOutput, LiveRecording, LiveState } from "./port.ts";
 import type { LiveHistoryEntry, OwnedLiveInput } from "./types.ts";
 
-/** Where publishers and players of RTMP and SRT reach this server. Known once it listens; a port that is not there is not told. */
+/** Where RTMP and SRT publishers and players reach this server. Known once it listens; absent ports are not shown. */
 interface LiveEndpoints {
   host: string;
   rtmpPort?: number;
@@ -27,7 +27,7 @@ interface ShownSrt {
   passphrase: string;
 }
 
-/** A live input as lists show it: without what lets publish. */
+/** A live input as shown in lists: without publishing credentials. */
 export interface ListedLiveInput {
   uid: string;
   created: string;
@@ -37,11 +37,11 @@ export interface ListedLiveInput {
   deleteRecordingAfterDays?: number;
 }
 
-/** As the API shows it to its owner. */
+/** A live input as the API shows it to its owner. */
 export interface ShownLiveInput extends ListedLiveInput {
   rtmps?: ShownRtmp;
   rtmpsPlayback?: ShownRtmp;
-  /** Ours: in the clear, for those who cannot check our certificate. */
+  /** Reelpost extension: unencrypted, for clients that cannot verify the certificate. */
   rtmp?: ShownRtmp;
   rtmpPlayback?: ShownRtmp;
   srt?: ShownSrt;
@@ -113,7 +113,7 @@ export function showLiveInput({ input, keys, status }: OwnedLiveInput, { urls, e
   };
 }
 
-/** As the API shows it to its owner, with what became of it. */
+/** An output as the API shows it to its owner, with its status. */
 export interface ShownLiveOutput {
   uid: string;
   url: string;

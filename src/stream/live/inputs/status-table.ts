@@ -5,7 +5,7 @@ import type { HistoryRow, LiveInputTables } from "./live-table.ts";
 import type { LiveEvent, LiveHistoryEntry } from "./types.ts";
 
 export type StatusTable = ReturnType<typeof createStatusTable>;
-/** What is noted; `event` says what is told of it, by the state before. */
+/** A history entry; `event` gives its notification, from the previous state. */
 export interface Noting extends Pick<
   HistoryRow,
   "at" | "state" | "error" | "protocol" | "session" | "reason" | "once"
@@ -16,7 +16,7 @@ export interface Noting extends Pick<
   event(before: LiveState | null): LiveEvent["type"] | null;
 }
 
-/** Entries of the history of one input: what is older goes. */
+/** Maximum number of history entries per input; older ones are deleted. */
 export const HISTORY = 500;
 
 export function createStatusTable(db: Db) {
@@ -27,7 +27,10 @@ export function createStatusTable(db: Db) {
     .select(["input_uid", "n", "at", "event", "error", "account_id"]);
 
   return {
-    /** The entry as an event, where it is one. Undefined as well where there is no such input, or the entry was there already. */
+    /**
+     * Returns the event of the entry, if any. Also undefined if the input does not exist or the entry was already
+     * recorded.
+     */
     add: ({ input, event: eventOf, resolve, ...given }: Noting): Promise<LiveEvent | undefined> =>
       db.transaction<LiveInputTables, LiveEvent | undefined>(async (tx) => {
         const row = await tx

@@ -10,7 +10,7 @@ interface StatusParts {
 }
 
 export interface StatusLog extends LiveStatusLog {
-  /** Tells what a crash has left untold. Now and then. */
+  /** Sends notifications that a crash left unsent. Call it periodically. */
   recover(): Promise<void>;
   /** Calls the listener at least once for each event, also after a crash, until it resolves. */
   onEvent(listener: (event: LiveEvent) => Promise<void>): void;
@@ -22,7 +22,7 @@ const CONNECTED: ReadonlySet<LiveState | null> = new Set<LiveState>([
   "new_configuration_accepted",
 ]);
 const LONGEST = 500;
-/** Between noting and telling. */
+/** Time that sending a notification may take before it counts as missed. */
 const BUSY_MS = 60_000;
 const BATCH = 500;
 
@@ -90,16 +90,16 @@ export function createStatusLog({ table, clock, log }: StatusParts): StatusLog {
   };
 }
 
-/** Told is what a viewer notices: that there is a picture, and that there is none any more. */
+/** Notifications cover what viewers notice: video starts, and video stops. */
 function eventOf(before: LiveState | null, state: LiveState): LiveEvent["type"] | null {
   if (state === "connected" || state === "reconnected") return "live_input.connected";
   return CONNECTED.has(before) && !CONNECTED.has(state) ? "live_input.disconnected" : null;
 }
 
-/** A publisher refused while its broadcast awaits a reconnect has failed to reconnect. */
+/** A publisher rejected while its broadcast awaits a reconnect has failed to reconnect. */
 const resolved = (before: LiveState | null, state: LiveState): LiveState =>
   state === "failed_to_connect" && before === "reconnecting" ? "failed_to_reconnect" : state;
 
-/** What clients say of themselves goes in here; U+0000 is no text to PostgreSQL. */
+/** Contains client-supplied text; PostgreSQL does not accept U+0000 in text. */
 const short = (text: string | undefined): string | null =>
   text === undefined ? null : text.replaceAll("\0", "").toWellFormed().slice(0, LONGEST);

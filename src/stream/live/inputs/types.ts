@@ -2,7 +2,7 @@ import type { Page, PageRequest } from "../../../kernel/index.ts";
 import type { LiveEventType } from "../../webhooks/index.ts";
 import type { LiveErrorCode, LiveInput, LiveOutput, LiveOutputs, LiveRecording, LiveState } from "./port.ts";
 
-/** Everything that may be said of an input; what is not said stays as it is, or as it is by default. */
+/** All settings of an input; omitted ones keep their value, or get the default. */
 export interface LiveInputChange {
   meta?: Record<string, string>;
   enabled?: boolean;
@@ -12,7 +12,7 @@ export interface LiveInputChange {
   recording?: Partial<LiveRecording>;
 }
 
-/** What lets publish and play, by whatever protocol; told to whoever owns the input. */
+/** Credentials for publishing and playback, for every protocol; shown to the owner. */
 export interface LiveKeys {
   publish: string;
   playback: string;
@@ -23,36 +23,36 @@ export interface OwnedLiveInput {
   input: LiveInput;
   keys: LiveKeys;
   status: LiveState | null;
-  /** Since when; null with a status of null. */
+  /** Time of the status; null with a status of null. */
   statusAt: number | null;
 }
 
 export interface LiveInputs {
   /**
-   * `idempotencyKey`: for six hours the same key of the same account gives the same input, as it is by then. Throws badParameter, and
-   * liveKeyOfDeleted where that input is gone.
+   * `idempotencyKey`: for six hours, the same key of the same account returns the same input in its current state.
+   * Throws badParameter, and liveKeyOfDeleted if that input was deleted.
    */
   create(account: string, said: LiveInputChange, options?: { idempotencyKey?: string }): Promise<OwnedLiveInput>;
-  /** Throws liveInputNotFound, as all that follow. */
+  /** Throws liveInputNotFound, like all methods below. */
   get(account: string, uid: string): Promise<OwnedLiveInput>;
   /** Newest first. */
   list(account: string, page: PageRequest): Promise<Page<LiveInput>>;
   /** Throws badParameter. */
   update(account: string, uid: string, change: LiveInputChange): Promise<OwnedLiveInput>;
-  /** With its outputs, its history and its keys; recordings stay. */
+  /** Deletes its outputs, history and keys too; recordings stay. */
   delete(account: string, uid: string): Promise<void>;
-  /** Other keys from now on. */
+  /** Replaces the keys. */
   rotateKeys(account: string, uid: string): Promise<OwnedLiveInput>;
-  /** Newest first; of each input the last 500 are kept. */
+  /** Newest first; the last 500 entries of each input are stored. */
   history(account: string, uid: string, page: PageRequest): Promise<Page<LiveHistoryEntry>>;
 }
 
-/** One thing that became of an input: another state, or something that was wrong. */
+/** A history entry of an input: a new state, or an error. */
 export interface LiveHistoryEntry {
-  /** From 1, by input. */
+  /** From 1, per input. */
   n: number;
   at: number;
-  /** Null: an error, which changes no state. */
+  /** Null: an error, which does not change the state. */
   state: LiveState | null;
   error: { code: LiveErrorCode; message: string; videoCodec: string; audioCodec: string } | null;
   protocol: string | null;
@@ -60,9 +60,9 @@ export interface LiveHistoryEntry {
   reason: string | null;
 }
 
-/** Something of an input that its owner may want to hear of. */
+/** An event of an input that its owner may want to receive. */
 export interface LiveEvent {
-  /** The same each time it is told. */
+  /** The same for every delivery attempt. */
   id: string;
   type: LiveEventType;
   account: string;
@@ -71,7 +71,7 @@ export interface LiveEvent {
   error: LiveHistoryEntry["error"];
 }
 
-/** The outputs of an input, as the API changes them. Throws liveInputNotFound and liveOutputNotFound. */
+/** Outputs of an input, as the API changes them. Throws liveInputNotFound and liveOutputNotFound. */
 export interface OwnedLiveOutputs extends LiveOutputs {
   of(account: string, input: string): Promise<LiveOutput[]>;
   /** Throws badParameter, liveTooManyOutputs. */

@@ -1,9 +1,9 @@
 import type { LiveEvent } from "../inputs/types.ts";
 
-/** A notification as the account's webhooks get it. */
+/** A notification as sent to the account's webhooks. */
 export interface LiveNotification {
   name: string;
-  /** The same for people. */
+  /** The same in readable form. */
   text: string;
   data: {
     notification_name: "Stream Live Input";
@@ -17,7 +17,7 @@ export interface LiveNotification {
   ts: number;
 }
 
-/** `name`: what the input is called. */
+/** `name`: display name of the input. */
 export function notificationOf({ type, input, at, error }: LiveEvent, name: string): LiveNotification {
   const updated = new Date(at).toISOString();
   const lines = [
@@ -47,7 +47,7 @@ export function notificationOf({ type, input, at, error }: LiveEvent, name: stri
   };
 }
 
-/** Of an input that never was: what a test of a webhook tells of. */
+/** Example with an input that does not exist, for webhook tests. */
 export const liveNotificationExample = (now: number): string =>
   JSON.stringify(
     notificationOf(

@@ -36,7 +36,7 @@ function open(name?: string) {
   return { told, notify, body: () => JSON.parse(told.at(-1)!.payload) as unknown };
 }
 
-test("a notification has the form that receivers know", async () => {
+test("a notification has the documented form", async () => {
   const { told, notify, body } = open("Stage");
   await notify(event());
   assert.deepEqual(body(), {
@@ -54,7 +54,7 @@ test("a notification has the form that receivers know", async () => {
   assert.deepEqual([account, input, type, occasion], [ACCOUNT, INPUT, "live_input.connected", `live ${INPUT}-7`]);
 });
 
-test("what was wrong is told with the codecs it was wrong with", async () => {
+test("an error notification includes the codecs involved", async () => {
   const { notify, body } = open();
   await notify(
     event({
@@ -75,7 +75,7 @@ test("what was wrong is told with the codecs it was wrong with", async () => {
   });
 });
 
-test("of an input that is gone nothing is told", async () => {
+test("sends nothing for a deleted input", async () => {
   const { told, notify } = open();
   await notify(event({ input: "2".repeat(32) }));
   assert.deepEqual(told, []);

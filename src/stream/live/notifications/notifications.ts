@@ -8,12 +8,15 @@ export interface LiveNotificationsParts {
   inputs: Pick<LiveInputDirectory, "find">;
 }
 
-/** Tells the webhooks of an account what becomes of its live inputs. The same event may be told again: each webhook gets it once. */
+/**
+ * Sends events of live inputs to the webhooks of their account. The same event may be passed again: each webhook gets
+ * it once.
+ */
 export const createLiveNotifications =
   ({ webhooks, inputs }: LiveNotificationsParts) =>
   async (event: LiveEvent): Promise<void> => {
     const input = await inputs.find(event.input);
-    // Deleted meanwhile: whoever did that knows.
+    // Deleted meanwhile: no notification is needed.
     if (input === undefined) return;
     const payload = JSON.stringify(notificationOf(event, input.meta["name"] || "Stream Live Input"));
     await webhooks.liveEvent({

@@ -5,7 +5,7 @@ import { createOwnAddresses } from "../../../kernel/own-addresses.ts";
 import { OutputError } from "./output-error.ts";
 
 export interface AddressRules {
-  /** Loopback, private and link-local addresses, and those of this machine. */
+  /** Also allow loopback, private and link-local addresses, and those of this machine. */
   allowPrivate: boolean;
   /** Addresses of this machine. Default: its interface addresses. */
   own?: NetworkSet;
@@ -15,7 +15,10 @@ export interface AddressRules {
 
 const MOST = 8;
 
-/** The addresses of a host that may be sent to. Checked for each connection, which is made to them and no others. Rejects OutputError. */
+/**
+ * Resolves the permitted addresses of a host. Checked for each connection, which is made to these addresses only.
+ * Rejects with OutputError.
+ */
 export async function addressesOf(
   host: string,
   { allowPrivate, own = createOwnAddresses().has, lookup = systemLookup }: AddressRules,
@@ -36,7 +39,7 @@ export async function addressesOf(
   return usable.slice(0, MOST);
 }
 
-/** What `connect` asks in place of the resolver. */
+/** Replaces the resolver in `connect`. */
 export function pinned(addresses: readonly string[]): LookupFunction {
   const found = addresses.map((address) => ({ address, family: isIP(address) }));
   return (_, { all }, done) =>

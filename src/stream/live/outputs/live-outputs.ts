@@ -16,27 +16,27 @@ export interface LiveOutputsRunnerParts {
   tools: Pick<MediaTools, "live">;
   clock: Clock;
   log: Log;
-  /** Where broadcasts may be sent to: `allowPrivate` is `stream.allow_private`. */
+  /** Permitted target addresses: `allowPrivate` is `stream.allow_private`. */
   addresses: AddressRules;
-  /** For files that are gone with the sending. Default: the system's for such. */
+  /** Folder for temporary files. Default: the system's. */
   folder?: string;
-  /** Certificates to trust in place of the system's, PEM. */
+  /** Certificates to trust instead of the system's, PEM. */
   ca?: string;
-  /** Milliseconds before the second try; doubled with each, up to half a minute. Default 1000. */
+  /** Milliseconds before the first retry; doubled each time, up to half a minute. Default 1000. */
   retryMs?: number;
-  /** Broadcasts that are sent on at once. Default 500. */
+  /** Maximum number of concurrent outputs. Default 500. */
   most?: number;
 }
 
 export interface LiveOutputsRunner {
-  /** Being sent, or tried. */
+  /** Number of outputs being sent or retried. */
   readonly running: number;
   /** Ends all of them. */
   close(): Promise<void>;
 }
 
 const LONGEST_WAIT_MS = 30_000;
-/** What went well for so long has not failed "again". */
+/** After this long without a failure, the retry delay is reset. */
 const WELL_MS = 60_000;
 
 interface Job {
@@ -48,12 +48,15 @@ interface Job {
 interface Live {
   session: LiveSession;
   jobs: Map<string, Job>;
-  /** Outputs are being read, and have changed since. */
+  /** True while outputs are being read, and true if they have changed since. */
   reading: boolean;
   changed: boolean;
 }
 
-/** Sends every broadcast that is published in this process on to the outputs of its input that are switched on, and tries again where that fails. */
+/**
+ * Restreams every broadcast that is published in this process to the enabled outputs of its input, and retries on
+ * failure.
+ */
 export function createLiveOutputsRunner(parts: LiveOutputsRunnerParts): LiveOutputsRunner {
   const { outputs, sessions, clock, log, most = 500 } = parts;
   const lives = new Set<Live>();
@@ -65,7 +68,7 @@ export function createLiveOutputsRunner(parts: LiveOutputsRunnerParts): LiveOutp
     if (closing.signal.aborted || session.signal.aborted) return;
     const live: Live = { session, jobs: new Map(), reading: false, changed: false };
     lives.add(live);
-    // The jobs end with the session by themselves.
+    // The jobs end with the session automatically.
     session.signal.addEventListener("abort", () => void lives.delete(live), { once: true });
     look(live);
   }
@@ -78,7 +81,7 @@ export function createLiveOutputsRunner(parts: LiveOutputsRunnerParts): LiveOutp
     working.add(work);
   }
 
-  /** Until nothing has changed since; what cannot be read is read again, less and less often. */
+  /** Reads until nothing has changed meanwhile; failures are retried with increasing delays. */
   async function readAll(live: Live) {
     let failures = 0;
     while (live.changed && lives.has(live)) {
@@ -121,7 +124,7 @@ export function createLiveOutputsRunner(parts: LiveOutputsRunnerParts): LiveOutp
         running--;
         working.delete(job.done);
         live.jobs.delete(output.uid);
-        // It may have been given another address meanwhile.
+        // Its target may have changed meanwhile.
         if (job.control.signal.aborted && lives.has(live)) look(live);
       });
     working.add(job.done);
@@ -171,7 +174,7 @@ export function createLiveOutputsRunner(parts: LiveOutputsRunnerParts): LiveOutp
     return pushRtmp({ ...options, target, ...(parts.ca !== undefined && { ca: parts.ca }) });
   }
 
-  /** False: nothing is to be sent any more. */
+  /** False: nothing more is to be sent. */
   async function waited(session: LiveSession, signal: AbortSignal, failures: number): Promise<boolean> {
     const ms = Math.min(LONGEST_WAIT_MS, (parts.retryMs ?? 1000) * 2 ** Math.min(failures - 1, 20));
     const either = AbortSignal.any([signal, session.signal]);
@@ -179,7 +182,7 @@ export function createLiveOutputsRunner(parts: LiveOutputsRunnerParts): LiveOutp
     return !either.aborted;
   }
 
-  /** Told in order, and once for what stays the same. */
+  /** Stores statuses in order, without repeating an unchanged one. */
   function createNotes(uid: string) {
     let last = "";
     let telling = Promise.resolve();

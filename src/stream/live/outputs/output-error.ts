@@ -1,4 +1,7 @@
-/** A broadcast cannot be sent on. The message is shown to the owner of the input: no keys, and nothing of what an address behind ours answered. */
+/**
+ * A broadcast cannot be restreamed. The message is shown to the owner of the input: it contains no keys, and no text
+ * from a server on a private network.
+ */
 export class OutputError extends Error {
   override readonly name: string = "OutputError";
 }

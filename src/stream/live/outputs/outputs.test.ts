@@ -26,7 +26,7 @@ import { createLiveOutputsRunner, type LiveOutputsRunnerParts } from "./live-out
 
 const pair = makeSelfSigned({ names: ["localhost", "target.example"], clock: systemClock });
 
-/** Another server, that takes what is published to it under the key "there". */
+/** Another server that accepts publishers with the key "there". */
 async function targetServer(t: TestContext, port = 0) {
   const studio = createStudio();
   studio.add("there", "watch");
@@ -44,7 +44,7 @@ async function targetServer(t: TestContext, port = 0) {
   return { studio, server };
 }
 
-/** Outputs of one input, as the API would keep them. */
+/** Outputs of one input, as the API would store them. */
 function createOutputs(input: string) {
   const rows: LiveOutput[] = [];
   const notes: Record<string, Omit<LiveOutputStatus, "at">[]> = {};
@@ -80,7 +80,7 @@ interface World {
   studio: Studio;
   outputs: ReturnType<typeof createOutputs>;
   runner: ReturnType<typeof createLiveOutputsRunner>;
-  /** Publishes the first so many seconds of a clip, and goes on when it is asked again; `end` ends the broadcast. */
+  /** Publishes the first seconds of a clip, and continues on the next call; `end` ends the broadcast. */
   publish(seconds: number): Promise<void>;
   end(): void;
 }
@@ -126,7 +126,7 @@ async function world(t: TestContext, parts: Partial<LiveOutputsRunnerParts> = {}
 
 const pictures = (studio: Studio, of = 0) => studio.published[of]?.packets.filter(({ kind }) => kind === "video") ?? [];
 
-describe("a broadcast is sent on", needsFfmpeg, () => {
+describe("a broadcast is restreamed", needsFfmpeg, () => {
   for (const secure of [false, true]) {
     test(`by ${secure ? "RTMPS" : "RTMP"}, from its last key frame on, until it ends`, async (t) => {
       const [{ studio, outputs, publish, end, runner }, target] = await Promise.all([world(t), targetServer(t)]);
@@ -194,21 +194,21 @@ describe("a broadcast is sent on", needsFfmpeg, () => {
     assert.match(outputs.last("wrong")!.reason!, /did not answer, or refused the stream id or the passphrase/);
     outputs.change("wrong", { enabled: false });
     await until("it is connected", () => outputs.last("right")?.state === "connected");
-    // What is on its way when the broadcast ends may be lost: there is more than that.
+    // Packets in flight at the end of the broadcast may be lost: the clip is longer than that.
     await publish(6);
     await until("most of it is there", () => (statSync(file, { throwIfNoEntry: false })?.size ?? 0) > 150_000);
     end();
     await closed;
     const frames = await countFrames(file);
     assert.ok(frames >= 50 && frames <= 125, `${frames} frames`);
-    // The listener may not have been up at the first try.
+    // The listener may not have been up at the first attempt.
     assert.deepEqual(
       outputs.states("right").filter((state) => state !== "error"),
       ["connecting", "connected", "ended"],
     );
   });
 
-  test("again and again where it fails, and not any more where it is switched off or leads elsewhere", async (t) => {
+  test("with retries on failure, and stops when the output is disabled or its target changes", async (t) => {
     const { outputs, publish, runner } = await world(t);
     const port = await freeTcpPort();
     outputs.add("one", `rtmp://127.0.0.1:${port}/app`, "there");
@@ -234,7 +234,7 @@ describe("a broadcast is sent on", needsFfmpeg, () => {
     assert.deepEqual([outputs.last("one")!.state, target.studio.published[2]!.ended], ["ended", "clean"]);
   });
 
-  test("to no private address, and to nobody whose certificate is not his", async (t) => {
+  test("to no private address, and to no server with an invalid certificate", async (t) => {
     const { outputs, publish } = await world(t, { addresses: { allowPrivate: false } });
     outputs.add("one", "rtmp://127.0.0.1:1935/app", "there");
     await publish(1);
@@ -268,7 +268,7 @@ describe("a broadcast is sent on", needsFfmpeg, () => {
     assert.match(wary.outputs.last("two")!.reason!, /certificate/);
   });
 
-  test("and what the other side says is told without the key", async (t) => {
+  test("and errors of the remote server are reported without the key", async (t) => {
     const { outputs, publish } = await world(t);
     const studio = createStudio();
     const publishing = {
@@ -291,7 +291,7 @@ describe("a broadcast is sent on", needsFfmpeg, () => {
     assert.match(outputs.last("one")!.reason!, /^127\.0\.0\.1 refused it \(NetStream\.Publish\.BadName: .*not \(key\)/);
   });
 
-  test("to nobody who speaks something else", async (t) => {
+  test("to no server that speaks another protocol", async (t) => {
     const { outputs, publish } = await world(t);
     const server = createServer((socket) => socket.on("error", () => {}).end("HTTP/1.1 400 Bad Request\r\n\r\n"));
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -303,7 +303,7 @@ describe("a broadcast is sent on", needsFfmpeg, () => {
   });
 });
 
-test("tracks that change are for another ffmpeg, and the first one writes the rest", async (t) => {
+test("changed tracks start another ffmpeg, while the first one writes the remaining packets", async (t) => {
   const runs: { written: Buffer[]; ended: boolean; args: string[] }[] = [];
   const live: LiveOutputsRunnerParts["tools"]["live"] = ({ args }) => {
     const run = { written: [] as Buffer[], ended: false, args };
@@ -358,7 +358,7 @@ test("tracks that change are for another ffmpeg, and the first one writes the re
     runs.map(({ ended }) => ended),
     [true, false],
   );
-  // Arguments are read by everybody on the machine.
+  // Process arguments are readable by every user of the machine.
   const { args } = runs[1]!;
   assert.doesNotMatch(args.join(" "), /0123456789|mine/);
   const file = args[args.indexOf("-fpre") + 1]!;
@@ -369,7 +369,7 @@ test("tracks that change are for another ffmpeg, and the first one writes the re
   assert.deepEqual(readdirSync(folder), []);
 });
 
-test("outputs that cannot be read are read again, less and less often, until the broadcast or the server ends", async (t) => {
+test("retries outputs that cannot be read with increasing delays, until the broadcast or the server ends", async (t) => {
   const studio = createStudio();
   const { uid } = studio.add("key", "watch");
   const outputs = createOutputs(uid);
@@ -412,7 +412,7 @@ test("outputs that cannot be read are read again, less and less often, until the
   broken = true;
   outputs.change("one", { enabled: false });
   await until("it is read", () => asked === 5);
-  // Nothing is waited for.
+  // Does not wait.
   await runner.close();
 });
 

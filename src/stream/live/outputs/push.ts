@@ -4,18 +4,18 @@ import { OutputError } from "./output-error.ts";
 
 export interface PushOptions {
   session: LiveSession;
-  /** Where to: checked. */
+  /** Target addresses, already checked. */
   addresses: readonly string[];
-  /** The other side takes it. */
+  /** The remote server accepts the broadcast. */
   onConnected(): void;
-  /** It is not to be sent on any more. */
+  /** Aborted when sending must stop. */
   signal: AbortSignal;
 }
 
 const SENT = new Set(["h264", "hevc", "av1", "aac", "mp3"]);
 const NAMES: Record<string, string> = { vp8: "VP8", vp9: "VP9", opus: "Opus" };
 
-/** What can be sent on is sent as it comes. Throws OutputError for the rest. */
+/** Supported tracks are sent unchanged. Throws OutputError for others. */
 export function checkTracks({ video, audio }: LiveTracks): void {
   for (const [word, codec] of [
     ["video", video?.codec],

@@ -21,24 +21,26 @@ import type { RtmpTarget } from "./target.ts";
 
 export interface RtmpPushOptions extends PushOptions {
   target: RtmpTarget;
-  /** Certificates to trust in place of the system's, PEM. */
+  /** Certificates to trust instead of the system's, PEM. */
   ca?: string;
 }
 
-/** Of what the other side says: statuses and answers. */
+/** Maximum octets of a message from the server: statuses and responses. */
 const MOST = 64 * 1024;
-/** What OBS sends by, and so what every server takes. */
+/** OBS uses this size, so every server accepts it. */
 const CHUNK_SIZE = 4096;
-/** Until the other side has said that it publishes. */
+/** Timeout until the server confirms publishing. */
 const CONNECT_MS = 15_000;
-/** Without anything taken or said. */
+/** Timeout without any data sent or received. */
 const IDLE_MS = 30_000;
-/** For the last words to arrive. */
+/** Time for the last messages to arrive. */
 const LINGER_MS = 2000;
 const AGENT = "FMLE/3.0 (compatible; Reelpost)";
 const TRANSACTION = { connect: 1, release: 2, announce: 3, create: 4, publish: 5, unpublish: 6, delete: 7 } as const;
 
-/** Sends a broadcast to another server by RTMP or RTMPS. Resolves when it is over or not wanted any more; rejects OutputError. */
+/**
+ * Sends a broadcast to another server by RTMP or RTMPS. Resolves when it ends or is aborted; rejects with OutputError.
+ */
 export function pushRtmp(options: RtmpPushOptions): Promise<void> {
   const { target, addresses, session, onConnected, ca } = options;
   const signal = AbortSignal.any([options.signal, session.signal]);
@@ -81,7 +83,7 @@ export function pushRtmp(options: RtmpPushOptions): Promise<void> {
     );
   }
 
-  /** With a word of farewell. */
+  /** Closes cleanly. */
   function finish(): void {
     if (over) return;
     cleanUp();
@@ -95,7 +97,7 @@ export function pushRtmp(options: RtmpPushOptions): Promise<void> {
     resolve();
   }
 
-  /** What the other side says is told to the owner, who may have told it to them; but not the key. */
+  /** The error message of the remote server is shown to the owner, with the key removed. */
   function refused(given: RtmpCommand): OutputError {
     const { code, description } = readStatus(given);
     const words = [code, description]
@@ -204,7 +206,7 @@ export function pushRtmp(options: RtmpPushOptions): Promise<void> {
 function open({ host, port, secure }: RtmpTarget, addresses: readonly string[], ca: string | undefined): Socket {
   const where = { host, port, lookup: pinned(addresses), autoSelectFamily: true, noDelay: true };
   if (!secure) return connect(where);
-  // Servers that take invalid certificates everywhere by NODE_TLS_REJECT_UNAUTHORIZED take none here.
+  // Even with NODE_TLS_REJECT_UNAUTHORIZED, invalid certificates are rejected here.
   return connectTls({
     ...where,
     rejectUnauthorized: true,

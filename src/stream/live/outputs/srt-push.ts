@@ -11,16 +11,19 @@ import type { SrtTarget } from "./target.ts";
 export interface SrtPushOptions extends PushOptions {
   target: SrtTarget;
   tools: Pick<MediaTools, "live">;
-  /** For a file while it is sent. */
+  /** For a temporary file while sending. */
   folder: string;
 }
 
-/** Milliseconds without anything taken. */
+/** Timeout in milliseconds without any data accepted. */
 const IDLE_MS = 30_000;
-/** For the last packets to be sent. */
+/** Time for the last packets to be sent. */
 const LAST_MS = 5000;
 
-/** Sends a broadcast to another server by SRT, as MPEG-TS that ffmpeg makes of it without encoding anything. Resolves when it is over or not wanted any more; rejects OutputError. */
+/**
+ * Sends a broadcast to another server by SRT, as MPEG-TS remuxed by ffmpeg without transcoding. Resolves when it ends
+ * or is aborted; rejects with OutputError.
+ */
 export async function pushSrt(options: SrtPushOptions): Promise<void> {
   const secrets = await writeSrtSecrets(options.target, options.folder);
   try {
@@ -30,7 +33,7 @@ export async function pushSrt(options: SrtPushOptions): Promise<void> {
   }
 }
 
-/** True: the tracks have changed, and what follows is for another ffmpeg, which reads them at its beginning only. */
+/** True: the tracks have changed, and the rest needs another ffmpeg, which reads tracks only at its start. */
 async function pushRun(
   { target, tools, addresses, session, onConnected, signal }: SrtPushOptions,
   { path }: SrtSecrets,
@@ -41,7 +44,8 @@ async function pushRun(
   let connected = false;
   let begun = false;
   let again = false;
-  // One address is tried, of both families the one that works in more places. It tells of its progress from when its output is open.
+  // Only one address is tried: IPv4 if available, which works in more places. Progress is reported once the output is
+  // open.
   const media = tools.live({
     args: argsOf(target, addresses.find(isIPv4) ?? addresses[0]!, path),
     ...(path !== undefined && { reads: [path] }),
@@ -103,7 +107,7 @@ async function pushRun(
   }
 }
 
-/** What ffmpeg says has the address in it, with all that is secret. */
+/** ffmpeg messages contain the URL with all its secrets. */
 function reasonOf(err: unknown, host: string, connected: boolean): string {
   if (!(err instanceof MediaRunError)) return err instanceof Error ? err.message : String(err);
   if (err.reason === "timeout") return `${host} took nothing for ${IDLE_MS / 1000} s`;
@@ -119,7 +123,7 @@ function argsOf({ port, latencyMs }: SrtTarget, address: string, secrets: string
     "pipe:3",
     "-stats_period",
     "1",
-    // What it is to know stands in the first tags: waiting for more would only take time.
+    // The first tags contain everything needed: longer probing would only take time.
     "-fpsprobesize",
     "0",
     "-analyzeduration",
@@ -145,7 +149,7 @@ function argsOf({ port, latencyMs }: SrtTarget, address: string, secrets: string
     "-connect_timeout",
     "5000",
     ...(secrets === undefined ? [] : ["-fpre", secrets]),
-    // Here in microseconds.
+    // In microseconds here.
     ...(latencyMs === undefined ? [] : ["-latency", String(latencyMs * 1000)]),
     `srt://${isIPv6(address) ? `[${address}]` : address}:${port}`,
   ];

@@ -3,19 +3,24 @@ import { join } from "node:path";
 import { createScratch } from "../../scratch.ts";
 import type { SrtTarget } from "./target.ts";
 
-/** Options of ffmpeg as a file that nobody else may read: everybody on the machine reads the arguments of a program. */
+/**
+ * ffmpeg options in a file with restricted permissions: process arguments are readable by every user of the machine.
+ */
 export interface SrtSecrets {
-  /** For `-fpre`. Undefined: there is nothing secret. */
+  /** For `-fpre`. Undefined: there are no secrets. */
   readonly path: string | undefined;
   remove(): Promise<void>;
 }
 
-/** `folder`: where the file may lie. The values have no line breaks and fewer than 1,000 octets: ffmpeg takes what follows for another option. */
+/**
+ * `folder`: location of the file. The values must have no line breaks and fewer than 1,000 octets: ffmpeg takes the
+ * rest for another option.
+ */
 export async function writeSrtSecrets(
   { streamId, passphrase }: Pick<SrtTarget, "streamId" | "passphrase">,
   folder: string,
 ): Promise<SrtSecrets> {
-  // `streamid` alone is something else to ffmpeg.
+  // `streamid` alone means something else to ffmpeg.
   const lines = [
     ["srt_streamid", streamId],
     ["passphrase", passphrase],

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { readTarget } from "./target.ts";
 
-test("addresses of outputs are read as they are written", () => {
+test("reads URLs of outputs as written", () => {
   const read = (url: string, streamKey: string) => readTarget({ url, streamKey });
   assert.deepEqual(read("rtmps://live.example.com:443/live/", "k"), {
     kind: "rtmp",
@@ -40,7 +40,7 @@ test("addresses of outputs are read as they are written", () => {
     latencyMs: 300,
   });
   for (const url of ["http://x/", "srt://x", "nothing"]) assert.throws(() => read(url, "k"), /its address/);
-  // What ffmpeg would take for another option.
+  // ffmpeg would read these as another option.
   for (const url of [
     "srt://x:1?streamid=a%0Apassphrase=b",
     "srt://x:1?passphrase=0123456789%0a",

@@ -6,9 +6,9 @@ export interface RtmpTarget {
   host: string;
   port: number;
   secure: boolean;
-  /** What stands between the host and the key. */
+  /** Path between host and key. */
   app: string;
-  /** The address without the key, as `connect` tells it. */
+  /** URL without the key, as sent in `connect`. */
   tcUrl: string;
   key: string;
 }
@@ -19,11 +19,11 @@ export interface SrtTarget {
   port: number;
   streamId: string;
   passphrase: string;
-  /** Milliseconds; undefined: as SRT has it (120). */
+  /** Milliseconds; undefined: SRT default (120). */
   latencyMs: number | undefined;
 }
 
-/** Where an output leads to. Throws OutputError. */
+/** Parses the target of an output. Throws OutputError. */
 export function readTarget({ url, streamKey }: Pick<LiveOutput, "url" | "streamKey">): RtmpTarget | SrtTarget {
   const parsed = URL.parse(url);
   if (parsed === null || parsed.hostname === "") throw new OutputError("its address is none");
@@ -33,7 +33,7 @@ export function readTarget({ url, streamKey }: Pick<LiveOutput, "url" | "streamK
     throw new OutputError("its address begins with neither rtmp:, rtmps: nor srt:");
   const secure = parsed.protocol === "rtmps:";
   const path = `${parsed.pathname.replace(/^\/+|\/+$/g, "")}${parsed.search}`;
-  // Without a key of its own it is the last word of the address.
+  // Without a separate key, the last path segment is the key.
   const cut = streamKey === "" ? path.lastIndexOf("/") : path.length;
   const app = path.slice(0, Math.max(0, cut));
   return {
@@ -59,7 +59,7 @@ function srtTarget(parsed: URL, host: string, streamKey: string): SrtTarget {
     query.get("streamid") ?? "",
     streamKey === "" ? (query.get("passphrase") ?? "") : streamKey,
   ];
-  // Written with percent signs they come this far.
+  // Percent-encoded control characters are decoded by now.
   if (CONTROLS.test(streamId) || CONTROLS.test(passphrase))
     throw new OutputError("its stream id and passphrase have no control characters");
   if (Buffer.byteLength(streamId) > MOST_STREAM_ID)

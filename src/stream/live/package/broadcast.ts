@@ -7,27 +7,27 @@ import { createPartTargets, type PartTargets } from "./part-targets.ts";
 import { createMeasuredRates, type MeasuredRates } from "./rates.ts";
 import { createRecentSegments, type RecentSegments } from "./recent.ts";
 
-/** What is asked of a broadcast that is packaged here, by those who send it to viewers. */
+/** A broadcast packaged in this process, as seen by playback. */
 export interface Broadcast extends LivePackage {
   readonly video: string;
-  /** The run that comes now, or the last one. */
+  /** The current run, or the last one. */
   readonly current: LiveRun | undefined;
-  /** Whether something comes: a publisher is there. */
+  /** True while a publisher is connected. */
   readonly running: boolean;
-  /** Whoever waits for more waits in vain: it is over, or packaged elsewhere. */
+  /** Waiting for more is useless: the broadcast has ended, or is packaged elsewhere. */
   readonly over: boolean;
-  /** Raised by every change. */
+  /** Incremented by every change. */
   readonly version: number;
   readonly recent: RecentSegments;
-  /** Seconds: no segment so far is longer, rounded to the nearest. Never falls. */
+  /** Seconds: maximum segment duration so far, rounded to the nearest. Never decreases. */
   readonly targetDuration: number;
-  /** Undefined: not in memory (any more). */
+  /** Undefined: not (or no longer) in memory. */
   init(rendition: string, run: string): Buffer | undefined;
   readonly partTargets: Pick<PartTargets, "of">;
   readonly rates: Pick<MeasuredRates, "of">;
-  /** How many wait for a change. */
+  /** Number of requests waiting for a change. */
   readonly waiting: number;
-  /** Called after every change. Returns the end of it. */
+  /** Called after every change. Returns an unsubscribe function. */
   onChange(listener: () => void): () => void;
 }
 
@@ -35,11 +35,11 @@ export interface BroadcastParts extends OpenPackage {
   video: string;
   segmentSeconds: number;
   partSeconds: number;
-  /** The broadcast is over; or it is not packaged here any more. */
+  /** The broadcast has ended, or is no longer packaged here. */
   onEnd(how: "ended" | "stopped"): void;
 }
 
-/** Of the last runs: older ones are read from where they were kept. */
+/** Init segments of the last runs; older ones are read from storage. */
 const MOST_INITS = 100;
 
 export function createBroadcast({
@@ -73,7 +73,7 @@ export function createBroadcast({
   }
 
   function list(run: LiveRun, segment: LiveSegment): LiveSegment {
-    // A run that came to nothing is in no timeline.
+    // A run without segments appears in no timeline.
     if (timeline.runs.at(-1)?.id !== run.id)
       timeline.runs.push({ id: run.id, started: run.started, renditions: [...run.renditions] });
     const listed = { ...segment, run: timeline.runs.length - 1 };

@@ -9,7 +9,7 @@ export interface CutterParts {
   first: number;
   segmentSeconds: number;
   partSeconds: number;
-  /** A segment of a rendition has begun, has another part, or is whole. */
+  /** A segment of a rendition has begun, has a new part, or is complete. */
   onChange(rendition: string, segment: TrackSegment): void;
   /** Complete in all renditions; in order. `segment.run` is 0. */
   onSegment(cut: CutSegment): void;
@@ -17,32 +17,35 @@ export interface CutterParts {
 
 export interface Cutter {
   fragment(fragment: LiveFragment): void;
-  /** Whatever has come is whole now. */
+  /** Completes all segments received so far. */
   end(): void;
 }
 
-/** A segment without a key frame at its end is cut at one of its fragments: memory has a bound, and players wait for the end of the first. */
+/**
+ * A segment without a key frame at its end is cut at a fragment after this long: this bounds memory, and players wait
+ * for the first segment to end.
+ */
 const LONGEST_S = 20;
-/** So is one with more octets of the leader in it: 25 Mbit/s for as long, or a clock that hardly goes on. */
+/** Same for one whose leading rendition has more octets: 25 Mbit/s for that time, or a clock that hardly advances. */
 const MOST_OCTETS = 64 * 1024 * 1024;
-/** So far the sound may be ahead of the pictures before segments are cut without them. */
+/** Maximum lead of audio over video before segments are cut without video. */
 const MOST_AHEAD_S = 4;
-/** A rendition that lags so far behind is waited for no longer. */
+/** Maximum lag of a rendition before it is left out. */
 const MOST_BEHIND_S = 15;
 const SAME = 0.002;
 
-/** Cuts a run into segments: where its first rendition has key frames, and all others at the same times. */
+/** Cuts a run into segments: at key frames of its first rendition, and at the same times in all others. */
 export function createCutter({ run, first, segmentSeconds, partSeconds, onChange, onSegment }: CutterParts): Cutter {
   const cuts: Cut[] = [];
   const tracks = new Map<string, Track>();
   const held = new Map<string, LiveFragment[]>();
-  /** Segments of each rendition that are whole, and not complete in all of them. */
+  /** Segments that are complete in some renditions, but not in all. */
   const waiting = new Map<number, Map<string, TrackSegment>>();
   const leader = run.renditions[0]?.name;
   const started = { id: run.id, started: run.started };
-  /** Up to here on the timeline it is known where segments begin. */
+  /** Segment boundaries are known up to this time on the timeline. */
   let known = -Infinity;
-  /** Of the leader, since the last cut. */
+  /** Octets of the leading rendition since the last cut. */
   let octets = 0;
   let complete = first;
   let ended = false;
@@ -70,7 +73,7 @@ export function createCutter({ run, first, segmentSeconds, partSeconds, onChange
         durations: Object.fromEntries(there.map(([name, one]) => [name, one.duration])),
         starts: Object.fromEntries(there.map(([name, one]) => [name, one.begins!])),
       };
-      // One that has nothing at all, after the last fragment of a run, is none.
+      // A segment without any data, after the last fragment of a run, is skipped.
       if (there.length > 0)
         onSegment({
           run: run.id,
@@ -112,7 +115,7 @@ export function createCutter({ run, first, segmentSeconds, partSeconds, onChange
     tracks.get(fragment.rendition)!.add(fragment);
   }
 
-  /** Fragments whose segment is known now, each rendition in its order. */
+  /** Releases fragments whose segment is now known, in order within each rendition. */
   function release(upTo: number): void {
     for (const queue of held.values())
       while (queue.length > 0 && queue[0]!.time + queue[0]!.duration / 2 < upTo - SAME) place(queue.shift()!);
@@ -120,7 +123,7 @@ export function createCutter({ run, first, segmentSeconds, partSeconds, onChange
 
   function fragment(fragment: LiveFragment): void {
     const queue = held.get(fragment.rendition);
-    // Too late, or of a rendition that was not named.
+    // Too late, or of an unknown rendition.
     if (ended || queue === undefined) return;
     if (fragment.rendition === leader) {
       lead(fragment);
@@ -131,7 +134,7 @@ export function createCutter({ run, first, segmentSeconds, partSeconds, onChange
     release(known);
     const ahead = fragment.time - MOST_AHEAD_S;
     if (queue.length === 0 || queue[0]!.time > ahead) return;
-    // There are no pictures any more, or not yet: the sound goes on without them.
+    // There is no video (yet, or any longer): audio continues without it.
     if (cuts.length > 0 && queue[0]!.time - cuts.at(-1)!.time > segmentSeconds) cut(queue[0]!.time, queue[0]!.time);
     known = Math.max(known, ahead);
     release(known);

@@ -8,7 +8,7 @@ import type { LiveSource } from "./sources.ts";
 export interface LiveDashOptions {
   /** Epoch milliseconds. */
   now: number;
-  /** Behind the address of every segment. */
+  /** Appended to the URL of every segment. */
   suffix: string;
   bandwidthHint?: string | null;
   text?: readonly TextTrack[];
@@ -18,11 +18,11 @@ const TIMESCALE = 1_000_000;
 const WINDOW_SECONDS = 30;
 const LEAST_SEGMENTS = 6;
 const MIN_BUFFER = 2;
-/** Target durations from the end. */
+/** Target durations behind the live edge. */
 const DELAY = 3;
 const SET_IDS = { video: 0, audio: 1 };
 
-/** `/{id}/manifest/video.mpd`: a period for every run. Running, the end of it; ended, all. */
+/** `/{id}/manifest/video.mpd`: one period per run. Live: the latest part; ended: everything. */
 export function liveDash(
   source: Pick<LiveSource, "timeline" | "renditions" | "targetDuration">,
   { now, suffix, bandwidthHint = null, text = [] }: LiveDashOptions,
@@ -35,14 +35,14 @@ export function liveDash(
   const periods: LivePeriod[] = [];
   for (const [place, of] of Map.groupBy(segments.slice(from), ({ run }) => run)) {
     const run = runs[place]!;
-    // Of what has ended the periods follow one another, and the first is where it was while it ran.
+    // After the end, periods follow one another, and the first one keeps its position.
     const offset = ended && place > 0 ? of[0]!.start : 0;
     const there = choose(source, run.renditions, bandwidthHint);
     const media = (["video", "audio"] as const).flatMap((kind) =>
       mediaSets(timeline, kind, there, of, { offset, run: run.id, suffix }),
     );
     if (media.length === 0) continue;
-    // As long as the longest of its tracks: a player that finds the end of a period passed before its media is may stay there.
+    // Duration of the longest track: a player that finds a period ending before its media may get stuck there.
     const seconds =
       Math.max(...media.map(({ segments: places }) => places.at(-1)!.time + places.at(-1)!.duration)) / TIMESCALE -
       offset +
@@ -78,7 +78,10 @@ export function liveDash(
   });
 }
 
-/** Of a run while it goes on: all, as what the next one does not make any more is still played here. Of what has ended: what all of it has. */
+/**
+ * While a run is live: all renditions, because those that the next run drops are still played here. After the end:
+ * renditions present throughout.
+ */
 function choose(
   { timeline, renditions: offered }: Pick<LiveSource, "timeline" | "renditions">,
   all: readonly LiveRendition[],
@@ -94,7 +97,7 @@ function choose(
   return [...pictures, ...there.filter(({ kind }) => kind === "audio")];
 }
 
-/** One for each codec: the renditions of a set are to be exchanged for one another at every segment. */
+/** One set per codec: the renditions of a set must be interchangeable at every segment. */
 function mediaSets(
   { segments }: LiveTimeline,
   kind: "video" | "audio",
@@ -130,8 +133,9 @@ function mediaSets(
 }
 
 /**
- * Pictures are cut where it says. Sound is cut at the frame next to it: where its segments begin is the sum of those before, since the beginning of
- * the run, whatever part of it is listed. What a rendition has nothing for is named with the length of the others: numbers have no gaps.
+ * Video is cut at the exact times, audio at the nearest frame: its segment starts are the sum of all durations since
+ * the beginning of the run, whichever part of it is listed. Missing segments get the duration of the other renditions:
+ * numbers have no gaps.
  */
 function placesOf(
   segments: readonly LiveSegment[],
@@ -155,7 +159,7 @@ function placesOf(
   return places;
 }
 
-/** Seconds: farther from the pictures there was nothing for a while. */
+/** Seconds: audio farther from the video means a gap. */
 const MOST_APART = 0.5;
 
 /** 29.97 is 30000/1001. */

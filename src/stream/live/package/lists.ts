@@ -1,32 +1,32 @@
 import type { LiveSegment, LiveTimeline } from "../timeline.ts";
 import type { TrackPart, TrackSegment } from "./track.ts";
 
-/** A segment of one rendition as playlists have it. */
+/** A segment of one rendition as listed in playlists. */
 export interface Listed {
   n: number;
   run: { id: string; started: number };
-  /** How many runs came before it. */
+  /** Number of earlier runs. */
   place: number;
   /** Presentation time of the first sample, in seconds on the run timeline. */
   start: number;
   duration: number;
-  /** The rendition has nothing here. */
+  /** The rendition has no data here. */
   gap: boolean;
-  /** As long as they are in memory. */
+  /** Present while in memory. */
   parts?: readonly TrackPart[];
 }
 
-/** What is there of a rendition from some segment on. */
+/** Segments of a rendition, starting at a given number. */
 export interface RenditionList {
   segments: Listed[];
-  /** The one that is being made. */
+  /** The segment in progress. */
   open?: Omit<Listed, "gap">;
 }
 
-/** Where segments come from: a timeline, and what is in memory beside it. */
+/** Source of segments: a timeline, and recent segments in memory. */
 export interface Source {
   timeline: LiveTimeline;
-  /** Of the process that packages it. */
+  /** Only in the process that packages the broadcast. */
   recent?: { of(rendition: string): readonly TrackSegment[] };
 }
 
@@ -41,7 +41,7 @@ export function listOf({ timeline, recent }: Source, rendition: string, from = 0
     const place = timeline.runs.at(-1)?.id === segment.run.id ? timeline.runs.length - 1 : timeline.runs.length;
     const { run, duration, parts, whole, begins: start = segment.start } = segment;
     if (!whole) return { segments, open: { n, run, place, start, duration, parts } };
-    // How long a gap is, the others tell: it waits until it is in the timeline.
+    // The other renditions determine the duration of a gap: it is listed once it is in the timeline.
     if (parts.length === 0) break;
     if (n >= from) segments.push({ n, run, place, start, duration, gap: false, parts });
   }
@@ -69,16 +69,19 @@ function listedOf(
   };
 }
 
-/** Seconds that a segment takes on the timeline of a player: those of the rendition that the others were cut by. */
+/** Seconds of a segment on the player timeline: its duration in the leading rendition. */
 export const secondsOf = ({ runs }: LiveTimeline, { run, durations }: LiveSegment): number =>
   durations[runs[run]?.renditions[0]?.name ?? ""] ?? longest(durations);
 
 export const longest = (durations: Record<string, number>): number => Math.max(...Object.values(durations));
 
-/** Lengths are sums of fractions. */
+/** Durations are sums of fractions. */
 const SAME = 0.002;
 
-/** The first number of a window that is `seconds` long at least, if there is so much, and has so many segments. It never goes back when segments are added. */
+/**
+ * First number of a window with at least `seconds` and the given number of segments, if that many exist. Never
+ * decreases when segments are added.
+ */
 export function windowStart(segments: readonly LiveSegment[], seconds: number, least: number): number {
   let sum = 0;
   for (let n = segments.length - 1; n > 0; n--) {
@@ -88,26 +91,31 @@ export function windowStart(segments: readonly LiveSegment[], seconds: number, l
   return 0;
 }
 
-/** To the nearest, as playlists write it (in microseconds): a sum of fractions may be a hair below the half that stands there. */
+/**
+ * Rounds the value as written in playlists (in microseconds): a sum of fractions may be slightly below the written
+ * half.
+ */
 export const wholeSeconds = (duration: number): number => Math.round(Number(duration.toFixed(6)));
 
-/** Whole seconds: what segments last at most, rounded to the nearest. */
+/** Whole seconds: maximum segment duration, rounded to the nearest. */
 export const targetDurationOf = (segments: readonly LiveSegment[], least = 1): number =>
   segments.reduce(
     (most, { durations }) => Math.max(most, wholeSeconds(longest(durations))),
     Math.max(1, Math.round(least)),
   );
 
-/** Whether `list` goes as far as a player wants to wait for (rfc8216bis, 6.2.5.2): segment `msn`, or part `part` of it. */
+/**
+ * True if `list` includes what a blocking request waits for (rfc8216bis, 6.2.5.2): segment `msn`, or part `part` of it.
+ */
 export function reached({ segments, open }: RenditionList, msn: number, part?: number): boolean {
   const last = segments.at(-1)?.n ?? -1;
   if (part === undefined || last > msn) return last >= msn;
   if (open?.n === msn) return (open.parts?.length ?? 0) > part;
-  // A part that the segment turned out not to have is the first of the next one.
+  // A part beyond the end of its segment means the first part of the next one.
   if (last === msn) return (segments.at(-1)!.parts?.length ?? Infinity) > part || (open?.parts?.length ?? 0) > 0;
   return open !== undefined && open.n > msn;
 }
 
-/** Number of the segment that comes, or is being made. */
+/** Number of the next segment, or the one in progress. */
 export const nextOf = ({ segments, open }: RenditionList, from: number): number =>
   open?.n ?? (segments.at(-1)?.n ?? from - 1) + 1;

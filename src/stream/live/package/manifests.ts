@@ -21,14 +21,17 @@ export interface LiveManifestsParts {
 const HLS = "application/vnd.apple.mpegurl";
 const DASH = "application/dash+xml";
 
-/** Seconds that a manifest is good for: of a recording captions may be added to it. */
+/** Seconds to cache a manifest: captions may be added to a recording. */
 const CACHE_ENDED = 60;
 const CACHE_RUNNING = 2;
-/** Three target durations (rfc8216bis 6.2.5.2), yet no longer than players wait for the first octet of an answer: hls.js ten seconds. */
+/**
+ * Three target durations (rfc8216bis 6.2.5.2), but less than players wait for the first octet of a response: hls.js
+ * waits ten seconds.
+ */
 const MOST_WAIT_MS = 9000;
 /** For the first segment of a broadcast. */
 const BEGIN_MS = 8000;
-/** A player that waits for more than two segments ahead has lost its way (6.2.5.2). */
+/** A request more than two segments ahead is invalid (6.2.5.2). */
 const MOST_AHEAD = 2;
 
 export type LiveManifests = Record<
@@ -37,7 +40,7 @@ export type LiveManifests = Record<
 >;
 
 export function createLiveManifests({ dvrSeconds, captions, prefersLowLatency }: LiveManifestsParts): LiveManifests {
-  /** What was written for one viewer of a low-latency broadcast is written for all who wait for the same. */
+  /** A playlist of a low-latency broadcast is written once for all viewers that wait for the same one. */
   const written = new WeakMap<object, { version: number; texts: Map<string, WrittenPlaylist> }>();
 
   function write(
@@ -64,7 +67,7 @@ export function createLiveManifests({ dvrSeconds, captions, prefersLowLatency }:
           suffix,
         },
       );
-    // Of parts there are as many as somebody cares to ask for.
+    // Clients may request any number of parts.
     if (broadcast === undefined || typeof extent.what === "object") return playlist();
     let known = written.get(broadcast);
     if (known?.version !== broadcast.version)
@@ -186,7 +189,7 @@ export function createLiveManifests({ dvrSeconds, captions, prefersLowLatency }:
   return { multivariant, media, dash, text, clip };
 }
 
-/** Every rendition has a segment that can be played. */
+/** Waits until every rendition has a playable segment. */
 async function begun(viewing: Viewing, { timeline, broadcast }: LiveSource): Promise<void> {
   const met = () => timeline.segments.length > 0;
   if (broadcast !== undefined) await waitFor(broadcast, met, { ms: BEGIN_MS, signal: viewing.signal });
@@ -203,8 +206,9 @@ function queryOf({ what, lowLatency }: Extent, mark: { of?: string }): string {
 }
 
 /**
- * What was waited for is the same for everybody who asks for it, at its own address: a cache on the way asks once for all who wait, and keeps the answer
- * for those who come late (six target durations). An answer that did not become what was asked for is nobody else's.
+ * A blocking playlist request has its own URL and the same response for every client: a cache forwards one request for
+ * all waiting clients and keeps the response for late ones (six target durations). An incomplete response must not be
+ * shared.
  */
 function cacheOf(
   { timeline: { ended }, targetDuration, broadcast }: LiveSource,

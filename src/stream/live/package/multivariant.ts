@@ -4,7 +4,7 @@ import type { LiveRendition } from "../fragments.ts";
 import { playlistUri } from "./playlists.ts";
 
 export interface MultivariantOptions {
-  /** Of the media playlists: "?protocol=llhls". */
+  /** Appended to media playlist URLs: "?protocol=llhls". */
   query: string;
   /** `clientBandwidthHint`. */
   bandwidthHint?: string | null;
@@ -13,7 +13,7 @@ export interface MultivariantOptions {
 
 const AUDIO_GROUP = "audio";
 const TEXT_GROUP = "text";
-/** What a line that nobody knows yet begins with: lines of the picture. */
+/** Maximum lines of the first variant: the bandwidth of the client is still unknown. */
 const MODEST = 480;
 
 export function liveMultivariant(

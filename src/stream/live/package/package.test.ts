@@ -47,7 +47,7 @@ function world({ segmentSeconds = 2, partSeconds = 0.333 } = {}) {
   return { broadcast, cuts, playlist };
 }
 
-/** Fragments as they come: those that end first come first, later ones by `delay` seconds. */
+/** Fragments in order of arrival: by end time, delayed by `delay` seconds. */
 const interleaved = (fragments: LiveFragment[], delays: Record<string, number>) =>
   fragments
     .map((one, index) => ({ one, index, ready: one.time + one.duration + (delays[one.rendition] ?? 0) }))
@@ -56,7 +56,7 @@ const interleaved = (fragments: LiveFragment[], delays: Record<string, number>) 
 const steady = (seconds: number, length: number) => Array.from({ length: Math.round(seconds / length) }, () => length);
 const every = (seconds: number) => (time: number) => Math.abs(time / seconds - Math.round(time / seconds)) < 1e-6;
 
-test("a steady broadcast, frame by frame: segments of two seconds, parts of eight frames, cut at the same times in all renditions", () => {
+test("a steady broadcast has segments of two seconds and parts of eight frames, cut at the same times in all renditions", () => {
   const { broadcast, cuts, playlist } = world();
   const sink = broadcast.run(runOf(1));
   const all = [
@@ -108,7 +108,7 @@ test("a steady broadcast, frame by frame: segments of two seconds, parts of eigh
   );
 });
 
-test("a publisher who comes back: numbers go on, with a discontinuity and another initialisation segment", () => {
+test("a reconnected publisher continues the numbers, with a discontinuity and another init segment", () => {
   const { broadcast, cuts, playlist } = world();
   for (const number of [1, 2]) {
     const sink = broadcast.run(runOf(number, { renditions: number === 1 ? [SOURCE, SMALL, SOUND] : [SOURCE, SOUND] }));
@@ -159,7 +159,7 @@ test("a publisher who comes back: numbers go on, with a discontinuity and anothe
   );
 });
 
-test("whoever goes on with a timeline of another process goes on with its numbers", () => {
+test("a process that continues the timeline of another process continues its numbers", () => {
   const first = world();
   const sink = first.broadcast.run(runOf(1, { renditions: [SOURCE] }));
   for (const fragment of fragmentsOf("source", steady(4, 0.5), every(2))) sink.fragment(fragment);
@@ -185,7 +185,7 @@ test("whoever goes on with a timeline of another process goes on with its number
   assert.equal(first.broadcast.timeline().segments.length, 2, "what was given is not changed");
 });
 
-test("a rendition that falls silent leaves gaps, and is not waited for any longer", () => {
+test("a rendition that stops leaves gaps, and does not delay the others", () => {
   const { broadcast, playlist } = world();
   const sink = broadcast.run(runOf(1));
   const all = [
@@ -219,7 +219,7 @@ test("a rendition that falls silent leaves gaps, and is not waited for any longe
   assert.ok(playlist().segments.length >= 13, "the others go on");
 });
 
-test("sound goes on where there are no pictures any more, and a picture group without an end is cut", () => {
+test("audio continues without video, and an endless GOP is cut", () => {
   const alone = world();
   const sink = alone.broadcast.run(runOf(1, { renditions: [SOURCE, SOUND] }));
   for (const fragment of interleaved(
@@ -243,7 +243,7 @@ test("sound goes on where there are no pictures any more, and a picture group wi
   );
 });
 
-test("memory is bounded: of an hour there are the last segments only", () => {
+test("bounds memory: only the last segments of an hour are kept", () => {
   const { broadcast, playlist } = world();
   const sink = broadcast.run(runOf(1, { renditions: [SOURCE] }));
   for (const fragment of fragmentsOf("source", steady(3600, 1), every(2))) sink.fragment(fragment);
@@ -256,7 +256,7 @@ test("memory is bounded: of an hour there are the last segments only", () => {
   assert.equal(broadcast.timeline().segments.length, 1799);
 });
 
-test("memory is bounded where the clock of the pictures stands still, too", () => {
+test("bounds memory even if the video clock stands still", () => {
   const { broadcast } = world();
   const sink = broadcast.run(runOf(1, { renditions: [SOURCE] }));
   const bytes = Buffer.alloc(1024 * 1024);
@@ -272,7 +272,7 @@ test("memory is bounded where the clock of the pictures stands still, too", () =
   );
 });
 
-test("the target duration is that of what is written: a sum just below half a second is half a second there", () => {
+test("computes the target duration from written values: a sum just below half a second is written as half a second", () => {
   const { broadcast, playlist } = world();
   const sink = broadcast.run(runOf(1, { renditions: [SOURCE] }));
   for (const fragment of fragmentsOf(
@@ -294,7 +294,7 @@ test("the target duration is that of what is written: a sum just below half a se
   assert.deepEqual([broadcast.targetDuration, again.targetDuration], [3, 3]);
 });
 
-test("whatever comes, every playlist is valid by itself and agrees with the one before, and no octet is lost", () => {
+test("any input gives valid playlists that agree with the previous ones, and no octet is lost", () => {
   const durations = fc.array(
     fc.integer({ min: 10, max: 400 }).map((ms) => ms / 1000),
     { minLength: 1, maxLength: 60 },

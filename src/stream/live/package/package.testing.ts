@@ -38,7 +38,7 @@ export const runOf = (number: number, over: Partial<LiveRun> = {}): LiveRun => (
   ...over,
 });
 
-/** Fragments of one rendition that follow one another, `key` where it says; every one has bytes of its own. */
+/** Consecutive fragments of one rendition with the given `key` flags; each has unique bytes. */
 export function fragmentsOf(
   rendition: string,
   durations: readonly number[],
@@ -61,7 +61,7 @@ export function fragmentsOf(
   });
 }
 
-/** A media playlist, read by somebody who knows nothing of its writer. */
+/** A media playlist, parsed independently of the writer. */
 export interface ReadPlaylist {
   version: number;
   target: number;
@@ -73,7 +73,7 @@ export interface ReadPlaylist {
   reports: Record<string, string>[];
   control: Record<string, string>;
   segments: ReadSegment[];
-  /** Parts of what is no segment yet. */
+  /** Parts of the unfinished segment. */
   open: ReadPart[];
 }
 
@@ -168,7 +168,7 @@ const fresh = () => ({
   parts: [] as ReadPart[],
 });
 
-/** What rfc8216bis asks of one playlist. */
+/** Requirements of rfc8216bis for one playlist. */
 export function assertValid({ target, partTarget, segments, open, version, control, ended }: ReadPlaylist): void {
   for (const { uri, duration, gap, parts } of segments) {
     assert.ok(duration > 0 && Math.round(duration) <= target, `${uri} lasts ${duration} of ${target}`);
@@ -188,7 +188,7 @@ export function assertValid({ target, partTarget, segments, open, version, contr
   assert.ok(ended || Number(control["PART-HOLD-BACK"]) >= 2 * partTarget - 1e-6);
 }
 
-/** What it asks of two playlists, the one of which is read after the other (6.2.1): nothing that was said is taken back. */
+/** Requirements for two playlists read one after the other (6.2.1): nothing published may be removed or changed. */
 export function assertFollows(before: ReadPlaylist, after: ReadPlaylist): void {
   assert.ok(after.sequence >= before.sequence, "the sequence number goes back");
   assert.ok(after.target >= before.target);
@@ -203,7 +203,7 @@ export function assertFollows(before: ReadPlaylist, after: ReadPlaylist): void {
     const { parts, at, init, ...rest } = now;
     const { parts: partsBefore, at: atBefore, init: initBefore, ...restBefore } = old;
     assert.deepEqual(rest, restBefore);
-    // What stands at segments that are skipped holds for those that follow, and is not said again.
+    // Tags of skipped segments apply to the following ones and are not repeated.
     if (before.skipped + after.skipped === 0 || (init !== undefined && initBefore !== undefined))
       assert.equal(init, initBefore);
     if (at !== undefined && atBefore !== undefined) assert.equal(at, atBefore);

@@ -6,12 +6,12 @@ export interface LivePackagesParts {
 }
 
 export interface LivePackagesRoom extends LivePackages {
-  /** What is packaged in this process, and what was until a minute ago. */
+  /** Packaged in this process now, or until a minute ago. */
   of(video: string): Broadcast | undefined;
   open(video: string, options?: OpenPackage): Broadcast;
 }
 
-/** Viewers of a broadcast that is over ask once or twice more. */
+/** Viewers of an ended broadcast still send a few requests. */
 const LINGER_MS = 60_000;
 
 export function createLivePackages({

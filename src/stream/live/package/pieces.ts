@@ -17,10 +17,10 @@ export interface LivePiecesParts {
   hot: HotSegments;
 }
 
-/** A part that is announced is there after some hundred milliseconds, or never. */
+/** An announced part arrives within a few hundred milliseconds, or never. */
 const PART_MS = 5000;
 
-/** Segments, parts of them and initialisation segments: from memory while a broadcast runs, later from where they are kept. */
+/** Segments, parts and init segments: from memory while a broadcast is live, later from storage. */
 export function createLivePieces({ packages, stored, hot }: LivePiecesParts): (viewing: Viewing) => Promise<void> {
   return async (viewing) => {
     const {
@@ -58,7 +58,7 @@ interface Wanted {
   part?: number;
 }
 
-/** Names become keys of objects: nothing else than what a rendition can be called gets that far. */
+/** Names become object keys: only valid rendition names are accepted. */
 const RENDITION = /^[a-z0-9][a-z0-9-]{0,63}$/;
 
 /** `init-<run>.mp4`, `<n>.m4s`, `<n>.<part>.m4s`. */
@@ -82,7 +82,7 @@ async function fromMemory(
   const segment = () => broadcast.recent.find(rendition, n!);
   if (part === undefined)
     return segment()?.whole === true ? inMemory(segment()!.parts.flatMap(({ bytes }) => bytes)) : undefined;
-  // Asked for before it is there: it is answered the moment it is (rfc8216bis 6.2.6). What was not announced is not waited for.
+  // A request for an announced part waits until it is available (rfc8216bis 6.2.6). Other requests do not wait.
   if (announced(broadcast, rendition, n!, part))
     await waitFor(broadcast, () => segment()?.parts[part] !== undefined || segment()?.whole === true, {
       ms: PART_MS,
@@ -97,7 +97,7 @@ function announced({ recent }: Broadcast, rendition: string, n: number, part: nu
   return open !== undefined && !open.whole && open.n === n && open.parts.length === part;
 }
 
-/** Nothing in it: the rendition has a gap there. */
+/** Empty: the rendition has a gap there. */
 function inMemory(bytes: readonly Buffer[]): Sendable | undefined {
   if (bytes.length === 0) return undefined;
   const memory = bytes.length === 1 ? bytes[0]! : Buffer.concat(bytes);

@@ -11,7 +11,7 @@ import { positionOf, segmentsBetween } from "./queries.ts";
 import { INPUT, liveVideo, liveWorld, VIDEO } from "./playback.testing.ts";
 
 const RENDITIONS = [SOURCE, SMALL, SOUND];
-/** One second of all renditions in pieces of a third, beginning with a key frame every second one. */
+/** One second of all renditions in fragments of a third; every other second begins with a key frame. */
 function second(sink: RunSink, at: number, renditions = RENDITIONS): void {
   for (const third of [0, 1, 2]) for (const { name } of renditions) sink.fragment(piece(name, at, third));
 }
@@ -34,7 +34,7 @@ async function until(met: () => boolean): Promise<void> {
 }
 const uris = (playlist: string) => playlist.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
 
-test("what is offered while it runs: the modest rendition first, sound beside it, with and without low latency", async (t) => {
+test("lists the modest rendition first and audio separately, with and without low latency", async (t) => {
   const { broadcast, get } = await liveWorld(t);
   feed(broadcast.run(runOf(1)), 9);
   const usual = await get("manifest/video.m3u8");
@@ -110,7 +110,7 @@ test("clientBandwidthHint selects the rendition with the nearest measured bitrat
     ]);
 });
 
-test("a player that waits for a part is answered when it is there, and a cache on the way may give that answer to all others", async (t) => {
+test("responds to a blocking request when the part is available, and caches may share that response", async (t) => {
   const { broadcast, get } = await liveWorld(t);
   const sink = broadcast.run(runOf(1));
   feed(sink, 8);
@@ -146,7 +146,7 @@ test("a player that waits for a part is answered when it is there, and a cache o
     assert.equal((await get(`manifest/source.m3u8?protocol=llhls&${query}`)).status, 400, query);
 });
 
-test("who waits when a broadcast ends is told so, with nothing taken back; the playlist is complete from then on", async (t) => {
+test("completes blocking requests when the broadcast ends, without removing anything; the playlist is complete from then on", async (t) => {
   const { broadcast, get, getElsewhere } = await liveWorld(t, {
     captions: { of: async () => [{ language: "de", label: "Deutsch", generated: false }], vtt: async () => "WEBVTT\n" },
   });
@@ -223,7 +223,7 @@ test("lists only the stored segments as soon as a partly unsaved broadcast has e
   }
 });
 
-test("going back: the whole broadcast, and only what a player does not know yet", async (t) => {
+test("serves the whole broadcast for seeking back, and delta updates", async (t) => {
   const { broadcast, get, getElsewhere } = await liveWorld(t, { dvrMinutes: 2 });
   feed(broadcast.run(runOf(1)), 181);
   const whole = readPlaylist((await get("manifest/source.m3u8?dvrEnabled=true&protocol=llhls")).text);
@@ -249,7 +249,7 @@ test("going back: the whole broadcast, and only what a player does not know yet"
   );
 });
 
-test("a publisher who comes back: one playlist with a discontinuity, periods one after the other in DASH", async (t) => {
+test("a reconnected publisher gives one playlist with a discontinuity, and consecutive periods in DASH", async (t) => {
   const { broadcast, get } = await liveWorld(t);
   const first = broadcast.run(runOf(1));
   feed(first, 5);
@@ -280,7 +280,7 @@ test("a publisher who comes back: one playlist with a discontinuity, periods one
   assert.doesNotMatch(ended, /UTCTiming|90p/);
 });
 
-test("previews and instant clips", async (t) => {
+test("serves previews and instant clips", async (t) => {
   const { broadcast, get } = await liveWorld(t);
   feed(broadcast.run(runOf(1)), 61);
   const preview = await get("manifest/video.m3u8?duration=30s");
@@ -304,7 +304,7 @@ test("previews and instant clips", async (t) => {
   assert.match((await get("manifest/clip.m3u8?time=1s&duration=5s", INPUT)).text, /its uid/);
 });
 
-test("what is not made any more is there as long as some of it is listed, and its playlists go on", async (t) => {
+test("a dropped rendition stays available while part of it is listed, and its playlists continue", async (t) => {
   for (const [before, now, gone] of [
     [[SOURCE, SOUND], [SOURCE], "audio"],
     [[SOURCE, SOUND], [SOUND], "source"],
@@ -343,7 +343,7 @@ test("what is not made any more is there as long as some of it is listed, and it
   }
 });
 
-test("a run of which nothing is there is no period", () => {
+test("a run without segments has no DASH period", () => {
   const [first, second] = [runOf(1), runOf(2, { renditions: [] })].map((run) => ({
     ...run,
     renditions: [...run.renditions],
@@ -362,7 +362,7 @@ test("a run of which nothing is there is no period", () => {
   assert.doesNotMatch(mpd, /Infinity/);
 });
 
-test("where a clip begins is counted by the pictures: sound is cut a little before or after them", () => {
+test("the start of a clip is counted by video; audio is cut slightly before or after it", () => {
   const timeline: LiveTimeline = {
     video: VIDEO,
     ended: true,
@@ -381,7 +381,7 @@ test("where a clip begins is counted by the pictures: sound is cut a little befo
   assert.equal(positionOf(timeline, 51), 102);
 });
 
-test("a publisher who sends more than was said of it at the beginning: players are told what it needs", async (t) => {
+test("players get the measured bandwidth of a publisher that sends more than it announced", async (t) => {
   const { broadcast, get } = await liveWorld(t);
   const sink = broadcast.run(runOf(1, { renditions: [SOURCE] }));
   for (let at = 0; at < 9; at++)
@@ -395,7 +395,7 @@ test("a publisher who sends more than was said of it at the beginning: players a
   assert.match((await get("manifest/video.m3u8")).text, /BANDWIDTH=8000000,AVERAGE-BANDWIDTH=5000000,/);
 });
 
-test("under the uid of an input the addresses of one broadcast are none of the next one's", async (t) => {
+test("under the uid of an input, URLs of one broadcast are invalid for the next one", async (t) => {
   let shown = liveVideo();
   const { broadcast, packages, get } = await liveWorld(t, { inputShows: () => shown, prefersLowLatency: true });
   feed(broadcast.run(runOf(1)), 5);
@@ -425,7 +425,7 @@ test("under the uid of an input the addresses of one broadcast are none of the n
   );
 });
 
-test("before anything has come, a player waits for the beginning; other videos are left to others", async (t) => {
+test("before the first data, a player waits for the beginning; requests for other videos are passed on", async (t) => {
   const { broadcast, get, playback } = await liveWorld(t);
   const waiting = [get("manifest/video.m3u8?protocol=llhls"), get("manifest/video.mpd")];
   await until(() => broadcast.waiting === 2);
@@ -437,7 +437,7 @@ test("before anything has come, a player waits for the beginning; other videos a
   assert.equal(await playback.handles(liveVideo()), true);
 });
 
-test("where a publisher comes back to another process, that one's segments are shown as soon as there are any", async (t) => {
+test("when a publisher reconnects to another process, segments of that process are served as soon as there are any", async (t) => {
   const { broadcast, get, packages, taken } = await liveWorld(t);
   const sink = broadcast.run(runOf(1));
   feed(sink, 4);
@@ -471,7 +471,7 @@ test("where a publisher comes back to another process, that one's segments are s
   assert.deepEqual(uris((await get("manifest/video.m3u8")).text), ["source.m3u8", "90p.m3u8"]);
 });
 
-test("what a segment or a part of pictures counts for is how long it is; sound counts where there is nothing else", async (t) => {
+test("counts a video segment or part by its duration; audio counts only without video", async (t) => {
   const {
     broadcast,
     playback: { length },

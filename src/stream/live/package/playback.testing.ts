@@ -24,11 +24,14 @@ export interface LiveWorldOptions {
   captions?: TextTracks;
   prefersLowLatency?: boolean;
   isRecorded?: boolean;
-  /** Under the uid of the input. */
+  /** For requests under the uid of the input. */
   inputShows?: () => Video;
 }
 
-/** What ffmpeg makes of a generated picture and sound: initialisation segments, and fragments of a fifth of a second in the order in which they are there. */
+/**
+ * ffmpeg output for generated video and audio: init segments, and fragments of a fifth of a second in order of
+ * availability.
+ */
 export async function realFragments({
   seconds,
   keyframeSeconds = 1,
@@ -106,7 +109,10 @@ export async function realFragments({
   };
 }
 
-/** A server that packages one broadcast, a recording beside it that is kept in memory, and another server that knows of the recording only. */
+/**
+ * A server that packages one broadcast, an in-memory recording beside it, and another server that has the recording
+ * only.
+ */
 export async function liveWorld(
   t: Scope,
   {

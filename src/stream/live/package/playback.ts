@@ -12,28 +12,34 @@ import { createLiveLength } from "./watched.ts";
 
 export interface LivePlaybackParts {
   packages: Pick<LivePackagesRoom, "of">;
-  /** What is kept of a video: of other processes' broadcasts, and of recordings. Asked for every playlist of those that run elsewhere. */
+  /**
+   * Stored timeline of a broadcast of another process, or of a recording. Called for every playlist of broadcasts that
+   * run elsewhere.
+   */
   timelineOf(video: string): Promise<LiveTimeline | undefined>;
-  /** A kept segment, or the initialisation segment of a run. */
+  /** A stored segment, or the init segment of a run. */
   stored(video: string, rendition: string, what: number | { run: string }): Promise<StoredPiece | undefined>;
   settings: { dvr_minutes: number };
   /** Captions of recordings. */
   captions?: TextTracks;
-  /** Whether low-latency HLS is what players get that do not say (`preferLowLatency` of the input). Default: never. */
+  /**
+   * True if players that do not specify a protocol get low-latency HLS (`preferLowLatency` of the input). Default:
+   * never.
+   */
   prefersLowLatency?(video: Video): Promise<boolean>;
   /** True if broadcasts of an input are recorded (`recording.mode`). Default: always true. */
   isRecorded?(input: string): Promise<boolean>;
-  /** Octets of kept segments in memory that several viewers ask for. Default 32 MiB. */
+  /** Memory for stored segments that several viewers request, in octets. Default 32 MiB. */
   hotBytes?: number;
 }
 
 interface LivePlayback {
   routes: DeliveryRoute[];
-  /** Whether the video is a broadcast, or the recording of one: these routes answer for it then, and no others. */
+  /** True if the video is a broadcast or a recording: only these routes serve it then. */
   handles(video: Video): Promise<boolean>;
-  /** These routes before those of uploaded videos: for one list of both. */
+  /** Puts these routes before those of uploaded videos, in one list. */
   before(routes: readonly DeliveryRoute[]): DeliveryRoute[];
-  /** Undefined where others answer. */
+  /** Undefined for videos that are not live. */
   length: SegmentLength;
 }
 

@@ -8,7 +8,7 @@ import type { RunSink } from "../fragments.ts";
 import { runOf } from "./package.testing.ts";
 import { liveWorld, realFragments, VIDEO } from "./playback.testing.ts";
 
-/** On a page of another site. Each defines `load(video, url)`. */
+/** On a page of another origin. Each defines `load(video, url)`. */
 const PLAYERS = {
   "hls.js": {
     script: "hls.js/dist/hls.js",
@@ -51,7 +51,7 @@ const COMMON = `
     await video.play();
   }`;
 
-describe("players of a broadcast that runs", { skip: needsFfmpeg.skip || withoutChromium() }, () => {
+describe("players of a running broadcast", { skip: needsFfmpeg.skip || withoutChromium() }, () => {
   let browser: Browser;
   let site: string;
   let media: Awaited<ReturnType<typeof realFragments>>;
@@ -77,7 +77,7 @@ describe("players of a broadcast that runs", { skip: needsFfmpeg.skip || without
     site = await openSite(scope, Object.fromEntries(pages));
   });
 
-  /** Fragments leave when their last picture was taken, as from an encoder; `ahead` seconds of them at once. */
+  /** Emits each fragment after its last frame, as an encoder does; the first `ahead` seconds immediately. */
   function feed(
     sink: RunSink,
     { ahead, until = Infinity }: { ahead: number; until?: number },
@@ -109,7 +109,7 @@ describe("players of a broadcast that runs", { skip: needsFfmpeg.skip || without
     page.waitForFunction(`video.currentTime > ${seconds}`, undefined, { timeout: 60_000, polling: 50 });
 
   test(
-    "hls.js plays at low latency, over the return of a publisher, and to the end",
+    "hls.js plays at low latency, across a reconnection of the publisher, and to the end",
     { timeout: 90_000 },
     async (t) => {
       const world = await liveWorld(t, { segmentSeconds: 1, partMs: 200 });
@@ -145,7 +145,7 @@ describe("players of a broadcast that runs", { skip: needsFfmpeg.skip || without
       assert.equal(seen.blocking, true);
       assert.ok(seen.parts > 0);
       assert.ok(Math.abs(seen.holdBack - 0.63) < 0.001, `the hold-back is ${seen.holdBack} s`);
-      // A second where nobody else is at work; without parts it would be more than three.
+      // A second on an idle machine; without parts it would be more than three.
       assert.ok(seen.behind < 6000, `${seen.behind} ms behind what is published`);
 
       await first.done;
@@ -180,31 +180,36 @@ describe("players of a broadcast that runs", { skip: needsFfmpeg.skip || without
     });
   }
 
-  test("all of them play the recording of two runs, over the seam and to its end", { timeout: 110_000 }, async (t) => {
-    const world = await liveWorld(t, { segmentSeconds: 1, partMs: 200 });
-    for (const number of [1, 2])
-      await feed(world.broadcast.run(runOf(number, { renditions: media.renditions })), { ahead: 100, until: 6.4 }).done;
-    world.broadcast.end();
-    await Promise.all(
-      (
-        [
-          ["hls.js", "video.m3u8"],
-          ["shaka-player", "video.mpd"],
-          ["dash.js", "video.mpd"],
-        ] as const
-      ).map(async ([name, manifest]) => {
-        const { page, problems } = await openPage(browser, `${site}/${name}`);
-        await begin(page, `${world.origin}/${VIDEO}/manifest/${manifest}`);
-        await page.evaluate("void (video.currentTime = 6)");
-        await played(page, 6.8);
-        await page.evaluate("void (video.currentTime = 12)");
-        await page.waitForFunction("video.ended", undefined, { timeout: 60_000, polling: 50 });
-        const end = await page.evaluate<number>("video.currentTime");
-        assert.ok(Math.abs(end - 12.8) < 0.1, `${name} ended at ${end}`);
-        assert.deepEqual(await page.evaluate("problems"), [], name);
-        assert.deepEqual(problems, [], name);
-        await page.context().close();
-      }),
-    );
-  });
+  test(
+    "all of them play a recording of two runs, across the discontinuity and to the end",
+    { timeout: 110_000 },
+    async (t) => {
+      const world = await liveWorld(t, { segmentSeconds: 1, partMs: 200 });
+      for (const number of [1, 2])
+        await feed(world.broadcast.run(runOf(number, { renditions: media.renditions })), { ahead: 100, until: 6.4 })
+          .done;
+      world.broadcast.end();
+      await Promise.all(
+        (
+          [
+            ["hls.js", "video.m3u8"],
+            ["shaka-player", "video.mpd"],
+            ["dash.js", "video.mpd"],
+          ] as const
+        ).map(async ([name, manifest]) => {
+          const { page, problems } = await openPage(browser, `${site}/${name}`);
+          await begin(page, `${world.origin}/${VIDEO}/manifest/${manifest}`);
+          await page.evaluate("void (video.currentTime = 6)");
+          await played(page, 6.8);
+          await page.evaluate("void (video.currentTime = 12)");
+          await page.waitForFunction("video.ended", undefined, { timeout: 60_000, polling: 50 });
+          const end = await page.evaluate<number>("video.currentTime");
+          assert.ok(Math.abs(end - 12.8) < 0.1, `${name} ended at ${end}`);
+          assert.deepEqual(await page.evaluate("problems"), [], name);
+          assert.deepEqual(problems, [], name);
+          await page.context().close();
+        }),
+      );
+    },
+  );
 });

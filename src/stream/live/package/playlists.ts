@@ -2,15 +2,15 @@ import { type HlsPart, type LiveHlsSegment, type LowLatency, writeLivePlaylist }
 import type { TrackPart } from "./track.ts";
 import { type Listed, listOf, nextOf, type RenditionList, type Source, windowStart } from "./lists.ts";
 
-/** How much of a broadcast a media playlist has. */
+/** Which part of a broadcast a media playlist covers. */
 export interface Extent {
-  /** The end of it, or all of what is kept; a part of it that is over, both numbers included. */
+  /** Its end, or everything stored, or a completed range, both numbers inclusive. */
   what: "window" | "dvr" | "whole" | { from: number; to: number };
-  /** With parts, where they are in memory. */
+  /** List parts while they are in memory. */
   lowLatency?: boolean;
-  /** Leave out what the player has (`_HLS_skip`). */
+  /** Skip the segments that the player has (`_HLS_skip`). */
   skip?: boolean;
-  /** Where players begin, in seconds from the beginning of the first segment. */
+  /** Start position of players, in seconds from the beginning of the first segment. */
   start?: number;
 }
 
@@ -20,23 +20,25 @@ export interface PlaylistSettings {
   dvrSeconds: number;
 }
 
-/** Put behind every address: makes those of one broadcast other ones than those of the next under the same input. */
+/** Appended to every URL: distinguishes broadcasts of the same input. */
 export type Suffix = string;
 
 const WINDOW_SECONDS = 30;
 const LEAST_SEGMENTS = 6;
-/** Of the target duration: rfc8216bis 4.4.3.8 wants six at least, and parts are of use for three (6.2.2). */
+/**
+ * Multiples of the target duration: rfc8216bis 4.4.3.8 requires at least six, and parts are useful for three (6.2.2).
+ */
 const SKIP_FACTOR = 6;
 const PARTS_FACTOR = 3;
-/** Of the part target: at least two, and three are recommended. */
+/** Multiples of the part target: at least two, three are recommended. */
 const HOLD_BACK_PARTS = 3;
 const HOLD_BACK = 3;
 
-/** Address of a media playlist beside the multivariant one; of segments, a folder over. */
+/** URL of a media playlist relative to the multivariant one; segments are one folder up. */
 export const playlistUri = (rendition: string, query: string): string => `${rendition}.m3u8${query}`;
 const segmentUri = (rendition: string, file: string, suffix: Suffix) => `../segments/${rendition}/${file}${suffix}`;
 
-/** Number of the first segment that is listed. */
+/** Number of the first listed segment. */
 function firstOf({ timeline: { segments } }: Source, { what }: Extent, { dvrSeconds }: PlaylistSettings): number {
   if (typeof what === "object") return what.from;
   return what === "whole" ? 0 : windowStart(segments, what === "dvr" ? dvrSeconds : WINDOW_SECONDS, LEAST_SEGMENTS);
@@ -47,7 +49,7 @@ export interface WrittenPlaylist {
   list: RenditionList;
 }
 
-/** `others`: renditions beside this one whose progress is told, with the query of their playlists. */
+/** `others`: other renditions to report, with the query of their playlists. */
 export function mediaPlaylist(
   source: Source,
   rendition: string,
@@ -60,7 +62,8 @@ export function mediaPlaylist(
   const from = firstOf(source, extent, settings);
   const list = listOf(source, rendition, from, typeof what === "object" ? what.to + 1 : Infinity);
   const ended = source.timeline.ended || typeof what === "object";
-  // At the end too: a player that has the first parts of the last segment does not look for the rest in the whole of it.
+  // Also at the end: a player that has the first parts of the last segment does not load the rest from the whole
+  // segment.
   const lowLatency = extent.lowLatency === true && source.recent !== undefined;
   const { segments } = list;
   const total = segments.reduce((sum, { duration }) => sum + duration, 0) + partsDuration(list.open?.parts);
@@ -75,7 +78,7 @@ export function mediaPlaylist(
     return {
       ...(!gap && { init: segmentUri(rendition, `init-${one.run.id}.mp4`, suffix) }),
       ...(discontinuity && { discontinuity }),
-      // Of what is over it is enough to say it once for each run.
+      // After the end, once per run is enough.
       ...((!ended || first || discontinuity) && { at: Math.round(one.run.started + one.start * 1000) }),
     };
   };

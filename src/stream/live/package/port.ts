@@ -1,29 +1,32 @@
 import type { LiveRun, RunSink } from "../fragments.ts";
 import type { LiveSegment, LiveTimeline } from "../timeline.ts";
 
-/** The broadcasts that are packaged in this process. */
+/** Broadcasts that are packaged in this process. */
 export interface LivePackages {
-  /** Begins a video, or goes on with one that another process has begun: its numbers follow those of `timeline`. One that is open already is ended first. */
+  /**
+   * Starts a video, or continues one of another process: its numbers follow those of `timeline`. Ends the video first
+   * if it is already open.
+   */
   open(video: string, options?: OpenPackage): LivePackage;
-  /** Nothing is packaged any more; who waits for a part is answered. */
+  /** Stops packaging; waiting requests are completed. */
   close(): void;
 }
 
 export interface OpenPackage {
-  /** What is there already. Absent: nothing. */
+  /** The existing timeline. Absent: empty. */
   timeline?: LiveTimeline;
-  /** Every segment that is complete in all renditions, in order. Must not throw. */
+  /** Called for every segment that is complete in all renditions, in order. Must not throw. */
   onSegment?: (cut: CutSegment) => void;
 }
 
 export interface LivePackage {
-  /** What comes of a run. One at a time: the one before is ended by it. */
+  /** Packages a run. One at a time: starting a run ends the previous one. */
   run(run: LiveRun): RunSink;
-  /** As it is now: the same object, which grows. Not to be changed. */
+  /** The current timeline: always the same object, which grows. Do not modify. */
   timeline(): LiveTimeline;
-  /** The broadcast is over: playlists end, and stay in memory for a minute for those who watch. */
+  /** The broadcast has ended: playlists end, and stay in memory for a minute for current viewers. */
   end(): void;
-  /** Nothing is packaged here any more, though the broadcast may go on in another process. */
+  /** Stops packaging here, though the broadcast may continue in another process. */
   stop(): void;
 }
 
@@ -31,6 +34,6 @@ export interface CutSegment {
   /** Id of its run. */
   run: string;
   segment: LiveSegment;
-  /** By rendition, as the fragments were. */
+  /** Fragments by rendition, unchanged. */
   bytes: Readonly<Record<string, readonly Buffer[]>>;
 }

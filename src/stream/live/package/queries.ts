@@ -4,11 +4,11 @@ import type { LiveTimeline } from "../timeline.ts";
 import { secondsOf } from "./lists.ts";
 import type { Extent } from "./playlists.ts";
 
-/** Seconds: what is shown of a broadcast before it is clipped, and how long an instant clip is. */
+/** Seconds: longest preview of a live broadcast, and longest instant clip. */
 const LONGEST_PREVIEW = 300;
 const LONGEST_CLIP = 60;
 
-/** What the query of a media playlist says, which the multivariant playlist has put there. Throws badParameter. */
+/** Parses the query of a media playlist, as written by the multivariant playlist. Throws badParameter. */
 export function readExtent(query: URLSearchParams, ended: boolean): Extent {
   const skip = query.get("_HLS_skip") === "YES" || query.get("_HLS_skip") === "v2";
   const [from, to] = [whole(query, "from"), whole(query, "to")];
@@ -19,11 +19,11 @@ export function readExtent(query: URLSearchParams, ended: boolean): Extent {
       ...(start !== null && /^\d{1,4}(\.\d{1,3})?$/.test(start) && { start: Number(start) }),
     };
   if (query.get("dvrEnabled") === "true") return { what: "dvr", skip, lowLatency: query.get("protocol") === "llhls" };
-  // Who asks without a word of the protocol is no player of the broadcast as it ran.
+  // Without a protocol, the client did not play the broadcast live.
   return { what: ended && !query.has("protocol") ? "whole" : "window", lowLatency: query.get("protocol") === "llhls" };
 }
 
-/** rfc8216bis 6.2.5: what a player wants to wait for. Throws badParameter. */
+/** Blocking request directives (rfc8216bis 6.2.5). Throws badParameter. */
 export function readDirectives(query: URLSearchParams): { msn: number; part?: number } | undefined {
   const [msn, part] = [whole(query, "_HLS_msn"), whole(query, "_HLS_part")];
   if (msn === undefined && part !== undefined)
@@ -38,7 +38,7 @@ function whole(query: URLSearchParams, name: string): number | undefined {
   return Number(text);
 }
 
-/** `duration` of a preview. Undefined: none is asked for. Throws badParameter. */
+/** `duration` of a preview. Undefined: not requested. Throws badParameter. */
 export const readPreview = (query: URLSearchParams): number | undefined =>
   query.has("duration") ? seconds(query, "duration", LONGEST_PREVIEW) : undefined;
 
@@ -56,10 +56,13 @@ function seconds(query: URLSearchParams, name: string, most: number, least = 0.1
   return value;
 }
 
-/** Lengths are sums of fractions. */
+/** Durations are sums of fractions. */
 const SAME = 0.002;
 
-/** Segments in which the seconds from `time` on lie, both numbers included, and where in the first of them they begin. Seconds are those of the recording: gaps between runs are none. Undefined: there is nothing there. */
+/**
+ * Range of segments (both numbers inclusive) that contain the seconds from `time` onwards, and the offset in the first
+ * one. Seconds are those of the recording: gaps between runs do not count. Undefined: no such segments.
+ */
 export function segmentsBetween(
   timeline: LiveTimeline,
   time: number,

@@ -2,19 +2,19 @@ import type { TrackSegment } from "./track.ts";
 
 /** The last segments of every rendition of a broadcast, with their octets. */
 export interface RecentSegments {
-  /** Of this rendition, in order, the one that is being made too. */
+  /** Segments of this rendition in order, including the one in progress. */
   of(rendition: string): readonly TrackSegment[];
   find(rendition: string, n: number): TrackSegment | undefined;
-  /** Says that there is more of this one. */
+  /** Adds or updates a segment. */
   put(rendition: string, segment: TrackSegment): void;
-  /** Forgets the oldest that are listed, as far as the bounds say. */
+  /** Drops the oldest listed segments beyond the limits. */
   trim(listed: number): void;
 }
 
-/** As many are there for who plays at the usual distance from the end; what is older is read from where it was kept. */
+/** Enough for players at the usual distance from the live edge; older segments are read from storage. */
 const KEPT_SECONDS = 24;
 const LEAST_KEPT = 4;
-/** Octets of one broadcast, all renditions. A little more where nothing is listed: it must not be lost. */
+/** Octets of one broadcast, all renditions. Slightly more if nothing is listed: unlisted segments must not be lost. */
 const MOST_BYTES = 96 * 1024 * 1024;
 
 export function createRecentSegments(): RecentSegments {

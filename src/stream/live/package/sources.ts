@@ -6,21 +6,21 @@ import type { Broadcast } from "./broadcast.ts";
 import { type Source, targetDurationOf } from "./lists.ts";
 import type { PlaylistSettings } from "./playlists.ts";
 
-/** A broadcast or its recording, wherever it comes from. */
+/** A broadcast or its recording, from any source. */
 export interface LiveSource extends Source, Pick<PlaylistSettings, "targetDuration"> {
   /** Packaged in this process. */
   broadcast?: Broadcast;
-  /** That are offered now. */
+  /** Currently offered. */
   renditions: readonly LiveRendition[];
 }
 
 export interface LiveSourcesParts {
   packages: { of(video: string): Broadcast | undefined };
-  /** Of broadcasts that other processes package, and of recordings. Undefined: nothing is kept of the video. */
+  /** Timeline of a broadcast of another process, or of a recording. Undefined: nothing is stored of the video. */
   timelineOf(video: string): Promise<LiveTimeline | undefined>;
 }
 
-/** Recordings do not change any more: those that were asked for last stay in memory, up to so many segments together. */
+/** Recordings do not change: the most recently used stay in memory, up to this many segments in total. */
 const MOST_SEGMENTS = 500_000;
 
 export interface LiveSources {
@@ -65,7 +65,7 @@ export function createLiveSources({ packages, timelineOf }: LiveSourcesParts): L
           return recording;
       }
       if (!broadcast.running && !timeline.ended) {
-        // Nobody publishes here: somebody may elsewhere by now.
+        // No publisher is connected here: one may have connected elsewhere.
         const elsewhere = await stored(uid);
         if (
           elsewhere !== undefined &&
@@ -79,7 +79,7 @@ export function createLiveSources({ packages, timelineOf }: LiveSourcesParts): L
         recent,
         targetDuration,
         broadcast,
-        // Asked for after the viewer has waited for a beginning.
+        // Evaluated after the viewer has waited for the beginning.
         get renditions() {
           return (
             timeline.ended
@@ -92,7 +92,9 @@ export function createLiveSources({ packages, timelineOf }: LiveSourcesParts): L
   };
 }
 
-/** Those that every run has which has pictures or sound at all, or else whatever there is; with the most that any run needs. */
+/**
+ * Renditions present in every run that has video or audio, else all renditions; with the highest bandwidth of any run.
+ */
 export function renditionsOf({ runs }: LiveTimeline): LiveRendition[] {
   return (["video", "audio"] as const).flatMap((kind) => {
     const having = runs
@@ -111,7 +113,10 @@ export function renditionsOf({ runs }: LiveTimeline): LiveRendition[] {
   });
 }
 
-/** Whether there can be a playlist of a rendition: whoever follows one that is not made any more goes on with its gaps. Throws segmentNotFound. */
+/**
+ * Checks that a rendition has a playlist: a viewer of a dropped rendition continues with its gaps. Throws
+ * segmentNotFound.
+ */
 export function checkRendition({ renditions, timeline: { runs } }: LiveSource, name: string): void {
   const has = (all: readonly LiveRendition[]) => all.some((one) => one.name === name);
   if (!has(renditions) && !runs.some((run) => has(run.renditions)))

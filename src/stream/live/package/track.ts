@@ -1,23 +1,23 @@
 import type { LiveFragment } from "../fragments.ts";
 
-/** A segment of one rendition, whole or as much of it as has come. */
+/** A segment of one rendition, complete or in progress. */
 export interface TrackSegment {
   readonly n: number;
   readonly run: { id: string; started: number };
-  /** Seconds on the timeline of the run: where all renditions were cut. */
+  /** Seconds on the run timeline: the cut of all renditions. */
   readonly start: number;
   /** Presentation time of the first sample. Undefined before the first sample. */
   begins?: number;
-  /** Of its parts, and of what is in no part yet. */
+  /** Duration of its parts, and of fragments that are not in a part yet. */
   duration: number;
   readonly parts: TrackPart[];
-  /** Nothing will be added. One without parts is a gap. */
+  /** Complete. A complete segment without parts is a gap. */
   whole: boolean;
 }
 
 export interface TrackPart {
   duration: number;
-  /** There is a key frame in it. */
+  /** Contains a key frame. */
   independent: boolean;
   size: number;
   /** Number of video frames. */
@@ -36,26 +36,26 @@ export interface Cut {
 export interface TrackParts {
   run: { id: string; started: number };
   kind: "video" | "audio";
-  /** Those of the run so far; whoever makes the track adds to them. Never empty when a fragment is added. */
+  /** Cuts of the run so far; the creator of the track adds to them. Never empty when a fragment is added. */
   cuts: readonly Cut[];
   partSeconds: number;
-  /** A segment has begun, a part was made, or a segment is whole. */
+  /** A segment has begun, a part was added, or a segment is complete. */
   onSegment(segment: TrackSegment): void;
 }
 
-/** Puts the fragments of one rendition into parts and segments. */
+/** Groups the fragments of one rendition into parts and segments. */
 export interface Track {
-  /** Fragments of segments that are whole are dropped. */
+  /** Fragments of complete segments are dropped. */
   add(fragment: LiveFragment): void;
-  /** Everything before segment `n` is whole now, whatever has come of it. */
+  /** Completes everything before segment `n`, even with missing data. */
   closeBefore(n: number): void;
 }
 
-/** Durations are fractions of different timescales: what differs by less is the same. */
+/** Durations are fractions of different timescales: smaller differences are ignored. */
 const SAME = 0.002;
 
 export function createTrack({ run, kind, cuts, partSeconds, onSegment }: TrackParts): Track {
-  /** Index in `cuts` of the segment that is open. */
+  /** Index in `cuts` of the open segment. */
   let at = -1;
   let open: TrackSegment | undefined;
   let pending: Buffer[] = [];
@@ -98,7 +98,7 @@ export function createTrack({ run, kind, cuts, partSeconds, onSegment }: TrackPa
   }
 
   function add({ time, duration, key, offset = 0, frames = 0, nextKey, bytes }: LiveFragment): void {
-    // The cut was made at a key frame of another rendition: the nearest beginning of a fragment is meant, whatever the timescales make of it.
+    // The cut is at a key frame of another rendition: use the nearest fragment start, despite rounding by timescales.
     const begun = time + duration / 2;
     if (at >= 0 && open === undefined) return;
     if (at < 0) begin(0);

@@ -1,6 +1,9 @@
 import type { Broadcast } from "./broadcast.ts";
 
-/** Until it is so, which is looked at after every change. False: not within `ms`, or the viewer has gone, or nothing more will come. */
+/**
+ * Waits for the condition, which is checked after every change. False: not met within `ms`, or the viewer has
+ * disconnected, or the broadcast has ended.
+ */
 export function waitFor(
   broadcast: Broadcast,
   met: () => boolean,

@@ -2,7 +2,10 @@ import type { SegmentLength } from "../../viewed/index.ts";
 import { pieceOf } from "./pieces.ts";
 import type { LiveSources } from "./sources.ts";
 
-/** Of broadcasts and their recordings: segments and parts of pictures, those of sound where there is nothing else. Undefined for other videos. */
+/**
+ * Lengths for broadcasts and their recordings: video segments and parts, or audio ones if there is no video. Undefined
+ * for other videos.
+ */
 export function createLiveLength(sources: LiveSources): SegmentLength {
   return async ({ video, params: { rendition = "", file = "" } }) => {
     const source = await sources.of(video);

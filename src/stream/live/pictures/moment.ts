@@ -1,23 +1,23 @@
 import type { LiveRendition } from "../fragments.ts";
 import type { LiveSegment, LiveTimeline, LiveTimelineRun } from "../timeline.ts";
 
-/** Where a moment of a broadcast lies. */
+/** Location of a moment in a broadcast. */
 export interface Moment {
   run: LiveTimelineRun;
-  /** That the picture is taken from. */
+  /** Rendition to take the image from. */
   rendition: LiveRendition;
   n: number;
   /** Seconds from the beginning of the segment. */
   offset: number;
 }
 
-/** Seconds of all of it as it is played: gaps between runs are left out. */
+/** Total playback duration in seconds, without gaps between runs. */
 export const durationOf = ({ segments, runs }: LiveTimeline): number =>
   segments.reduce((sum, segment) => sum + secondsOf(segment, runs[segment.run]!), 0);
 
 /**
- * `time` in seconds from the beginning of the broadcast; "latest": the beginning of the newest segment, which is a key frame. Undefined: there is no picture.
- * Of the renditions the smallest that has `height` lines: less has to be read of it.
+ * `time` in seconds from the beginning of the broadcast; "latest": the beginning of the newest segment, which is a key
+ * frame. Undefined: there is no video. Selects the smallest rendition with at least `height` lines: less data to read.
  */
 export function momentOf(timeline: LiveTimeline, time: number | "latest", height: number): Moment | undefined {
   const { runs, segments } = timeline;

@@ -54,7 +54,7 @@ const timelineOf = (segments: number, ended = false): LiveTimeline => ({
   })),
 });
 
-/** A broadcast of one second of each colour, whose times do not begin at zero. */
+/** A broadcast with one second of each colour, whose times do not start at zero. */
 async function open(t: TestContext) {
   const folder = mkdtempSync(join(tmpdir(), "reelpost-pictures-"));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
@@ -156,7 +156,7 @@ async function look(folder: string, jpeg: Buffer): Promise<{ size: string; colou
 }
 
 test(
-  "a running broadcast shows what is on, a moment of it, and its recording the moment that was chosen",
+  "a running broadcast shows its latest or a requested frame, and its recording the chosen thumbnail",
   needsFfmpeg,
   async (t) => {
     const { get, shown, clock, drawn } = await open(t);
@@ -244,7 +244,7 @@ test("segmentsFrom stops at the end of the run and at a gap in the rendition", (
 });
 
 test(
-  "videos with a file, those of uploads, and broadcasts that have not begun are for others; nonsense is refused",
+  "passes on videos with a file, uploads and broadcasts that have not begun, and rejects invalid parameters",
   needsFfmpeg,
   async (t) => {
     const { get, shown } = await open(t);
@@ -258,7 +258,7 @@ test(
   },
 );
 
-test("the smallest rendition that is large enough is read, and moments without a picture show the next one", () => {
+test("reads the smallest sufficient rendition, and shows the next frame for moments without video", () => {
   const picture = (name: string, height: number) => ({
     name,
     kind: "video" as const,

@@ -15,7 +15,7 @@ import { durationOf, type Moment, momentOf, segmentsFrom } from "./moment.ts";
 export interface LivePicturesParts {
   tools: MediaTools;
   timelineOf(video: string): Promise<LiveTimeline | undefined>;
-  /** One segment, or the initialisation segment of a run. */
+  /** A segment, or the init segment of a run. */
   stored(
     video: string,
     rendition: string,
@@ -23,12 +23,12 @@ export interface LivePicturesParts {
   ): Promise<{ bytes(): Promise<Buffer> } | undefined>;
   /** True if broadcasts of an input are recorded. Default: always true. */
   isRecorded?(input: string): Promise<boolean>;
-  /** For files while a picture is made of them. */
+  /** For temporary files while rendering. */
   folder: string;
   clock: Pick<Clock, "now">;
 }
 
-/** Pictures of what is being broadcast, and of its recording until there is a file of it. */
+/** Thumbnails of broadcasts, and of recordings that have no file yet. */
 export interface LivePictures {
   /** Wraps the routes: `thumbnails/thumbnail.jpg` and `.gif` of such videos are rendered here. Without `time` they show the live edge. */
   over(routes: readonly DeliveryRoute[]): DeliveryRoute[];
@@ -36,13 +36,13 @@ export interface LivePictures {
 
 const GIF = "thumbnails/thumbnail.gif";
 const MADE_HERE = new Set(["thumbnails/thumbnail.jpg", GIF]);
-/** How old the picture of now may be. It is the same for everybody who asks in that time. */
+/** Maximum age of the live thumbnail. All requests within this time get the same image. */
 const FRESH_MS = 5000;
-/** Of moments that will not change. */
+/** Applies to moments that no longer change. */
 const CACHE_S = 3600;
 const MOST_KEPT = 300;
 const MOST_OCTETS = 32 * 1024 * 1024;
-/** What is longer is not read for a picture: a segment of the highest bitrate has a tenth of it. */
+/** Larger segments are not read for an image: a segment of the highest bitrate has a tenth of this. */
 const LARGEST_SEGMENT = 128 * 1024 * 1024;
 
 export function createLivePictures({
@@ -140,11 +140,11 @@ export function createLivePictures({
   };
 }
 
-/** Once there is a file of the recording, pictures are made of that, as of every video. */
+/** Once the recording has a file, images are made from it, as for every video. */
 const mayBeLive = ({ liveInput, model, uid }: Video): boolean =>
   liveInput !== undefined && liveInput !== uid && model === null;
 
-/** Model of a video file made of segments and their initialisation segment. */
+/** Model of a video file made of an init segment and segments. */
 const modelOf = (
   path: string,
   { width = 16, height = 9, peakBandwidth }: Moment["rendition"],
@@ -169,7 +169,7 @@ const modelOf = (
   ladder: [],
 });
 
-/** The last images, in memory; those that are asked for at the same time are made once. */
+/** Cache of recent images in memory; concurrent requests for the same image share one rendering. */
 function createKept({ most, octets }: { most: number; octets: number }) {
   const images = new Map<string, { at: number; bytes: Buffer }>();
   const making = new Map<string, Promise<Buffer>>();

@@ -21,7 +21,7 @@ import { openRecordings, VIDEO } from "./record.testing.ts";
 
 const ACCOUNT = "a".repeat(32);
 
-/** A recording that can be broadcast into, and everything that makes a file of it. */
+/** A recording to broadcast into, and everything that assembles its file. */
 async function open(t: TestContext) {
   const { videos, objects, jobs, db, events, clock } = await openVideos(t, undefined, { migrations: recordMigrations });
   const { recordings } = await openRecordings(t, { db, objects });
@@ -29,7 +29,7 @@ async function open(t: TestContext) {
   mkdirSync(folder);
   const tools = openTools(t);
   const probe = createProbe({ tools, objects, settings: streamSettings(), folder });
-  // It is not made to wait for everything else on the machine, as it is in a server.
+  // Without the background throttling that a server applies.
   const assembly = createAssembly({
     jobs,
     objects,
@@ -47,7 +47,7 @@ async function open(t: TestContext) {
   await videos.live.begin(ACCOUNT, VIDEO, { liveInput: "1".repeat(32) });
   const recording = await recordings.open(VIDEO);
 
-  /** The broadcast is over. Resolves with its video once there is one file of it, and the path of that. */
+  /** Ends the broadcast. Resolves with its video once it has a single file, and the path of the file. */
   async function finish(): Promise<{ video: Video; path: string }> {
     await recording.close();
     const { segments: _, width, height, ...summary } = await recordings.finish(VIDEO);
@@ -81,7 +81,7 @@ async function lengthsOf(path: string): Promise<Record<string, number>> {
 
 const decoded = (path: string) => runFfmpeg(["-xerror", "-i", path, "-f", "null", "-"]);
 
-test("runs that are alike become one file as they are, without the time between them", needsFfmpeg, async (t) => {
+test("runs with equal settings become one file without transcoding or gaps", needsFfmpeg, async (t) => {
   const { recording, finish } = await open(t);
   const source = await clip({});
   const next = await recordClip(recording, source, { run: "1" });
@@ -101,7 +101,7 @@ test("runs that are alike become one file as they are, without the time between 
   assert.ok(Math.abs(video.duration - 7) < 0.05, String(video.duration));
 });
 
-test("runs of other sizes, and without sound, become one file that is encoded anew", needsFfmpeg, async (t) => {
+test("runs of different sizes, or without audio, are transcoded into one file", needsFfmpeg, async (t) => {
   const { recording, finish, folder } = await open(t);
   let next = await recordClip(recording, await clip({ seconds: 2, size: "160x120", fps: "25" }), {
     run: "1",
@@ -121,7 +121,7 @@ test("runs of other sizes, and without sound, become one file that is encoded an
   assert.deepEqual(readdirSync(folder), []);
 });
 
-test("however many parts there are, some are combined at a time", needsFfmpeg, async (t) => {
+test("combines any number of parts, a few at a time", needsFfmpeg, async (t) => {
   const { folder } = await open(t);
   const files = await Promise.all(
     [false, true, false].map(async (audio) => ({
@@ -145,7 +145,7 @@ test("however many parts there are, some are combined at a time", needsFfmpeg, a
   assert.ok(Math.abs(lengths["video"]! - lengths["audio"]!) < 0.15, JSON.stringify(lengths));
 });
 
-test("some seconds of a broadcast are a file at once, while it runs", needsFfmpeg, async (t) => {
+test("a few seconds of a running broadcast are available as a file immediately", needsFfmpeg, async (t) => {
   const { recording, recordings, videos, folder } = await open(t);
   await recordClip(recording, await clip({ seconds: 6 }), { run: "1" });
   const delivery = createDelivery({

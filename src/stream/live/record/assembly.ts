@@ -22,16 +22,16 @@ export interface AssemblyParts {
   recordings: Pick<Recordings, "timeline" | "stored">;
   probe: Probe;
   tools: Pick<MediaTools, "ffmpeg">;
-  /** As large as recordings are: for those whose runs are not alike. */
+  /** For temporary files as large as recordings: for runs that differ. */
   folder: string;
   log: Log;
-  /** Milliseconds before another attempt. Default: that of jobs. */
+  /** Delay before a retry in milliseconds. Default: the backoff of jobs. */
   backoff?: (attempt: number) => number;
 }
 
-/** Recordings become files, with which everything can be done that can be done with a video; they are played from their segments all the same. */
+/** Merges recordings into files, for all operations on video files; playback still uses their segments. */
 export interface Assembly {
-  /** It will be done, whatever becomes of this process. Once more does nothing. */
+  /** Stores the job, which survives a crash of this process. Calling it again does nothing. */
   enqueue(video: string): Promise<void>;
   /** Calls the listener when a recording has been merged into one file, or cannot be merged. If it fails, the job is retried. */
   onDone(listener: (video: string) => Promise<void>): void;
@@ -66,7 +66,7 @@ export function createAssembly({
     const size = await writeSource(uid, key, timeline, signal);
     const model = await probe.probe({ uid, sourceKey: key, watermark: null }, { signal });
     const done = await videos.assembled(uid, { key, size, model });
-    // Deleted meanwhile: then what was made is nobody's.
+    // Deleted meanwhile: the result is unreferenced.
     if (done === undefined && (await videos.find(uid)) === undefined) await objects.delete([key]);
     log.info({ video: uid, size, runs: timeline.runs.length }, "live: recording merged into one file");
   }
@@ -95,7 +95,7 @@ export function createAssembly({
     }
   }
 
-  /** Work that another attempt would not do better. */
+  /** Permanent failures: retrying would not help. */
   async function run({ payload }: Job, { signal }: JobContext): Promise<void> {
     const { uid } = payload as { uid: string };
     try {
@@ -121,7 +121,7 @@ export function createAssembly({
   };
 }
 
-/** Parts one after the other that can be in one file as they are. */
+/** Groups consecutive parts that fit into one file without transcoding. */
 async function alike(parts: readonly MoviePart[], stored: MovieParts["stored"]): Promise<MoviePart[][]> {
   const groups: { headers: string; parts: MoviePart[] }[] = [];
   for (const part of parts) {
@@ -133,7 +133,7 @@ async function alike(parts: readonly MoviePart[], stored: MovieParts["stored"]):
   return groups.map((group) => group.parts);
 }
 
-/** The largest of all runs; even numbers. */
+/** The largest frame size of all runs; even numbers. */
 function pictureOf({ runs }: LiveTimeline): { width: number; height: number } | undefined {
   const pictures = runs.flatMap(({ renditions }) => renditions.filter(({ kind }) => kind === "video").slice(0, 1));
   if (pictures.length === 0) return undefined;

@@ -8,15 +8,16 @@ import { headersOf, joinMovie, type MovieParts } from "./movie.ts";
 import type { Recordings } from "./port.ts";
 import { lengthOf } from "./summary.ts";
 
-/** Seconds of an instant clip. */
+/** Maximum seconds of an instant clip. */
 const LONGEST = 60;
 const FILENAME = /^[A-Za-z0-9_-]{1,120}$/;
-/** Lengths are sums of fractions. */
+/** Durations are sums of fractions. */
 const SAME = 0.002;
 
 /**
- * `/{uid}/clip.mp4?time=600s&duration=30s&filename=…`: some seconds of a broadcast, or of its recording, as a file. Whole segments: it begins with the
- * one in which `time` lies, and ends, where the encoder of the publisher was configured anew, before that.
+ * `/{uid}/clip.mp4?time=600s&duration=30s&filename=…`: a few seconds of a broadcast, or of its recording, as a file.
+ * Whole segments: starts with the segment that contains `time`, and ends early if the publisher's encoder settings
+ * changed.
  */
 export function createClipFiles({
   recordings,
@@ -47,7 +48,7 @@ export function createClipFiles({
     const headers = await Promise.all(all.map((part) => headersOf(part, stored)));
     const until = headers.findIndex((one) => one !== headers[0]);
     const movie = await joinMovie({ parts: until === -1 ? all : all.slice(0, until), stored, signal });
-    // A part of it is read from its beginning: it is a minute at most.
+    // A range is read from the beginning of the file: it has a minute at most.
     const read = ({ start = 0, end = movie.size - 1 }: { start?: number; end?: number } = {}) =>
       Readable.from(between(movie.body(), start, end + 1), { objectMode: false });
     await viewing.sendObject(
@@ -67,7 +68,7 @@ function seconds(query: URLSearchParams, name: string, least: number, most: numb
   return value;
 }
 
-/** Segments in which the seconds from `time` on lie; gaps between runs are none. */
+/** Range of segments that contain the seconds from `time` onwards; gaps between runs do not count. */
 function rangeOf(
   { runs, segments }: LiveTimeline,
   time: number,
@@ -84,7 +85,7 @@ function rangeOf(
   return from === undefined ? undefined : { from, to: segments.length - 1 };
 }
 
-/** Octets [start, end) of what is read. */
+/** Octets [start, end) of the body. */
 async function* between(body: AsyncIterable<Uint8Array>, start: number, end: number): AsyncGenerator<Uint8Array, void> {
   let at = 0;
   for await (const chunk of body) {

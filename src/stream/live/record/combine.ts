@@ -1,30 +1,30 @@
 import { join } from "node:path";
 import type { MediaTools } from "../../media/index.ts";
 
-/** A file that is a part of a recording. */
+/** A file that holds a part of a recording. */
 export interface CombinedFile {
   path: string;
   video: boolean;
   audio: boolean;
   /** Seconds. */
   duration: number;
-  /** Pictures a second; 0 where there are none. */
+  /** Frames per second; 0 without video. */
   fps: number;
 }
 
 export interface CombineParts {
   tools: Pick<MediaTools, "ffmpeg">;
-  /** What is made is written here. */
+  /** Folder of the output. */
   folder: string;
-  /** Pictures are fitted into this; absent: there are none. */
+  /** Frames are scaled to fit into this; absent: no video. */
   picture?: { width: number; height: number };
   signal: AbortSignal;
-  /** Inputs of one run: each is open all the time. Default 12. */
+  /** Maximum number of inputs per ffmpeg run: all are open concurrently. Default 12. */
   atOnce?: number;
 }
 
 const RATES = [24_000 / 1001, 24, 25, 30_000 / 1001, 30, 50, 60_000 / 1001, 60];
-/** The nearest of those that pictures are made at. */
+/** The nearest standard frame rate. */
 const usualRate = (fps: number): number =>
   RATES.reduce((best, rate) => (Math.abs(rate - fps) < Math.abs(best - fps) ? rate : best));
 
@@ -33,8 +33,8 @@ const SAMPLE_RATE = 48_000;
 const HOUR_MS = 3_600_000;
 
 /**
- * Files whose codecs, sizes or sampling rates differ, one after the other in one file, encoded anew at a quality that is not seen to suffer. What a part
- * has no picture or no sound for is black and silent. Resolves with the path.
+ * Concatenates files whose codecs, sizes or sampling rates differ into one, transcoded without visible loss. Missing
+ * video is black, missing audio is silent. Resolves with the path.
  */
 export async function combineFiles(files: readonly CombinedFile[], parts: CombineParts): Promise<string> {
   const { atOnce = AT_ONCE } = parts;

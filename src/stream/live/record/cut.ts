@@ -1,14 +1,15 @@
 import type { LiveFragment, LiveRendition } from "../fragments.ts";
 
-/** Of one segment, the fragments of each rendition. */
+/** Fragments of one segment, by rendition. */
 export interface CutFragments {
   start: number;
   fragments: Map<string, LiveFragment[]>;
 }
 
 /**
- * Segments of what was left open: at key frames of the first video rendition that are at least `seconds` apart, and all others at the same times.
- * Without pictures at any fragment. What begins within a fragment of the cut belongs to the side on which most of it lies.
+ * Cuts unfinished data into segments: at key frames of the first video rendition that are at least `seconds` apart, and
+ * all others at the same times. Without video, at any fragment. A fragment across a cut belongs to the side with most
+ * of it.
  */
 export function cutFragments(
   renditions: readonly LiveRendition[],
@@ -35,5 +36,5 @@ export function cutFragments(
   return segments;
 }
 
-/** Key frames every two seconds are 1.999 apart on some clocks. */
+/** Key frames every two seconds are 1.999 s apart on some clocks. */
 const SLACK = 0.05;

@@ -1,16 +1,18 @@
 import type { ObjectStore } from "../../../store/index.ts";
 import type { LiveFragment } from "../fragments.ts";
 
-/** Fragments of one run in the order in which they came: one page of what is in no segment yet. */
+/** Fragments of one run in arrival order: one page of data that is not in a segment yet. */
 export interface JournalPage {
   run: string;
   fragments: LiveFragment[];
 }
 
-/** Pages as objects beside the segments, numbered as they were written; a page goes when all that is on it is in segments. */
+/**
+ * Pages are objects beside the segments, numbered in writing order; a page is deleted when all its data is in segments.
+ */
 export interface Journal {
   write(video: string, number: number, page: JournalPage): Promise<void>;
-  /** In order. A page that cannot be read is left out. */
+  /** In order. Unreadable pages are skipped. */
   read(video: string): Promise<{ number: number; page: JournalPage }[]>;
   delete(video: string, numbers: readonly number[]): Promise<void>;
 }
@@ -18,7 +20,7 @@ export interface Journal {
 const folder = (video: string) => `stream/${video}/live/open/`;
 const DIGITS = 10;
 const keyOf = (video: string, number: number) => `${folder(video)}${String(number).padStart(DIGITS, "0")}`;
-/** Pages of some seconds: more was not left by one broadcast. */
+/** Each page holds a few seconds: one broadcast cannot leave more. */
 const MOST_PAGES = 10_000;
 
 export function createJournal(objects: Pick<ObjectStore, "put" | "open" | "list" | "delete">): Journal {
@@ -46,7 +48,7 @@ interface Head {
   fragments: (Omit<LiveFragment, "bytes"> & { size: number })[];
 }
 
-/** Length of the head in four octets, the head as JSON, and then the octets of all fragments. */
+/** Header length in four octets, the header as JSON, then the octets of all fragments. */
 export function encodePage({ run, fragments }: JournalPage): Buffer {
   const head = Buffer.from(
     JSON.stringify({
@@ -59,7 +61,7 @@ export function encodePage({ run, fragments }: JournalPage): Buffer {
   return Buffer.concat([length, head, ...fragments.map(({ bytes }) => bytes)]);
 }
 
-/** Undefined: it is none. */
+/** Undefined: not a valid page. */
 export function decodePage(bytes: Buffer): JournalPage | undefined {
   if (bytes.length < 4) return undefined;
   let at = 4 + bytes.readUInt32BE(0);

@@ -13,7 +13,7 @@ import {
 } from "../../../protocol/mp4/index.ts";
 import type { StoredPiece } from "./port.ts";
 
-/** Segments of one run that are to be in a file, in order. */
+/** Segments of one run to put into a file, in order. */
 export interface MoviePart {
   run: string;
   tracks: MovieTrack[];
@@ -36,9 +36,9 @@ export interface JoinedMovie {
   size: number;
   /** Seconds. */
   duration: number;
-  /** Pictures a second, as most of them come; 0 where there are none. */
+  /** Most common frame rate; 0 without video. */
   fps: number;
-  /** From the first octet to the last; segments are read one after the other. */
+  /** The whole file; segments are read one after the other. */
   body(): AsyncGenerator<Uint8Array, void>;
 }
 
@@ -47,7 +47,7 @@ interface OpenTrack extends WrittenTrack {
   chunks: Chunk[];
 }
 
-/** Octets of one segment that go into the file. */
+/** Octet ranges of one segment that go into the file. */
 interface Taken {
   rendition: string;
   n: number;
@@ -55,12 +55,13 @@ interface Taken {
   ranges: { start: number; end: number }[];
 }
 
-/** Clocks of encoders round: so much of a fragment may lie before the end of the one before it. */
+/** Encoder clocks round: a fragment may overlap the previous one by this much. */
 const OVERLAP_S = 0.05;
 
 /**
- * One file with its index first, of segments as they are: a run begins where the one before it ends, and the time between is left out. All parts have the
- * same codec configuration (`headersOf`). Memory is for the index only. Throws Mp4Error.
+ * Writes one file with its index first, from unmodified segments: each run begins where the previous one ends, without
+ * the gap. All parts have the same codec configuration (`headersOf`). Only the index is held in memory. Throws
+ * Mp4Error.
  */
 export async function joinMovie({ parts, stored, signal }: MovieParts): Promise<JoinedMovie> {
   const tracks = new Map<MovieTrack["kind"], OpenTrack>();
@@ -79,7 +80,7 @@ export async function joinMovie({ parts, stored, signal }: MovieParts): Promise<
     const offset = endOf(tracks.values());
     for (const { kind } of part.tracks)
       if (!tracks.has(kind)) tracks.set(kind, await openTrack(part, kind, tracks.size + 1));
-    /** Second of the run that lies at `offset`: where its first track begins. */
+    /** Time of the run at `offset`, in seconds: the start of its first track. */
     const base = Math.min(
       ...(await Promise.all(
         part.tracks.map(async ({ kind, rendition, segments: [first] }) => {
@@ -161,7 +162,7 @@ const fragmentsOf = (piece: StoredPiece) =>
 const endOf = (tracks: Iterable<WrittenTrack>) =>
   Math.max(0, ...[...tracks].map(({ header, samples }) => samples.end / header.timescale));
 
-/** By the length that most pictures have: publishers count in milliseconds, and leave some out. */
+/** From the most common frame duration: publishers count in milliseconds, and skip frames. */
 function rateOf(track: WrittenTrack | undefined): number {
   if (track === undefined) return 0;
   const pairs = track.samples.durations();
@@ -174,14 +175,14 @@ function rateOf(track: WrittenTrack | undefined): number {
   return usual === 0 ? 0 : track.header.timescale / usual;
 }
 
-/** Those of one number side by side: they are of the same seconds. */
+/** Segments of the same number side by side: they cover the same seconds. */
 function inOrder({ tracks }: MoviePart): { kind: MovieTrack["kind"]; rendition: string; n: number }[] {
   return tracks
     .flatMap(({ kind, rendition, segments }) => segments.map((n) => ({ kind, rendition, n })))
     .toSorted((a, b) => a.n - b.n);
 }
 
-/** What says how the samples of a rendition are decoded: parts with the same can be in one file. */
+/** Decoder configuration of all renditions: parts with equal headers can share a file. */
 export async function headersOf({ run, tracks }: MoviePart, stored: MovieParts["stored"]): Promise<string> {
   const headers = await Promise.all(
     tracks.map(async ({ kind, rendition }) => {
@@ -194,7 +195,7 @@ export async function headersOf({ run, tracks }: MoviePart, stored: MovieParts["
   return JSON.stringify(headers);
 }
 
-/** What decoders go by. Boxes that tell of bitrates differ from run to run. */
+/** Only what decoders use. Bitrate boxes differ from run to run. */
 function configOf(description: Buffer): string {
   const aac = readAac(description);
   if (aac !== undefined) return `${aac.codecs} ${aac.sampleRate} ${aac.channels}`;

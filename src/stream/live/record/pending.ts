@@ -1,32 +1,32 @@
 import type { LiveFragment } from "../fragments.ts";
 
-/** A fragment that is in no segment yet. */
+/** A fragment that is not in a segment yet. */
 interface Pending {
   fragment: LiveFragment;
   run: string;
-  /** The page it stands on; undefined: on none. */
+  /** Its page; undefined: not written yet. */
   page: number | undefined;
 }
 
-/** What came and is in no segment yet, in the order in which it came. */
+/** Data that is not in a segment yet, in arrival order. */
 export interface PendingFragments {
   add(run: string, fragment: LiveFragment): void;
-  /** Of everything that is in no segment yet; and of what of it stands on no page. */
+  /** Octets that are not in a segment yet; and those of them that are on no page. */
   octets(): number;
   unwritten(): number;
-  /** What stands on no page, as pages: one for each run. */
+  /** Unwritten data as pages: one for each run. */
   pages(): { run: string; fragments: LiveFragment[]; written(page: number): void }[];
   /**
-   * A segment of these octets is cut from a rendition of a run, and ends about there: what came up to its last octets is done with. The end to the
-   * tick; undefined: nothing of it was here.
+   * Removes the data of a new segment of a rendition, up to the fragment that contains its last octets. Returns the
+   * exact end in ticks; undefined: none of its data was here.
    */
   take(run: string, rendition: string, cut: { bytes: readonly Buffer[]; end: number }): number | undefined;
-  /** Pages on which nothing stands any more, of those that were written. */
+  /** Written pages that have no remaining data. */
   emptied(): number[];
 }
 
 export function createPending(): PendingFragments {
-  /** By run and rendition: a segment takes from the beginning of one. */
+  /** By run and rendition: a segment takes data from the beginning of a list. */
   const rows = new Map<string, Pending[]>();
   const onPage = new Map<number, number>();
   let octets = 0;
@@ -52,7 +52,7 @@ export function createPending(): PendingFragments {
         run,
         fragments: list.map(({ fragment }) => fragment),
         written(page) {
-          // Some may have come into a segment meanwhile.
+          // Some may have been put into a segment meanwhile.
           const here = list.filter((one) => rows.get(`${run}/${one.fragment.rendition}`)?.includes(one) === true);
           for (const one of here) {
             unwritten -= one.fragment.bytes.length;
@@ -67,7 +67,7 @@ export function createPending(): PendingFragments {
       const row = rows.get(name) ?? [];
       const lastBytes = bytes.at(-1);
       const same = row.findLastIndex(({ fragment }) => fragment.bytes === lastBytes);
-      // Octets that were copied on their way are found by their time.
+      // Copied octets cannot be compared: find them by time.
       const index =
         same === -1 ? row.findLastIndex(({ fragment: { time, duration } }) => time + duration / 2 < end) : same;
       const taken = row.splice(0, index + 1);

@@ -2,22 +2,23 @@ import type { Readable } from "node:stream";
 import type { LiveRun, RunSink } from "../fragments.ts";
 import type { LiveSegment, LiveTimeline } from "../timeline.ts";
 
-/** What is kept of broadcasts: timelines in tables, segments as objects (`liveSegmentKey`, `liveInitKey`). */
+/** Stored broadcasts: timelines in tables, segments as objects (`liveSegmentKey`, `liveInitKey`). */
 export interface Recordings {
   /**
-   * Begins to keep a video, or goes on with it: what another process has left open is finished first. One process at a time for one video.
-   * `onFault`: called once if the disk is full (writes are retried), or if too much data is queued and recording stops.
+   * Starts or continues the recording of a video: finishes data left by another process first. One process at a time
+   * per video. `onFault`: called once if the disk is full (writes are retried), or if too much data is queued and
+   * recording stops.
    */
   open(video: string, options?: { onFault?: (err: unknown) => void }): Promise<Recording>;
-  /** Read from the tables; of one that runs on, only what is new. Undefined: nothing is kept of this video. */
+  /** Read from the tables; for a running broadcast, only new rows. Undefined: nothing is stored of this video. */
   timeline(video: string): Promise<LiveTimeline | undefined>;
-  /** One segment, or the initialisation segment of a run. */
+  /** A segment, or the init segment of a run. */
   stored(video: string, rendition: string, what: number | { run: string }): Promise<StoredPiece | undefined>;
-  /** Puts what a killed process left open of this video into segments. Does nothing twice. */
+  /** Puts unfinished data of a killed process into segments. Idempotent. */
   recover(video: string): Promise<void>;
-  /** Nothing follows: the timeline is ended. Recovers first. Also for a recording that nobody has open. */
+  /** Ends the timeline. Recovers first. Also for a recording that no process has open. */
   finish(video: string): Promise<RecordingSummary>;
-  /** Rows of a deleted video; its objects go with it. */
+  /** Deletes the rows of a deleted video; its objects are deleted with it. */
   clean(video: string): Promise<void>;
 }
 
@@ -29,22 +30,25 @@ export interface StoredPiece {
 
 export interface RecordingSummary {
   segments: number;
-  /** Seconds that are shown, gaps between runs left out. */
+  /** Playback seconds, without gaps between runs. */
   duration: number;
   /** Octets of all renditions. */
   size: number;
-  /** Of the largest picture; 0 where there is sound only. */
+  /** Size of the largest video; 0 for audio only. */
   width: number;
   height: number;
 }
 
 /** A video that is being recorded in this process. */
 export interface Recording {
-  /** What was there when it was opened. */
+  /** The timeline at the time of opening. */
   readonly timeline: LiveTimeline;
-  /** Takes what comes of a run, so that a crash does not lose what is in no segment yet. Before the packager takes it. */
+  /**
+   * Stores incoming data of a run, so that a crash does not lose what is in no segment yet. Call it before the
+   * packager.
+   */
   run(run: LiveRun): RunSink;
-  /** A segment is cut, and kept from now on. Octets by rendition, as `LiveFragment.bytes` were. */
+  /** Stores a segment. Octets by rendition, as in `LiveFragment.bytes`. */
   keep(cut: CutSegment): void;
   /** Resolves when all data passed so far is stored or discarded; while the store fails, after a few seconds. */
   settled(): Promise<void>;
@@ -52,7 +56,7 @@ export interface Recording {
   close(): Promise<void>;
 }
 
-/** A segment as the packager has cut it. */
+/** A segment as cut by the packager. */
 export interface CutSegment {
   /** Id of its run. */
   run: string;

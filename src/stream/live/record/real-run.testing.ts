@@ -5,7 +5,7 @@ import { cutFragments } from "./cut.ts";
 import type { Recording } from "./port.ts";
 import { TEST_RENDITIONS, testRun } from "./record.testing.ts";
 
-/** Fragments of one track of a clip, as a muxer of a broadcast makes them. */
+/** Fragments of one track of a clip, as made by a live muxer. */
 async function fragmentsOf(
   path: string,
   rendition: "source" | "audio",
@@ -44,7 +44,7 @@ async function fragmentsOf(
   return { init, fragments };
 }
 
-/** A clip is broadcast: it comes in fragments, and is cut every two seconds. Resolves with the number of the next segment. */
+/** Broadcasts a clip in fragments, cut every two seconds. Resolves with the number of the next segment. */
 export async function recordClip(
   recording: Recording,
   path: string,

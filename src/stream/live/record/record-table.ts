@@ -6,7 +6,7 @@ import type { LiveSegment } from "../timeline.ts";
 export interface RecordTables {
   stream_live_recordings: {
     video_uid: string;
-    /** Null while something may follow. */
+    /** Null while the broadcast may continue. */
     ended_at: number | null;
   };
   stream_live_runs: {
@@ -21,7 +21,7 @@ export interface RecordTables {
     n: number;
     run_id: string;
     start_s: number;
-    /** JSON, seconds by rendition: how long each is, and where each ends on the timeline of its run. */
+    /** JSON, by rendition, in seconds: durations, and ends on the run timeline. */
     durations: string;
     ends: string;
     /** JSON, seconds by rendition: presentation time of the first sample. Null for segments written by earlier versions. */
@@ -79,11 +79,11 @@ export interface KeptRun {
   renditions: LiveRendition[];
 }
 
-/** A segment with what is not told to players. */
+/** A segment with internal fields that players do not see. */
 export type KeptSegment = Omit<LiveSegment, "run"> & { run: string; ends: Record<string, number>; size: number };
 
 export interface RecordTable {
-  /** Whether there is such a recording, and whether it is over. */
+  /** Whether the recording exists, and whether it has ended. */
   find(video: string): Promise<{ ended: boolean } | undefined>;
   begin(video: string): Promise<void>;
   end(video: string, now: number): Promise<void>;
@@ -91,9 +91,9 @@ export interface RecordTable {
   insertSegment(video: string, segment: KeptSegment): Promise<void>;
   /** The order of the result is undefined. */
   runs(video: string): Promise<KeptRun[]>;
-  /** From number `from` on, in order. */
+  /** From number `from` onwards, in order. */
   segments(video: string, from: number): Promise<KeptSegment[]>;
-  /** The one with the highest number. */
+  /** The segment with the highest number. */
   last(video: string): Promise<KeptSegment | undefined>;
   size(video: string): Promise<number>;
   delete(video: string): Promise<void>;

@@ -8,7 +8,7 @@ import { recordMigrations } from "./record-table.ts";
 import { joined, keysOf, openRecordings, TEST_RENDITIONS, testRun, testSegment, VIDEO } from "./record.testing.ts";
 
 export function recordConformance(engine: TestEngine): void {
-  test("what is cut of a broadcast is kept, run after run, and read back as one timeline by whoever asks", async (t) => {
+  test("stores segments run after run, and reads them back as one timeline everywhere", async (t) => {
     const { db, another } = await engine.open(t, recordMigrations);
     const { recordings, objects, clock } = await openRecordings(t, { db });
     const elsewhere = (await openRecordings(t, { db: await another(), objects })).recordings;
@@ -77,7 +77,7 @@ export function recordConformance(engine: TestEngine): void {
     assert.equal(await recordings.timeline(VIDEO), undefined);
   });
 
-  test("what a killed process had in no segment yet becomes segments, and nothing twice", async (t) => {
+  test("unfinished data of a killed process becomes segments, without duplicates", async (t) => {
     const { db, another } = await engine.open(t, recordMigrations);
     const { recordings, objects, clock } = await openRecordings(t, { db });
     const recording = await recordings.open(VIDEO);
@@ -86,7 +86,7 @@ export function recordConformance(engine: TestEngine): void {
     for (const { name } of TEST_RENDITIONS) sink.init(name, Buffer.from("init"));
     const fed = [testSegment(run, 0), testSegment(run, 1), testSegment(run, 2), testSegment(run, 3)];
     const all = fed.flatMap(({ fragments }) => fragments);
-    // Half of the last segment is all that came: the second is cut, its successors are not.
+    // Only half of the last segment arrives: the second is cut, its successors are not.
     for (const fragment of all.slice(0, 28)) {
       sink.fragment(fragment);
       await recording.settled();
@@ -98,7 +98,7 @@ export function recordConformance(engine: TestEngine): void {
     const pages = await keysOf(objects, `stream/${VIDEO}/live/open/`);
     assert.ok(pages.length > 0);
 
-    // Nobody closes it: another process finds what is there.
+    // Not closed: another process finds the unfinished data.
     const elsewhere = (await openRecordings(t, { db: await another(), objects })).recordings;
     const next = await elsewhere.open(VIDEO);
     assert.deepEqual(

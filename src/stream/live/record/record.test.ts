@@ -12,7 +12,7 @@ import { joined, keysOf, openRecordings, TEST_RENDITIONS, testRun, testSegment, 
 
 onEveryDatabase(recordConformance);
 
-test("a page is read as it was written, and what is none is none", () => {
+test("reads pages as written, and rejects anything else", () => {
   const fragment = fc.record({
     rendition: fc.constantFrom("source", "audio"),
     time: fc.double({ min: 0, max: 1e6, noNaN: true }),
@@ -29,7 +29,7 @@ test("a page is read as it was written, and what is none is none", () => {
   fc.assert(fc.property(fc.uint8Array({ maxLength: 100 }), (bytes) => void decodePage(Buffer.from(bytes))));
 });
 
-test("segments of what was open begin at key frames, have all of it once, and are as long as they are to be", () => {
+test("recovered segments begin at key frames, contain all data once, and have the intended length", () => {
   const gops = fc.array(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLength: 8 });
   fc.assert(
     fc.property(gops, fc.double({ min: 1, max: 6, noNaN: true }), (lengths, seconds) => {
@@ -59,7 +59,7 @@ test("segments of what was open begin at key frames, have all of it once, and ar
   );
 });
 
-test("a slow disk is waited for up to a bound, and then nothing more is kept", async (t) => {
+test("waits for a slow disk up to a limit, then stops recording", async (t) => {
   const writing = Promise.withResolvers<void>();
   let faults = 0;
   const { recordings } = await openRecordings(t, {
@@ -81,7 +81,7 @@ test("a slow disk is waited for up to a bound, and then nothing more is kept", a
   assert.ok(segments <= 2, String(segments));
 });
 
-test("nothing is lost when it dies between two segments that were cut at once: what is open stays until it is in one", async (t) => {
+test("loses nothing when killed between two segments cut together: data stays on pages until it is in a segment", async (t) => {
   const writing = Promise.withResolvers<void>();
   const reached = Promise.withResolvers<void>();
   const second = liveSegmentKey(VIDEO, "source", 1);
@@ -150,7 +150,7 @@ test("journal pages are deleted only when the row of their segment is stored", a
   await recording.close();
 });
 
-test("octets that the packager has copied, and fragments that it has left out, leave nothing open", async (t) => {
+test("neither copied octets nor skipped fragments leave unfinished data", async (t) => {
   const { recordings, objects, clock } = await openRecordings(t);
   const recording = await recordings.open(VIDEO);
   const run = testRun("1");
@@ -176,7 +176,7 @@ test("octets that the packager has copied, and fragments that it has left out, l
   assert.equal((await recordings.finish(VIDEO)).segments, 3);
 });
 
-test("of the end of what was open so much becomes a segment as players can play", async (t) => {
+test("recovers only the playable part of the last segment", async (t) => {
   const small = { ...TEST_RENDITIONS[0]!, name: "90p" };
   for (const [seconds, kept] of [
     [{ source: 0, "90p": 0, audio: 0.5 }, 1],

@@ -34,7 +34,7 @@ export const testRun = (letter: string, more: Partial<LiveRun> = {}): LiveRun =>
   ...more,
 });
 
-/** Recordings over a real database (default: SQLite of their own) and real objects. */
+/** Recordings on a real database (default: a separate SQLite) and real objects. */
 export async function openRecordings(
   t: Pick<TestContext, "after">,
   {
@@ -61,7 +61,7 @@ export interface FedSegment {
   cut: CutSegment;
 }
 
-/** Two seconds of a run: four fragments of pictures, the first with a key frame, and of sound, a little late as sound is. */
+/** Two seconds of a run: four fragments of video, the first with a key frame, and of audio, slightly late as usual. */
 export function testSegment(
   run: LiveRun,
   n: number,

@@ -15,9 +15,9 @@ export interface RecordingParts {
   objects: Pick<ObjectStore, "put">;
   clock: Clock;
   log: Log;
-  /** Milliseconds between two pages of what is in no segment yet. */
+  /** Milliseconds between two pages of unfinished data. */
   pageMs: number;
-  /** Octets that may wait for the disk. */
+  /** Maximum octets queued for the disk. */
   mostWaiting: number;
   onFault(err: unknown): void;
 }
@@ -76,7 +76,7 @@ export function createRecording(parts: RecordingParts): Recording {
   function giveUp(err: unknown) {
     if (stopped.aborted) return;
     givenUp.abort();
-    log.error({ err, video }, "live: recording stopped; the rest of the broadcast will not be saved");
+    log.error({ err, video }, "live: recording stopped, the rest of the broadcast will not be stored");
     report(err);
   }
 

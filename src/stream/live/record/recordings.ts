@@ -13,17 +13,17 @@ export interface RecordingsParts {
   objects: ObjectStore;
   clock: Clock;
   log: Log;
-  /** settings.live.segment_seconds: of what is cut after a crash. Default 2. */
+  /** settings.live.segment_seconds: length of segments recovered after a crash. Default 2. */
   segmentSeconds?: number;
-  /** Milliseconds of a broadcast that a crash may lose, about. Default 500. */
+  /** Approximate milliseconds of a broadcast that a crash may lose. Default 500. */
   pageMs?: number;
-  /** Octets of one broadcast that may wait for a slow disk. Default 128 MiB. */
+  /** Maximum octets of one broadcast queued for a slow disk. Default 128 MiB. */
   mostWaiting?: number;
-  /** Timelines that are remembered. Default 100. */
+  /** Maximum number of cached timelines. Default 100. */
   remembered?: number;
 }
 
-/** Half a minute of what is allowed at most, in all its renditions. */
+/** Half a minute at the maximum bitrate, in all renditions. */
 const MOST_WAITING = 128 * 1024 * 1024;
 
 export function createRecordings({
@@ -38,14 +38,14 @@ export function createRecordings({
 }: RecordingsParts): Recordings {
   const table = createRecordTable(db);
   const journal = createJournal(objects);
-  /** By video, the one asked for last at the end: what is in a timeline stays as it is, and more is added. */
+  /** By video, least recently used first: timelines are only ever extended. */
   const known = new Map<string, LiveTimeline>();
   const recover = (video: string) => recoverOpen(video, { table, journal, objects, segmentSeconds, log });
 
   async function timeline(video: string): Promise<LiveTimeline | undefined> {
     const before = known.get(video);
     if (before?.ended === true) return before;
-    // Read first: a segment that is added between the two reads is not missed by one that has ended.
+    // Read the row first: then a segment added between the two reads cannot be missing from an ended timeline.
     const row = await table.find(video);
     if (row === undefined) return undefined;
     const kept = await table.segments(video, before?.segments.length ?? 0);
@@ -57,7 +57,7 @@ export function createRecordings({
     };
     if (kept.length > 0) {
       const runs = await table.runs(video);
-      // A run that came to nothing is in no timeline.
+      // A run without segments appears in no timeline.
       for (const { n, run: id, start, durations, starts } of kept) {
         if (now.runs.at(-1)?.id !== id) now.runs.push(runs.find((run) => run.id === id)!);
         now.segments.push({ n, run: now.runs.length - 1, start, durations, ...(starts && { starts }) });

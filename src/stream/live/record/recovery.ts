@@ -10,15 +10,15 @@ export interface RecoveryParts {
   table: RecordTable;
   journal: Journal;
   objects: Pick<ObjectStore, "put">;
-  /** Length that segments have at least. */
+  /** Minimum length of segments. */
   segmentSeconds: number;
   log: Log;
 }
 
-/** What some rendition has nothing for is let go, where it is no longer than this: many players do not get over a gap. */
+/** Drops data up to this length that some rendition lacks: many players cannot handle a gap. */
 const LET_GO_S = 1;
 
-/** Encoders are behind, and sound is ahead of its pictures: the end of what is there is not there in every rendition. */
+/** Encoders lag, and audio is ahead of video: the last data is not present in every rendition. */
 function playable(cuts: CutFragments[], renditions: readonly LiveRendition[]): CutFragments[] {
   const leader = renditions[0]!.name;
   const led = cuts.filter(({ fragments }) => fragments.has(leader));
@@ -28,12 +28,12 @@ function playable(cuts: CutFragments[], renditions: readonly LiveRendition[]): C
   return length > LET_GO_S ? led : led.slice(0, -1);
 }
 
-/** Among so many of the last segments every rendition that is still there has ended somewhere. */
+/** Within this many of the last segments, every active rendition has an end. */
 const LOOKED_AT = 20;
-/** Of a tick, and of what is lost when seconds are written as decimals. */
+/** One tick, plus the rounding of seconds written as decimals. */
 const EXACT = 0.002;
 
-/** What a process that was killed had in no segment yet becomes segments. Safe to be done twice, and to be broken off anywhere. */
+/** Puts unfinished data of a killed process into segments. Idempotent, and safe to interrupt anywhere. */
 export async function recoverOpen(
   video: string,
   { table, journal, objects, segmentSeconds, log }: RecoveryParts,

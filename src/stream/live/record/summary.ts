@@ -1,13 +1,16 @@
 import type { LiveSegment, LiveTimeline } from "../timeline.ts";
 import type { RecordingSummary } from "./port.ts";
 
-/** Seconds of a segment: of its pictures, where it has some. The longest of its renditions would be a few milliseconds too many, some thousand times in an evening. */
+/**
+ * Seconds of a segment: its video duration, if any. The longest rendition would be a few milliseconds too long,
+ * thousands of times in an evening.
+ */
 export function lengthOf(runs: LiveTimeline["runs"], { run, durations }: LiveSegment): number {
   const leader = runs[run]!.renditions.find(({ name }) => durations[name] !== undefined);
   return leader === undefined ? 0 : durations[leader.name]!;
 }
 
-/** How much of a timeline there is. */
+/** Totals of a timeline. */
 export function summaryOf({ runs, segments }: Pick<LiveTimeline, "runs" | "segments">, size: number): RecordingSummary {
   const duration = segments.reduce((sum, segment) => sum + lengthOf(runs, segment), 0);
   const used = new Set(segments.map(({ run }) => run));

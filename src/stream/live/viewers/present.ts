@@ -1,27 +1,27 @@
 import { hash } from "node:crypto";
 
-/** Who watches which input, in this process. */
+/** Viewers of each input, in this process. */
 export interface Present {
-  /** Asked for something just now. */
+  /** The viewer has just sent a request. */
   seen(input: string, viewer: string): void;
-  /** Is there until the returned function is called. */
+  /** The viewer is present until the returned function is called. */
   stays(input: string, viewer: string): () => void;
-  /** Their numbers, below 2^48: the same viewer has the same in every process. */
+  /** Viewer numbers below 2^48: a viewer has the same number in every process. */
   of(input: string): Iterable<number>;
   count(input: string): number;
   inputs(): string[];
-  /** Forgets who has not been seen since. */
+  /** Removes viewers last seen before that time. */
   forget(before: number): void;
 }
 
 interface Audience {
-  /** When each was last seen; the one that was not for the longest first. */
+  /** Time each viewer was last seen; least recent first. */
   seen: Map<number, number>;
-  /** How often each is there to stay. */
+  /** Number of open connections per viewer. */
   stay: Map<number, number>;
 }
 
-/** `most` viewers of all inputs together: of who is more, the oldest of that input is forgotten. */
+/** `most`: maximum viewers of all inputs together; beyond it, the oldest viewer of the same input is evicted. */
 export function createPresent({ now, most = 200_000 }: { now(): number; most?: number }): Present {
   const audiences = new Map<string, Audience>();
   let count = 0;

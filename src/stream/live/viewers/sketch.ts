@@ -1,17 +1,18 @@
 /**
- * Who is there, small enough to be told to other processes: the lowest numbers of theirs (k minimum values). Up to `SKETCH` viewers it is exact however
- * often a viewer is in several sketches; above it is good to about four percent (its relative error is 1/√(k-2)).
+ * Viewers in a form small enough to share with other processes: their lowest numbers (k minimum values). Exact up to
+ * `SKETCH` viewers, even if a viewer is in several sketches; above that, within about four percent (the relative error
+ * is 1/√(k-2)).
  */
 export const SKETCH = 512;
 
-/** Numbers below 2^48, evenly spread: taken from a hash. */
+/** Evenly distributed numbers below 2^48, from a hash. */
 const BITS = 48;
 const OCTETS = BITS / 8;
 
 export const lowest = (viewers: Iterable<number>): number[] =>
   [...new Set(viewers)].sort((a, b) => a - b).slice(0, SKETCH);
 
-/** How many different viewers stand behind these sketches. */
+/** Number of distinct viewers in these sketches. */
 export function distinct(sketches: readonly (readonly number[])[]): number {
   const union = lowest(sketches.flat());
   return union.length < SKETCH ? union.length : Math.round((SKETCH - 1) / ((union.at(-1)! + 1) / 2 ** BITS));

@@ -4,7 +4,7 @@ import { createCommits, prepared, type Db, type Migration } from "../../../store
 interface ViewersTables {
   stream_live_viewers: {
     input_uid: string;
-    /** Whose viewers they are. */
+    /** Process that the viewers are connected to. */
     process_id: string;
     /** See `sketch.ts`. */
     viewers: string;
@@ -48,7 +48,7 @@ export function createViewersTable(db: Db) {
     note: (all: readonly { input: string; process: string; viewers: string; at: number }[]): Promise<void> =>
       commits.all(all.map((one) => put({ ...one }))),
 
-    /** Of all processes but this one. */
+    /** Rows of all other processes. */
     async ofOthers(input: string, process: string, since: number): Promise<string[]> {
       const rows = await tables
         .selectFrom("stream_live_viewers")

@@ -22,7 +22,7 @@ async function open(t: TestContext, engine: TestEngine) {
   return { viewers: of(db), clock, other: async () => of(await another()) };
 }
 
-/** One request for something of a broadcast. */
+/** One request for a file of a broadcast. */
 function ask(
   viewers: ReturnType<typeof createLiveViewers>,
   ip: string,
@@ -44,7 +44,7 @@ function ask(
 }
 
 export function viewersConformance(engine: TestEngine): void {
-  test("who asked in the last thirty seconds is a viewer, once, as is who keeps a connection", async (t) => {
+  test("counts a client with a request in the last thirty seconds once, and each connection", async (t) => {
     const { viewers, clock } = await open(t, engine);
     assert.equal(await viewers.count(INPUT), 0);
     for (const path of ["segments/{rendition}/{file}", "manifest/video.m3u8"])
@@ -67,7 +67,7 @@ export function viewersConformance(engine: TestEngine): void {
     assert.equal(await viewers.count(INPUT), 0);
   });
 
-  test("behind one address browsers and the sessions that players tell of are told apart", async (t) => {
+  test("distinguishes browsers, and sessions reported by players, behind one IP address", async (t) => {
     const { viewers } = await open(t, engine);
     for (const agent of ["Firefox", "Chromium", "Firefox"])
       await ask(viewers, "192.0.2.1", { headers: { "user-agent": agent } });
@@ -79,7 +79,7 @@ export function viewersConformance(engine: TestEngine): void {
     assert.equal(await viewers.count(INPUT), 5);
   });
 
-  test("recordings, other videos, other paths and what was refused have no viewers", async (t) => {
+  test("counts no viewers of recordings, other videos, other paths or rejected requests", async (t) => {
     const { viewers } = await open(t, engine);
     await ask(viewers, "192.0.2.1", { video: { ...LIVE, state: "ready" } });
     await ask(viewers, "192.0.2.1", { video: testVideo({ state: "live-inprogress" }) });
@@ -88,7 +88,7 @@ export function viewersConformance(engine: TestEngine): void {
     assert.equal(await viewers.count(INPUT), 0);
   });
 
-  test("viewers of several processes are counted together, and who is on two of them once", async (t) => {
+  test("adds up viewers of several processes, and counts one present in two of them once", async (t) => {
     const { viewers, clock, other } = await open(t, engine);
     const second = await other();
     for (let n = 0; n < 40; n++) await ask(n % 2 === 0 ? viewers : second, `192.0.2.${n}`);

@@ -8,7 +8,7 @@ import { viewersConformance } from "./viewers.conformance.ts";
 
 onEveryDatabase(viewersConformance);
 
-test("small crowds are counted exactly, in however many processes each viewer is", () => {
+test("counts small audiences exactly, regardless of how many processes each viewer uses", () => {
   const viewer = fc.integer({ min: 0, max: 2 ** 48 - 1 });
   fc.assert(
     fc.property(fc.array(fc.array(viewer, { maxLength: 60 }), { maxLength: 8 }), (processes) => {
@@ -19,7 +19,7 @@ test("small crowds are counted exactly, in however many processes each viewer is
   assert.equal(writeSketch(lowest(Array.from({ length: 2 * SKETCH }, (_, n) => n))).length, SKETCH * 8);
 });
 
-test("of more viewers than are remembered the oldest of the same input makes room, and no other input loses any", () => {
+test("beyond the maximum, evicts the oldest viewer of the same input and none of other inputs", () => {
   let now = 0;
   const present = createPresent({ now: () => now, most: 10 });
   for (let n = 0; n < 6; n++) present.seen("a", `viewer ${n}`);

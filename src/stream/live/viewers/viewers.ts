@@ -14,22 +14,28 @@ export interface LiveViewersParts {
   log: Log;
 }
 
-/** How many watch the broadcast of an input: over WebRTC, RTMP and SRT now, and over HLS and DASH in the last thirty seconds. */
+/**
+ * Counts viewers of the broadcast of an input: current ones over WebRTC, RTMP and SRT, and those of the last thirty
+ * seconds over HLS and DASH.
+ */
 export interface LiveViewers {
-  /** The same route; whoever gets a playlist or a piece of a running broadcast by it is counted. */
+  /** Wraps a route: counts clients that get a playlist or segment of a live broadcast. */
   watch(route: DeliveryRoute): DeliveryRoute;
-  /** Somebody who keeps a connection: counted until the returned function is called. `session`: one word for each. */
+  /** Counts a connected viewer until the returned function is called. `session`: unique per connection. */
   join(input: string, session: string): () => void;
-  /** In all processes, as they were some seconds ago where it is another. Exact up to some hundreds; above, what several processes have is estimated. */
+  /**
+   * Count in all processes; other processes' numbers are a few seconds old. Exact up to a few hundred; above that, the
+   * overlap of several processes is estimated.
+   */
   count(input: string): Promise<number>;
-  /** Tells the others now. By itself every ten seconds. */
+  /** Publishes the viewers to other processes now. Runs automatically every ten seconds. */
   tell(): Promise<void>;
   close(): Promise<void>;
 }
 
 const WATCHING_MS = 30_000;
 const TELL_MS = 10_000;
-/** What another process has told is good for so long, and read anew after so long. */
+/** How long viewers published by another process are valid, and how long they are cached. */
 const TOLD_MS = 25_000;
 const READ_MS = 5000;
 const MOST_READ = 1000;
@@ -108,7 +114,9 @@ export function createLiveViewers({ db, clock, ids, log }: LiveViewersParts): Li
   };
 }
 
-/** Players that say who they are (CTA-5004, `sid`) are told apart behind one address; the others by what browser they are. */
+/**
+ * Behind one IP address, players are distinguished by their session id (CTA-5004, `sid`), others by their user agent.
+ */
 function nameOf(ip: string, { headers, url = "" }: IncomingMessage): string {
   const said =
     headers["cmcd-session"] ??

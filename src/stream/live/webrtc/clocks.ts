@@ -1,27 +1,30 @@
-/** Times of one track of a publisher. */
+/** Converts times of one track of a publisher. */
 export interface TrackClock {
-  /** Microseconds since the first packet of any track; never decreasing. `timestamp` goes on over the end of 32 bits; `now`: milliseconds of any clock that only goes on. */
+  /**
+   * Microseconds since the first packet of any track; never decreases. `timestamp` continues beyond 32 bits; `now`:
+   * milliseconds of any monotonic clock.
+   */
   time(timestamp: number, now: number): number;
-  /** A sender report (RFC 3550, 6.4.1): when the sender's own clock showed `ntpMs`, its media was at `timestamp`. */
+  /** A sender report (RFC 3550, 6.4.1): when the sender's clock showed `ntpMs`, its media was at `timestamp`. */
   report(ntpMs: number, timestamp: number): void;
 }
 
 export interface PublisherClocks {
-  /** `rate`: ticks a second. */
+  /** `rate`: ticks per second. */
   video(rate: number): TrackClock;
   audio(rate: number): TrackClock;
 }
 
-/** So much a second the sound is moved against the pictures until they fit: a twentieth is not heard. */
+/** Maximum correction of audio per second until it matches the video: five percent is inaudible. */
 const SLEW = 0.05;
-/** Over this nobody waits for it. */
+/** Larger offsets are corrected in one step. */
 const JUMP_US = 1_000_000;
-/** Timestamps further back than packets may come late begin anew: a source was replaced without a word. */
+/** Timestamps further back than late packets can be start over: the source was replaced without notice. */
 const BACK_US = 2_000_000;
 
 interface State {
   rate: number;
-  /** Of a timestamp of zero. */
+  /** Time of timestamp zero. */
   offset: number | undefined;
   last: number;
   lastTimestamp: number;
@@ -29,8 +32,8 @@ interface State {
 }
 
 /**
- * RTP tells times of each track from a random number on. Which of them belong together is told by sender reports, and those of sound come some seconds
- * late: until then tracks are laid beside each other as they arrive, and then the sound is moved to where it belongs, little by little.
+ * RTP timestamps of each track start at a random number. Sender reports relate the tracks, but those of audio arrive a
+ * few seconds late: until then tracks are aligned by arrival, and then audio is moved gradually to its correct time.
  */
 export function createPublisherClocks(): PublisherClocks {
   let zero: number | undefined;
@@ -38,7 +41,7 @@ export function createPublisherClocks(): PublisherClocks {
 
   const inMicroseconds = ({ rate }: State, ticks: number) => (ticks * 1_000_000) / rate;
 
-  /** Microseconds on the sender's clock minus those on ours. */
+  /** Microseconds on the sender's clock minus those on the local clock. */
   function distance(state: State): number | undefined {
     if (state.report === undefined || state.offset === undefined) return undefined;
     return state.report.us - (inMicroseconds(state, state.report.timestamp) + state.offset);
@@ -53,7 +56,7 @@ export function createPublisherClocks(): PublisherClocks {
     state.offset! += Math.abs(error) > JUMP_US ? error : Math.min(most, Math.max(-most, error));
   }
 
-  /** What was known of its timestamps is of those before: the next is when it arrives, as the first was. */
+  /** Earlier timestamps no longer apply: the next packet is placed by arrival, like the first. */
   function beginAnew(state: State): void {
     state.offset = undefined;
     state.lastTimestamp = -Infinity;

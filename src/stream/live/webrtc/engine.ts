@@ -1,4 +1,4 @@
-/** All that needs werift: a quarter of a second to load, which only those wait for who use it. */
+/** Everything that needs werift: loading takes a quarter of a second, so it is loaded on first use. */
 export { createPeers } from "./peers.ts";
 export { receivePublisher } from "./publisher.ts";
 export { giveTracks, sendOnly, showTo } from "./viewer.ts";

@@ -5,7 +5,7 @@ import { streamErrors } from "../../errors.ts";
 import { newCertificate } from "./peers.ts";
 import { createSmallHub, sendNonsense, startWebrtc, until } from "./webrtc.testing.ts";
 
-/** An offer as a client makes it. */
+/** An offer as created by a client. */
 async function someOffer(
   t: TestContext,
   kinds: readonly ("video" | "audio")[] = ["video", "audio"],
@@ -42,7 +42,7 @@ describe("WHIP and WHEP by HTTP", () => {
     };
   }
 
-  test("an offer is answered with 201, an address of its own and its tag; a DELETE ends it once", async (t) => {
+  test("responds to an offer with 201, a session URL and an ETag; a DELETE ends it once", async (t) => {
     const { hub, server, send, publish } = await open(t);
     const response = await publish((await someOffer(t)).sdp);
     assert.equal(response.status, 201);
@@ -62,7 +62,7 @@ describe("WHIP and WHEP by HTTP", () => {
     assert.equal((await send("DELETE", location)).status, 404);
   });
 
-  test("browsers on other pages may ask before they publish", async (t) => {
+  test("lets browsers on other origins send preflight requests before they publish", async (t) => {
     const { hub, send } = await open(t);
     const response = await send("OPTIONS", `/${hub.secret}/webRTC/publish`);
     assert.equal(response.status, 204);
@@ -77,7 +77,7 @@ describe("WHIP and WHEP by HTTP", () => {
     assert.equal((await send("POST", `/${hub.secret}/webRTC/other`, "")).status, 404);
   });
 
-  test("who has no key, or comes second, or brings no offer is refused in words", async (t) => {
+  test("rejects an unknown key, a second publisher and a missing offer with an error text", async (t) => {
     const { hub, server, send, publish } = await open(t);
     const { sdp } = await someOffer(t);
     assert.equal((await publish(sdp, "no-such-secret")).status, 403);
@@ -106,7 +106,7 @@ describe("WHIP and WHEP by HTTP", () => {
     assert.equal(server.webrtc.connections(), 1);
   });
 
-  test("a session is changed at its own address only", async (t) => {
+  test("changes a session only at its own URL", async (t) => {
     const { hub, send, publish } = await open(t);
     const response = await publish((await someOffer(t)).sdp);
     const location = response.headers.get("location")!;
@@ -129,7 +129,7 @@ describe("WHIP and WHEP by HTTP", () => {
     assert.deepEqual(hub.ends, []);
   });
 
-  test("ICE begins again with other credentials, and is told by another tag", async (t) => {
+  test("restarts ICE with other credentials and a new ETag", async (t) => {
     const { send, publish } = await open(t);
     const response = await publish((await someOffer(t)).sdp);
     const before = await response.text();
@@ -147,7 +147,7 @@ describe("WHIP and WHEP by HTTP", () => {
     assert.notEqual(again.headers.get("etag"), response.headers.get("etag"));
   });
 
-  test("nobody watches what is not published, or what they may not", async (t) => {
+  test("rejects viewers of unpublished inputs and unauthorized viewers", async (t) => {
     const hosts = new Set<string | undefined>();
     const { hub, send } = await open(t, {
       access: async (id, _, host) => {
@@ -164,7 +164,7 @@ describe("WHIP and WHEP by HTTP", () => {
     assert.match([...hosts].join(), /^127\.0\.0\.1:\d+$/, "the name that was asked decides whose broadcasts there are");
   });
 
-  test("connections are counted, and there are no more than may be", async (t) => {
+  test("limits the number of connections", async (t) => {
     const { hub, publish } = await open(t, {
       settings: { host: "127.0.0.1", webrtc_addresses: [], webrtc_ports: [0, 0], connections: 0 },
     });
@@ -173,7 +173,7 @@ describe("WHIP and WHEP by HTTP", () => {
     assert.deepEqual(hub.ends, [false]);
   });
 
-  test("the addresses that were set are told, and the ports kept to", async (t) => {
+  test("announces the configured IP addresses, and uses only the configured ports", async (t) => {
     const { publish } = await open(t, {
       settings: { host: "0.0.0.0", webrtc_addresses: ["203.0.113.7"], webrtc_ports: [41_000, 41_100], connections: 5 },
     });
@@ -187,7 +187,7 @@ describe("WHIP and WHEP by HTTP", () => {
     }
   });
 
-  test("a publisher is let go when its key is revoked", async (t) => {
+  test("disconnects a publisher when its key is revoked", async (t) => {
     const { hub, server, publish } = await open(t);
     assert.equal((await publish((await someOffer(t)).sdp)).status, 201);
     hub.revoke();
@@ -195,7 +195,7 @@ describe("WHIP and WHEP by HTTP", () => {
     assert.equal(server.webrtc.connections(), 0);
   });
 
-  test("who is not heard of any more is let go", async (t) => {
+  test("disconnects a silent peer", async (t) => {
     let now = 0;
     const { hub, server, publish } = await open(t, { now: () => now });
     assert.equal((await publish((await someOffer(t)).sdp)).status, 201);
@@ -205,7 +205,7 @@ describe("WHIP and WHEP by HTTP", () => {
     assert.equal(server.webrtc.connections(), 0);
   });
 
-  test("nonsense at a port that waits for its publisher does no harm", async (t) => {
+  test("ignores garbage on a port that waits for its publisher", async (t) => {
     const { hub, server, publish } = await open(t);
     const answer = await (await publish((await someOffer(t)).sdp)).text();
     await sendNonsense(Number(/a=candidate:\S+ 1 udp \d+ 127\.0\.0\.1 (\d+)/.exec(answer)![1]), 2000);

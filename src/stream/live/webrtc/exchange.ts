@@ -1,13 +1,13 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { streamErrors } from "../../errors.ts";
 
-/** HTTP of WHIP (RFC 9725) and WHEP (draft-murillo-whep): SDP in, SDP out. */
+/** HTTP part of WHIP (RFC 9725) and WHEP (draft-murillo-whep): SDP in, SDP out. */
 export const SDP = "application/sdp";
 export const FRAGMENT = "application/trickle-ice-sdpfrag";
 
 const MOST_OCTETS = 64 * 1024;
 const PATIENCE_MS = 10_000;
-/** Any page may publish and play: who may is decided by the secret, and by tokens and origins. */
+/** Any origin may publish and play: access is controlled by the secret, and by tokens and allowed origins. */
 const OPEN_TO_ALL = {
   "access-control-allow-origin": "*",
   "access-control-expose-headers": "Location, ETag, Link, Accept-Patch, Protocol-Version",
@@ -39,7 +39,7 @@ export const allowed = (place: Place): string => METHODS[place];
 export const typeOf = (request: IncomingMessage): string =>
   (request.headers["content-type"] ?? "").split(";")[0]!.trim().toLowerCase();
 
-/** The whole body as text. Throws webrtcBadOffer for one that is too large or does not come. */
+/** Reads the whole body as text. Throws webrtcBadOffer if it is too large or incomplete. */
 export async function readText(request: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   let octets = 0;

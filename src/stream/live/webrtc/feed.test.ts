@@ -8,7 +8,7 @@ import type { Transcoding, TranscoderOutput, Transcoder } from "./transcoder.ts"
 import { createFeeds, type Unit } from "./feed.ts";
 import { createSmallHub } from "./webrtc.testing.ts";
 
-/** Baseline, 320x180: there is no picture that is shown later than decoded. */
+/** Baseline, 320x180: no B-frames. */
 const SPS = Buffer.from("6742c01eda0502ec0440000003004000000c23c58ba8", "hex");
 const PPS = Buffer.from("68ce3c80", "hex");
 const h264: LiveTracks = { video: { codec: "h264", config: writeAvcConfig([SPS], [PPS]), width: 320, height: 180 } };
@@ -31,7 +31,7 @@ async function publish(tracks: LiveTracks, transcoder?: Transcoder) {
   };
 }
 
-/** One that keeps what it is given. */
+/** A transcoder that records its input. */
 function someTranscoder() {
   const opened: {
     tracks: LiveTracks;
@@ -50,7 +50,7 @@ function someTranscoder() {
   return { transcoder, opened };
 }
 
-test("who comes in has everything from the last key frame on, with its parameter sets", async () => {
+test("a new viewer gets everything since the last key frame, with its parameter sets", async () => {
   const { hub, publication, feeds } = await publish(h264);
   const feed = feeds.of(hub.input.uid)!;
   const units: Unit[] = [];
@@ -92,7 +92,7 @@ test("viewers stay for the next publisher, unless it sends another codec", async
   feeds.close();
 });
 
-test("pictures that turn out to be out of order are encoded from then on; sound always is, where it is no Opus", async () => {
+test("video with reordered frames is transcoded from then on; audio that is not Opus always is", async () => {
   const { transcoder, opened } = someTranscoder();
   const { hub, publication, feeds } = await publish(
     { ...h264, audio: { codec: "aac", config: Buffer.from([0x11, 0x90]), sampleRate: 48_000, channels: 2 } },
@@ -125,7 +125,7 @@ test("pictures that turn out to be out of order are encoded from then on; sound 
   assert.equal(opened[1]!.closed, true);
 });
 
-test("an encoder that ends is begun again some times; then there are pictures without sound, or nothing", async () => {
+test("a failed encoder is restarted a few times; then viewers get video without audio, or nothing", async () => {
   for (const [tracks, ends] of [
     [{ ...h264, audio: { codec: "mp3", config: Buffer.alloc(0), sampleRate: 48_000, channels: 2 } }, 0],
     [{ video: { codec: "av1", config: Buffer.alloc(4), width: 320, height: 180 } }, 1],
@@ -140,7 +140,7 @@ test("an encoder that ends is begun again some times; then there are pictures wi
   }
 });
 
-test("what cannot be shown is told to who asks for it", async () => {
+test("rejects viewers of a broadcast that cannot be played", async () => {
   const busy: Transcoder = {
     open: () => {
       throw streamErrors.webrtcEncoderBusy({ limit: 1 });

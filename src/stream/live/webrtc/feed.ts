@@ -5,16 +5,16 @@ import type { LiveSession, LiveSessions } from "../session.ts";
 import type { Transcoding, Transcoder } from "./transcoder.ts";
 import { codecsOf, type FeedCodecs, mustEncode } from "./codecs.ts";
 
-/** One picture or one piece of sound as RTP carries it, the same for all viewers. */
+/** One video or audio frame as RTP payloads, the same for all viewers. */
 export interface Unit {
   kind: "video" | "audio";
   key: boolean;
-  /** Microseconds on the timeline of its run. */
+  /** Microseconds on the run timeline. */
   pts: number;
   payloads: readonly Buffer[];
 }
 
-/** How browsers get what is published on an input: read once, whoever watches. */
+/** Packets of an input in a form that browsers play: read once for all viewers. */
 export interface Feed {
   codecs(): FeedCodecs;
   /** Passes all units on as they arrive. `backlog`: units since the last key frame; empty while an encoder catches up. */
@@ -23,28 +23,28 @@ export interface Feed {
 }
 
 export interface Watcher {
-  /** What follows is on another timeline. */
+  /** Another run follows, with another timeline. */
   run(): void;
   unit(unit: Unit): void;
   /** The encoder has caught up: `backlog` is complete, and its last frame is current. */
   caughtUp(): void;
-  /** Nothing follows: the broadcast is over, or goes on in another codec. */
+  /** No more calls follow: the broadcast has ended, or continues in another codec. */
   over(): void;
 }
 
 export interface Feeds {
-  /** Undefined while nothing is published. Throws webrtcEncoderBusy. */
+  /** Undefined if there is no publisher. Throws webrtcEncoderBusy. */
   of(input: string): Feed | undefined;
   close(): void;
 }
 
-/** Of one RTP packet: with its headers it has to go through the narrowest networks (1280 octets of IPv6). */
+/** Maximum payload of an RTP packet: with its headers it must fit the smallest MTU (1280 octets of IPv6). */
 const MOST_PAYLOAD = 1180;
-/** To begin with: more would take longer to decode than to wait for the next key frame. */
+/** Maximum backlog for a new viewer: more would take longer to decode than the wait for the next key frame. */
 const BACKLOG = { octets: 4 * 1024 * 1024, units: 600, us: 5_000_000 };
-/** So long viewers stay when the publisher is gone: it may come back. */
+/** How long viewers stay after the publisher disconnects: it may reconnect. */
 const STAY_MS = 30_000;
-/** Of what encodes for it. */
+/** Maximum encoder failures. */
 const MOST_FAILURES = 3;
 /**
  * Lag in microseconds at which an encoder counts as caught up. It first receives all packets since the last key frame, and more arrive
@@ -53,7 +53,7 @@ const MOST_FAILURES = 3;
 const CAUGHT_UP_US = { video: 300_000, audio: 150_000 };
 /** Media time after which the lag counts as permanent, e.g. with a low frame rate or audio far ahead of the video. */
 const MAX_CATCH_UP_US = 2_000_000;
-/** So long a feed that was asked for waits for its first viewer. */
+/** How long a requested feed waits for its first viewer. */
 const UNUSED_MS = 60_000;
 
 export function createFeeds({
@@ -81,7 +81,7 @@ export function createFeeds({
       });
       const failure = feed.failure();
       if (failure !== undefined) throw failure;
-      // It ended this very moment.
+      // The process has just exited.
       if (feed.isClosed()) return undefined;
       feeds.set(input, feed);
       return feed;
@@ -101,7 +101,7 @@ interface CatchingUp {
 
 interface OpenFeed extends Feed {
   attach(session: LiveSession): void;
-  /** Why it is closed, where it was not meant to be. */
+  /** Why it was closed, if unexpectedly. */
   failure(): unknown;
   isClosed(): boolean;
   close(): void;
@@ -130,7 +130,7 @@ function openFeed({
   let replayed = false;
   let failures = 0;
   let failure: unknown;
-  /** Of the run, as it is published and as it is shown. */
+  /** Tracks of the run as published, and as shown. */
   let source: LiveTracks = {};
   let tracks: LiveTracks = {};
   let shown = -Infinity;
@@ -168,7 +168,7 @@ function openFeed({
     if (packet.kind === "video") for (const watcher of watchers) watcher.caughtUp();
   }
 
-  /** Pictures only: sound begins anywhere. */
+  /** Video only: audio can start anywhere. */
   function keep(unit: Unit): void {
     if (unit.kind !== "video") return;
     if (unit.key) {
@@ -177,7 +177,7 @@ function openFeed({
     } else if (backlog.length === 0) return;
     backlog.push(unit);
     octets += unit.payloads.reduce((sum, { length }) => sum + length, 0);
-    // Without its key frame none of it is of use.
+    // Without its key frame the backlog is useless.
     if (octets > BACKLOG.octets || backlog.length > BACKLOG.units || unit.pts - backlog[0]!.pts > BACKLOG.us)
       backlog = [];
   }
@@ -192,7 +192,7 @@ function openFeed({
   }
 
   function startRun(given: LiveTracks): void {
-    // What is negotiated cannot be changed without a new offer of the viewer; what is missing for a while may come back.
+    // Negotiated codecs cannot change without a new offer of the viewer; a track missing for a while may return.
     const now = codecsOf(given);
     if ((now.video ?? codecs.video) !== codecs.video || (now.audio ?? codecs.audio) !== codecs.audio) return close();
     source = given;
@@ -224,14 +224,14 @@ function openFeed({
     transcoding = opened;
   }
 
-  /** Without sound rather than not at all. */
+  /** Continues without audio rather than not at all. */
   function recover(wanted: typeof transcoded): void {
     if (++failures > MOST_FAILURES && wanted.video) return close();
     if (failures <= MOST_FAILURES) connectTranscoder(wanted);
     else transcoding = undefined;
   }
 
-  /** Of pictures that are shown earlier than one before them browsers make nothing. Parameter sets do not always tell of it. */
+  /** Browsers drop frames that are presented before an earlier one. Parameter sets do not always announce this. */
   function isOutOfOrder({ kind, pts }: MediaPacket): boolean {
     if (kind !== "video" || transcoded.video) return false;
     const back = pts < shown;
@@ -269,11 +269,11 @@ function openFeed({
       lag: () => transcoding?.lag() ?? 0,
     });
     replayed = false;
-    // In the midst of subscribing there was nothing to be ended yet.
+    // Closed during `subscribe`, before `stopReading` was assigned.
     if (closed) stopReading();
   }
 
-  /** A subscriber must not throw: what cannot be shown ends the feed. */
+  /** A subscriber must not throw: unplayable packets end the feed. */
   function guarded<T>(work: (given: T) => void): (given: T) => void {
     return (given) => {
       try {

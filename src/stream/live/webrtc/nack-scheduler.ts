@@ -4,13 +4,13 @@ interface NackScheduler {
   due(missing: readonly number[], now: number): number[];
 }
 
-/** Longer than a typical round trip: requested sooner, a packet would arrive twice. */
+/** Longer than a typical round trip: if requested sooner, a packet would arrive twice. */
 const AGAIN_MS = 80;
 const MOST_TIMES = 5;
-/** Of one message. */
+/** Maximum packets per message. */
 const MOST = 100;
 
-/** Requests each packet immediately, then up to four times more while it is missing. */
+/** Requests each packet immediately, then up to four more times while it is missing. */
 export function createNackScheduler(): NackScheduler {
   let asked = new Map<number, { at: number; times: number }>();
   return {

@@ -2,22 +2,25 @@ import type { RTCPeerConnection } from "werift";
 import { streamErrors } from "../../errors.ts";
 import { fragmentOfAnswer, offerAfterRestart, readSdpFragment } from "./sdp-fragment.ts";
 
-/** One exchange of offers and answers, one step after the other. */
+/** Offer/answer exchange of one connection, one step at a time. */
 export interface Negotiation {
-  /** Ours, with all our candidates. `change`: before it is made. Rejects webrtcBadOffer, webrtcNoPort. */
+  /**
+   * The answer with all local candidates. `change`: called before it is created. Rejects with webrtcBadOffer,
+   * webrtcNoPort.
+   */
   answer(offer: string, change?: (connection: RTCPeerConnection) => void | Promise<void>): Promise<string>;
   offer(): Promise<string>;
-  /** Of a client that was given our offer. */
+  /** For a client that received an offer of the server. */
   takeAnswer(answer: string): Promise<void>;
-  /** Undefined: there is nothing to say to it. Else what ICE goes on with. Rejects webrtcBadPatch. */
+  /** Undefined: no response body. Else the fragment for the ICE restart. Rejects with webrtcBadPatch. */
   patch(fragment: string): Promise<string | undefined>;
-  /** Entity tag of ICE as it is now. */
+  /** Entity tag of the current ICE session. */
   tag(): string;
 }
 
 export function createNegotiation(connection: RTCPeerConnection, id: string): Negotiation {
   let generation = 0;
-  /** What the client said last, and whether it was an offer. */
+  /** Latest SDP of the client, and whether it was an offer. */
   let remote = "";
   let offers = false;
   let turn: Promise<unknown> = Promise.resolve();
@@ -50,7 +53,7 @@ export function createNegotiation(connection: RTCPeerConnection, id: string): Ne
     return sdp;
   }
 
-  /** Credentials of ICE that are others than those before. */
+  /** True if the ICE credentials differ from the current ones. */
   const isOther = (ufrag: string | undefined) =>
     ufrag !== undefined && !remote.split(/\r?\n/).includes(`a=ice-ufrag:${ufrag}`);
 
@@ -77,7 +80,7 @@ export function createNegotiation(connection: RTCPeerConnection, id: string): Ne
         const fragment = readSdpFragment(text);
         if (fragment === undefined) throw streamErrors.webrtcBadPatch({ reason: "the body is no SDP fragment" });
         const { ufrag, pwd } = fragment;
-        // Where it can be reached is of no interest: it sends first, and its packets tell.
+        // Candidates of the client are not needed: it sends first, and its packets show its address.
         if (remote === "" || !isOther(ufrag)) return undefined;
         if (!offers)
           throw streamErrors.webrtcBadPatch({

@@ -1,4 +1,4 @@
-/** Codecs that browsers and we have in common. */
+/** Codecs that both browsers and this server support. */
 export type WebrtcCodec = "h264" | "vp8" | "opus";
 
 /** One codec of an offer (RFC 8866, RFC 9429). */
@@ -6,12 +6,15 @@ export interface OfferedCodec {
   codec: WebrtcCodec;
   payloadType: number;
   channels?: number;
-  /** Payload type of what is sent again (RFC 4588). */
+  /** Payload type of retransmissions (RFC 4588). */
   again?: number;
 }
 
 export interface Offer {
-  /** With nothing in it but what is answered: one codec for each medium, and no candidates, as nothing is sent to anybody who has not sent to us first. */
+  /**
+   * Reduced to the answered parts: one codec per medium, and no candidates, since nothing is sent to an address that
+   * has not sent first.
+   */
   sdp: string;
   video?: OfferedCodec;
   audio?: OfferedCodec;
@@ -25,12 +28,12 @@ const KEPT_EXTENSIONS = [
   "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01",
   "http://www.webrtc.org/experiments/rtp-hdrext/abs-send-time",
 ];
-/** Profiles of H.264 (the first octets of profile-level-id), what every decoder understands first. */
+/** H.264 profiles (first octets of profile-level-id), most compatible first. */
 const PROFILES = ["42e0", "4200", "42c0", "4d00", "4d40", "64000", "640c"];
 
 /**
- * Reads an offer and leaves in it what is wanted, the first codec of `video` that it has before the others. `again`: with a stream of its own for what is
- * sent again. Without it, what a browser sends to find out what the network carries has numbers among the pictures, and is never sent again.
+ * Reads an offer and reduces it to the selected codecs, the first one of `video` that it has. `again`: keep the RTX
+ * stream. Without RTX, a browser's bandwidth probes use sequence numbers of the video and are never retransmitted.
  */
 export function readOffer(
   sdp: string,
@@ -97,7 +100,7 @@ function choose(section: readonly string[], wanted: readonly WebrtcCodec[]): Off
   return undefined;
 }
 
-/** Mode 0 has no way to cut a picture into packets (RFC 6184, 6.2). */
+/** Mode 0 cannot split a frame into packets (RFC 6184, 6.2). */
 const isUsable = (codec: WebrtcCodec, format: string) => codec !== "h264" || /packetization-mode=1/.test(format);
 
 function rank(format: string): number {
@@ -106,7 +109,7 @@ function rank(format: string): number {
   return at === -1 ? PROFILES.length : at;
 }
 
-/** What belongs to it of those that are for sending again. */
+/** Payload type of its RTX codec. */
 function repeatsOf(section: readonly string[], payloadType: number): number | undefined {
   const types = section.flatMap((line) => /^a=rtpmap:(\d+) rtx\/90000$/i.exec(line)?.[1] ?? []);
   const type = types.find((one) =>
@@ -116,7 +119,7 @@ function repeatsOf(section: readonly string[], payloadType: number): number | un
 }
 
 function trim(section: readonly string[], payloadTypes: readonly number[]): string[] {
-  // The second number of a pair is that of a stream for what is sent again.
+  // The second number of a pair is that of an RTX stream.
   const unused =
     payloadTypes.length > 1 ? [] : section.flatMap((line) => /^a=ssrc-group:FID \d+ (\d+)/.exec(line)?.[1] ?? []);
   return section.flatMap((line, index) => {
@@ -133,8 +136,8 @@ function trim(section: readonly string[], payloadTypes: readonly number[]): stri
 }
 
 /**
- * Browsers begin with a bitrate, and so with a picture, that are small, and each size on the way up would be another run of the broadcast: Chromium and
- * what is made of it begin higher where an answer says so (kilobits per second); the others do not know the word.
+ * Browsers start at a low bitrate, and so with a small frame size, and each size on the way up would be another run:
+ * Chromium-based browsers start higher if the answer contains this parameter (kilobits per second); others ignore it.
  */
 export function withStartBitrate(answer: string, payloadType: number, kilobits: number): string {
   const word = `x-google-start-bitrate=${kilobits}`;

@@ -60,7 +60,7 @@ const OFFER = [
 ].join("\r\n");
 
 describe("an offer", () => {
-  test("is left with one codec for each medium, and with nothing that is not answered", () => {
+  test("is reduced to one codec for each medium, and to the answered parts", () => {
     const reading = readOffer(OFFER, { video: ["h264", "vp8"] });
     assert.ok(reading.ok);
     const { sdp, video, audio } = reading.offer;
@@ -91,7 +91,7 @@ describe("an offer", () => {
       assert.ok(sdp.includes(kept), kept);
   });
 
-  test("of a publisher keeps the stream for what is sent again", () => {
+  test("of a publisher keeps the RTX stream", () => {
     const reading = readOffer(OFFER, { video: ["vp8"], again: true });
     assert.ok(reading.ok);
     assert.deepEqual(reading.offer.video, { codec: "vp8", payloadType: 96, again: 97 });
@@ -107,7 +107,7 @@ describe("an offer", () => {
     assert.ok(without.ok && without.offer.video?.again === undefined && !without.offer.sdp.includes("ssrc:12"));
   });
 
-  test("of a viewer is answered in the codec that is published, or not at all", () => {
+  test("of a viewer is answered with the published codec, or rejected", () => {
     const reading = readOffer(OFFER, { video: ["vp8"] });
     assert.ok(reading.ok && reading.offer.video?.payloadType === 96);
     assert.ok(reading.offer.sdp.includes("a=rtcp-fb:96 nack pli"));
@@ -115,7 +115,7 @@ describe("an offer", () => {
     assert.ok(!without.ok && /video codecs/.test(without.why));
   });
 
-  test("that is changed anywhere is read or refused, and nothing else happens", () => {
+  test("with any modification is read or rejected, and causes no other error", () => {
     fc.assert(
       fc.property(
         fc.array(fc.tuple(fc.nat(OFFER.length), fc.nat(60), fc.string({ maxLength: 12 })), { maxLength: 5 }),
@@ -131,7 +131,7 @@ describe("an offer", () => {
     );
   });
 
-  test("is answered with a word on the bitrate to begin with", () => {
+  test("is answered with a start bitrate", () => {
     assert.match(
       withStartBitrate(OFFER, 100, 2000),
       /a=fmtp:100 packetization-mode=1;profile-level-id=42e01f;x-google-start-bitrate=2000\r\n/,
@@ -144,7 +144,7 @@ describe("an offer", () => {
 });
 
 describe("an SDP fragment", () => {
-  test("brings candidates, or other credentials", () => {
+  test("contains candidates, or new credentials", () => {
     assert.deepEqual(
       readSdpFragment(
         "a=ice-ufrag:u\r\na=ice-pwd:p\r\nm=video 9 RTP/AVP 0\r\na=mid:1\r\na=candidate:1 1 udp 1 192.0.2.1 5 typ host\r\na=end-of-candidates\r\n",
@@ -155,7 +155,7 @@ describe("an SDP fragment", () => {
     fc.assert(fc.property(fc.string({ maxLength: 300 }), (text) => void readSdpFragment(text)));
   });
 
-  test("makes another offer of the one before", () => {
+  test("turns the previous offer into another one", () => {
     const other = offerAfterRestart(OFFER, { ufrag: "neww", pwd: "z".repeat(22), candidates: [] });
     assert.equal(other.match(/a=ice-ufrag:neww/g)?.length, 2);
     assert.ok(!other.includes("abcd") && !other.includes("candidate"));
@@ -164,7 +164,7 @@ describe("an SDP fragment", () => {
 });
 
 describe("clocks of a publisher", () => {
-  test("sound is moved to the pictures that it belongs to, never back, and stays there", () => {
+  test("moves audio to its video, never back, and keeps it there", () => {
     fc.assert(
       fc.property(
         fc.integer({ min: -400, max: 400 }),
@@ -173,7 +173,7 @@ describe("clocks of a publisher", () => {
         (late, videoFirst, audioFirst) => {
           const clocks = createPublisherClocks();
           const [video, audio] = [clocks.video(90_000), clocks.audio(48_000)];
-          // Both were taken at the same time; sound arrives so many milliseconds later than it should.
+          // Both were captured at the same time; audio arrives this many milliseconds too late.
           let heard: number[] = [];
           let seen = 0;
           for (let ms = 0; ms < 30_000; ms += 20) {
@@ -190,7 +190,7 @@ describe("clocks of a publisher", () => {
     );
   });
 
-  test("timestamps that begin anew further back go on when they arrive, and sound finds its pictures again", () => {
+  test("timestamps that restart further back continue at arrival time, and audio is aligned with video again", () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 2100, max: 3_600_000 }),
@@ -228,11 +228,14 @@ describe("clocks of a publisher", () => {
   });
 });
 
-describe("pictures", () => {
+describe("video frames", () => {
   const KEY = Buffer.concat([Buffer.from("1002009d012a4001b400", "hex"), Buffer.alloc(2500, 1)]);
   const OTHER = Buffer.alloc(1500, 1);
 
-  /** Key frames every ten pictures, one every 40 ms; `lost` by the number of the packet, and again what is asked for, after `wayMs`. */
+  /**
+   * Key frames every ten frames, one frame every 40 ms; `lost` by packet number; requested packets are retransmitted
+   * after `wayMs`.
+   */
   function run(lost: ReadonlySet<number>, { wayMs = 30, repeats = true } = {}) {
     const got: Picture[] = [];
     const tracks: LiveVideoTrack[] = [];
@@ -267,13 +270,13 @@ describe("pictures", () => {
     return { got, tracks, missed: () => missed, wanted: () => wanted };
   }
 
-  test("all of them come where what is lost is sent again", () => {
+  test("all arrive if lost packets are retransmitted", () => {
     const { got, missed } = run(new Set([7, 30, 31, 32, 60, 100, 101]));
     assert.equal(got.length, 100);
     assert.equal(missed(), 0);
   });
 
-  test("where it is not, none comes that cannot be decoded, up to the next key frame, which is asked for", () => {
+  test("without retransmission, undecodable frames are dropped up to the next key frame, which is requested", () => {
     const { got, missed, wanted, tracks } = run(new Set([5]), { repeats: false });
     const numbers = got.map(({ timestamp }) => timestamp / 3600);
     assert.deepEqual(numbers, [0, 1, ...Array.from({ length: 90 }, (_, i) => 10 + i)]);
@@ -285,7 +288,7 @@ describe("pictures", () => {
     );
   });
 
-  test("before the first key frame there are none", () => {
+  test("are dropped before the first key frame", () => {
     const { got } = run(new Set([0, 1, 2]), { repeats: false });
     assert.equal(got[0]!.timestamp / 3600, 10);
   });
@@ -316,7 +319,7 @@ describe("tracks of a publisher", () => {
     };
   }
 
-  test("both are named before the first packet, and sound from before the first picture is left out", () => {
+  test("are both announced before the first packet, without audio from before the first frame", () => {
     const { gate, calls } = gateOf({ video: true, audio: true });
     gate.audio(audio);
     gate.write(packet("audio", 10));
@@ -326,7 +329,7 @@ describe("tracks of a publisher", () => {
     assert.deepEqual(calls, [{ audio, video }, 20, 30]);
   });
 
-  test("one that does not come is not waited for: it begins another run when it comes", () => {
+  test("do not wait for a missing track: it begins another run when it arrives", () => {
     const { gate, calls, at } = gateOf({ video: true, audio: true });
     gate.video(video);
     gate.write(packet("video", 0));

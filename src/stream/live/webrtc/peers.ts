@@ -21,36 +21,48 @@ import type { Offer, OfferedCodec } from "./offers.ts";
 
 export interface PeersParts {
   settings: Pick<Settings["live"], "host" | "webrtc_addresses" | "webrtc_ports" | "connections">;
-  /** Milliseconds of any clock that only goes on. */
+  /** Milliseconds of any monotonic clock. */
   now?: () => number;
 }
 
-/** One browser, or what behaves like one. */
+/** One browser or similar client. */
 export interface Peer {
   connection: RTCPeerConnection;
-  /** Milliseconds since anything came from it. */
+  /** Milliseconds since its last packet. */
   silentFor(): number;
-  /** It has sent something; what is not seen by ICE. */
+  /** Records activity that ICE does not see. */
   heard(): void;
-  /** Called once, whoever ends it, and soon where it has ended. `clean`: it said that it is over. */
+  /**
+   * Called once, regardless of which side closes, and soon if already closed. `clean`: the peer ended the session
+   * properly.
+   */
   onClose(listener: (clean: boolean) => void): void;
   close(clean?: boolean): void;
 }
 
 export interface Peers {
-  /** `near`: it asks from this machine. Publishers and viewers are counted apart: these keep out no others. Throws webrtcTooMany. */
+  /**
+   * `near`: a client on this machine. Publishers and viewers are counted separately: neither locks the other out.
+   * Throws webrtcTooMany.
+   */
   open(codecs: Pick<Offer, "video" | "audio">, about: { kind: "publish" | "play"; near: boolean }): Peer;
   count(): number;
   close(): Promise<void>;
 }
 
 const NAMES = { h264: "video/H264", vp8: "video/VP8", opus: "audio/opus" } as const;
-/** Of one machine: each is a socket for every peer. */
+/** Maximum addresses of this machine: each needs a socket for every peer. */
 const MOST_ADDRESSES = 8;
-/** Viewers that have been answered and are not connected yet: that takes a second. The one that has taken longest makes room, so that those who only ask keep nobody out. */
+/**
+ * Maximum number of answered viewers that are not connected yet, which normally takes a second. The oldest one is
+ * evicted, so that unconnected clients lock no viewer out.
+ */
 const MOST_WAITING = 100;
 
-/** Connections of WebRTC, on this machine's addresses or those it was told. We are ICE-lite (RFC 8445, 2.5): nothing is sent to an address that has not sent to us. */
+/**
+ * WebRTC connections, on this machine's IP addresses or the configured ones. Uses ICE-lite (RFC 8445, 2.5): nothing is
+ * sent to an address that has not sent first.
+ */
 export function createPeers({ settings, now = () => performance.now() }: PeersParts): Peers {
   const peers = new Set<Peer>();
   const counts = { publish: 0, play: 0 };
@@ -67,7 +79,7 @@ export function createPeers({ settings, now = () => performance.now() }: PeersPa
       .flatMap((list) => list ?? [])
       .filter(({ internal, scopeid }) => !internal && !scopeid)
       .map(({ address }) => address);
-    // Who asks from this machine gets there by the shortest way, also where there is no other.
+    // Clients on this machine use loopback, even if there is no other address.
     return [...new Set([...(near || own.length === 0 ? ["127.0.0.1"] : []), ...own])].slice(0, MOST_ADDRESSES);
   }
 
@@ -87,7 +99,7 @@ export function createPeers({ settings, now = () => performance.now() }: PeersPa
         iceLite: true,
         iceServers: [],
         bundlePolicy: "max-bundle",
-        // Not those it would find by itself: only these.
+        // Only these addresses, not those that werift would find.
         iceUseIpv4: false,
         iceUseIpv6: false,
         iceAdditionalHostAddresses: addresses(near),
@@ -135,8 +147,8 @@ export function createPeers({ settings, now = () => performance.now() }: PeersPa
 }
 
 /**
- * Others know it by its fingerprint in the SDP: nobody vouches for it, and whose it is does not matter. werift would make one itself, but not where
- * two versions of what it makes it with are installed.
+ * Clients identify it by its fingerprint in the SDP, so self-signed is enough. werift would create one, but not if two
+ * versions of its crypto dependency are installed.
  */
 export function newCertificate(): RTCCertificate {
   const { cert, key } = makeSelfSigned({ names: ["webrtc.invalid"], clock: systemClock });

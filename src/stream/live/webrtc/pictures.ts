@@ -11,39 +11,42 @@ import {
 import type { LiveVideoTrack } from "../packets.ts";
 
 export interface Picture {
-  /** As RTP has it, of 32 bits. */
+  /** RTP timestamp, 32 bits. */
   timestamp: number;
   key: boolean;
   data: Buffer;
 }
 
 export interface PicturesListener {
-  /** Before the key frame it is of. */
+  /** Called before the key frame it belongs to. */
   track(track: LiveVideoTrack): void;
   picture(picture: Picture): void;
-  /** So many packets did not come in time. */
+  /** Number of packets that did not arrive in time. */
   lost(packets: number): void;
-  /** Nothing can be shown before the next key frame. */
+  /** No frame can be shown before the next key frame. */
   keyFrameNeeded(): void;
 }
 
 export interface Pictures {
   /** `now`: milliseconds. */
   push(part: RtpPart, now: number): void;
-  /** What should be sent again. */
+  /** Packets to request again. */
   missing(): number[];
 }
 
-/** What is lost is asked for again: so long it is waited for. */
+/** How long a lost packet is waited for after it is requested. */
 const WAIT_MS = 500;
 const MOST_WAITING = 1024;
 
 interface Codec {
-  /** Undefined: it cannot be used. */
+  /** Undefined: unusable. */
   read(payloads: readonly Buffer[]): { data: Buffer; key: boolean; track?: LiveVideoTrack } | undefined;
 }
 
-/** Whole pictures out of the packets of one track, beginning with a key frame: after a loss nothing is let through before the next one. */
+/**
+ * Assembles whole frames from the packets of one track, starting with a key frame: after a loss, frames are dropped up
+ * to the next one.
+ */
 export function createPictures(codec: "h264" | "vp8", listener: PicturesListener): Pictures {
   const ordering = createOrdering({ waitMs: WAIT_MS, most: MOST_WAITING });
   const framing = createFraming();
@@ -58,7 +61,7 @@ export function createPictures(codec: "h264" | "vp8", listener: PicturesListener
     }
     const read = frame.whole ? reader.read(frame.payloads) : undefined;
     if (read === undefined) broken = true;
-    // Its first slices may be what is missing: with parameter sets it is known to begin.
+    // Its first slices may be missing: parameter sets prove that this is its start.
     else if (read.key && (read.track !== undefined || (track !== undefined && frame.missing === 0))) broken = false;
     if (broken || read === undefined) return listener.keyFrameNeeded();
     if (read.track !== undefined && !isSame(read.track, track)) {
@@ -79,7 +82,7 @@ export function createPictures(codec: "h264" | "vp8", listener: PicturesListener
 const isSame = (a: LiveVideoTrack, b: LiveVideoTrack | undefined) =>
   b !== undefined && a.width === b.width && a.height === b.height && a.config.equals(b.config);
 
-/** Left out of packets: parameter sets stand in the configuration, the others mean nothing there. */
+/** Removed from packets: parameter sets are in the configuration, the others have no meaning there. */
 const LEFT_OUT: readonly number[] = [NAL.sps, NAL.pps, NAL.delimiter, NAL.filler];
 
 function h264(): Codec {

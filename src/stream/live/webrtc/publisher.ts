@@ -22,28 +22,28 @@ import type { Peer } from "./peers.ts";
 import { createPictures, type Pictures } from "./pictures.ts";
 import { createNackScheduler } from "./nack-scheduler.ts";
 
-/** Pictures to begin with: as often as segments do, and whoever comes in waits no longer. */
+/** Key frame interval: the same as for segments, and new viewers wait no longer. */
 const KEY_FRAME_MS = 2000;
-/** A sender that has been asked needs some time to encode it and send it. */
+/** The sender needs some time to encode and send a requested key frame. */
 const ASK_AGAIN_MS = 500;
 const TICK_MS = 100;
-/** Who sends nothing at all for so long is gone. */
+/** A sender silent for this long has disconnected. */
 const SILENCE_MS = 30_000;
-/** Sound is not asked for again: what does not come in this time is missed. */
+/** Audio is not retransmitted: packets that are missing after this time are lost. */
 const SOUND_WAIT_MS = 60;
-/** Of 48,000 a second: the delay of libopus at 20 ms. */
+/** In samples at 48,000 Hz: the delay of libopus at 20 ms. */
 const PRE_SKIP = 312;
 
 export interface PublisherParts {
   peer: Peer;
   offer: Pick<Offer, "video" | "audio">;
   publication: Publication;
-  /** Told of what went wrong in it. */
+  /** Called with internal errors. */
   onError(err: unknown): void;
   now?: () => number;
 }
 
-/** Everything that comes from one publisher goes into its publication, until one of them ends. */
+/** Writes the packets of one publisher to its publication, until either ends. */
 export function receivePublisher({
   peer,
   offer,
@@ -126,7 +126,7 @@ export function receivePublisher({
     track.push({ sequence: sequenceNumber, timestamp, marker, payload: packet.payload }, ssrc);
   }
 
-  /** Its own number stands before what was sent before (RFC 4588, 4). */
+  /** The original sequence number precedes the retransmitted payload (RFC 4588, 4). */
   function takeAgain({ header: { timestamp, marker }, payload }: RtpPacket): void {
     if (videoSsrc === undefined || payload.length <= 2) return;
     tracks
@@ -141,7 +141,7 @@ export function receivePublisher({
     track?.clock.report(milliseconds(packet.senderInfo.ntpTimestamp), track.unwrap(packet.senderInfo.rtpTimestamp));
   }
 
-  /** What comes from outside must not take the server with it. */
+  /** Remote input must not crash the server. */
   const guarded =
     <T>(work: (given: T) => void) =>
     (given: T) => {
@@ -212,12 +212,12 @@ function soundTrack(
   };
 }
 
-/** NTP's 64 bits (RFC 5905, 6): seconds since 1900, and a fraction. */
+/** 64-bit NTP time (RFC 5905, 6): seconds since 1900, and a fraction. */
 const milliseconds = (ntp: bigint): number => Number((ntp * 1000n) >> 16n) / 65_536;
 
 /**
- * werift asks for lost packets too: ten times within 50 ms, whatever the way is long, and never again after a gap that ends where numbers begin again
- * at zero. We ask ourselves; nothing public turns it off.
+ * werift requests lost packets too: ten times within 50 ms regardless of the round-trip time, and never again after a
+ * gap at the sequence number wrap. The NackScheduler replaces it; no public option turns it off.
  */
 function quiet({ connection }: Peer): void {
   for (const receiver of connection.getReceivers()) {

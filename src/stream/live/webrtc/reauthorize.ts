@@ -11,7 +11,10 @@ interface Reauthorization {
   close(): void;
 }
 
-/** Checks all viewers every `everyMs` milliseconds, one after the other. A viewer whose check fails internally stays. */
+/**
+ * Checks all viewers every `everyMs` milliseconds, one after the other. A viewer whose check fails with an internal
+ * error stays.
+ */
 export function createReauthorization({ everyMs = 15_000, log }: { everyMs?: number; log: Log }): Reauthorization {
   const watching = new Map<() => Promise<unknown>, () => void>();
   /** Rules changed during a check: all viewers are checked again. */

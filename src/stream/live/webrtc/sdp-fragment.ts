@@ -1,6 +1,6 @@
-/** What a client tells by PATCH (RFC 8840, 9; RFC 9725, 4.3): candidates as it finds them, or that ICE begins again. */
+/** Content of a client's PATCH (RFC 8840, 9; RFC 9725, 4.3): trickled candidates, or an ICE restart. */
 export interface SdpFragment {
-  /** Where they are named: those of ICE as it is, or others to begin it again with. */
+  /** ICE credentials, if present: the current ones, or new ones for a restart. */
   ufrag?: string;
   pwd?: string;
   candidates: { candidate: string; mid: string }[];
@@ -9,7 +9,7 @@ export interface SdpFragment {
 const MOST_LINES = 500;
 const LONGEST_LINE = 1000;
 
-/** Undefined for what is none. */
+/** Undefined if invalid. */
 export function readSdpFragment(text: string): SdpFragment | undefined {
   const lines = text.split(/\r?\n/).filter((line) => line !== "");
   if (
@@ -19,7 +19,7 @@ export function readSdpFragment(text: string): SdpFragment | undefined {
   )
     return undefined;
   const fragment: SdpFragment = { candidates: [] };
-  // All media travel together (BUNDLE): candidates of a medium that is not named are those of the first.
+  // All media are bundled (BUNDLE): candidates without a medium belong to the first.
   let mid = "0";
   for (const line of lines) {
     const [, name, value = ""] = /^a=([\w-]+)(?::(.*))?$/.exec(line) ?? [];
@@ -31,7 +31,7 @@ export function readSdpFragment(text: string): SdpFragment | undefined {
   return fragment;
 }
 
-/** What is told to a client that asked for ICE to begin again: ours of an answer in full. */
+/** Response to an ICE restart: local values from a full answer. */
 export function fragmentOfAnswer(sdp: string): string {
   const lines = sdp.split(/\r?\n/);
   const first = lines.findIndex((line) => line.startsWith("m="));
@@ -42,7 +42,7 @@ export function fragmentOfAnswer(sdp: string): string {
   return `${[...pick("ice-lite", "ice-options").slice(0, 1), ...pick("ice-ufrag:").slice(0, 1), ...pick("ice-pwd:").slice(0, 1), media[0]!, ...pick("mid:").slice(0, 1), ...pick("candidate:"), "a=end-of-candidates"].join("\r\n")}\r\n`;
 }
 
-/** The offer as it would be with other ICE credentials: what a client that begins ICE again would have sent. */
+/** The offer with other ICE credentials, as the client would have sent it for an ICE restart. */
 export function offerAfterRestart(offer: string, { ufrag, pwd, candidates }: Required<SdpFragment>): string {
   const lines = offer.split(/\r?\n/).filter((line) => line !== "" && !/^a=(candidate:|end-of-candidates)/.test(line));
   const out: string[] = [];

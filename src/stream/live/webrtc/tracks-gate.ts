@@ -1,31 +1,31 @@
 import type { LiveAudioTrack, LiveTracks, LiveVideoTrack, MediaPacket } from "../packets.ts";
 import type { Publication } from "../publish.ts";
 
-/** Names the tracks of a publisher as they turn out, before their packets. */
+/** Announces the actual tracks of a publisher before their packets. */
 export interface TracksGate {
   video(track: LiveVideoTrack): void;
   audio(track: LiveAudioTrack): void;
   write(packet: MediaPacket): void;
-  /** Some times a second. */
+  /** Call a few times per second. */
   tick(): void;
 }
 
 export interface TracksGateParts {
-  /** What was negotiated: it may come, or not. */
+  /** Negotiated tracks, which may not arrive. */
   video: boolean;
   audio: boolean;
   publication: Publication;
   now(): number;
 }
 
-/** So long the first track waits for the other one: who comes later begins another run. */
+/** How long the first track waits for the other one: a later one begins another run. */
 const WAIT_MS = 1500;
-/** A camera may take longer than a microphone; and until the first key frame has come there is no picture. */
+/** A camera may take longer than a microphone, and video starts with the first key frame. */
 const WAIT_FOR_PICTURES_MS = 4000;
-/** What waits with it: some seconds of small packets. */
+/** Maximum buffered packets: a few seconds of small packets. */
 const MOST_WAITING = 500;
 
-/** One run with both tracks, rather than one with the first and then another with both. */
+/** Starts one run with both tracks, instead of one with the first and then another with both. */
 export function createTracksGate({ video, audio, publication, now }: TracksGateParts): TracksGate {
   const tracks: LiveTracks = {};
   let waiting: MediaPacket[] | undefined = [];
@@ -33,7 +33,7 @@ export function createTracksGate({ video, audio, publication, now }: TracksGateP
 
   function open(): void {
     publication.configure({ ...tracks });
-    // Of sound that came before the first picture nobody has a use.
+    // Audio from before the first video frame is useless.
     const first =
       waiting!.find(({ kind }) => kind === "video")?.dts ?? (tracks.video === undefined ? -Infinity : Infinity);
     for (const packet of waiting!) if (packet.dts >= first) publication.write(packet);
@@ -49,7 +49,7 @@ export function createTracksGate({ video, audio, publication, now }: TracksGateP
   return {
     video(track) {
       tracks.video = track;
-      // Of another size, or another configuration.
+      // Another frame size or configuration.
       waiting = waiting?.filter(({ kind }) => kind === "audio");
       named();
     },

@@ -18,28 +18,31 @@ export interface TranscoderOutput {
   packet(packet: MediaPacket): void;
   /** Called before the first transcoded frame: H.264 without B-frames. */
   tracks(tracks: LiveTracks): void;
-  /** Nothing follows. */
+  /** No more calls follow. */
   failed(err: unknown): void;
 }
 
 export interface Transcoding {
   write(packet: MediaPacket): void;
-  /** Bytes that wait for the encoder. */
+  /** Octets queued for the encoder. */
   lag(): number;
   close(): void;
 }
 
 const VIDEO = { h264: "V_MPEG4/ISO/AVC", hevc: "V_MPEGH/ISO/HEVC", av1: "V_AV1", vp8: "V_VP8", vp9: "V_VP9" };
 const AUDIO = { aac: "A_AAC", mp3: "A_MPEG/L3", opus: "A_OPUS" };
-/** Where the frame size is unknown: decoders use the one they find. */
+/** For an unknown frame size: decoders use the one in the bitstream. */
 const SOME_SIZE = { width: 1280, height: 720 };
-/** More is too late to be watched live. */
+/** A longer queue is too late for live viewing. */
 const MOST_WAITING = 16 * 1024 * 1024;
-/** The delay of libopus (RFC 7845, 4.2), in samples: its first packet is heard so much earlier than what it was made of. */
+/** The delay of libopus (RFC 7845, 4.2), in samples: its first packet plays that much earlier than its source. */
 const LOOKAHEAD = 312;
 const TICKS_TO_US = 1_000_000 / 90_000;
 
-/** Each transcoding is an ffmpeg, while viewers watch. `most`: those that encode video; default: one per processor. */
+/**
+ * Runs one ffmpeg per transcoding while there are viewers. `most`: maximum number with video; default: one per
+ * processor.
+ */
 export function createTranscoder({
   tools,
   log,
@@ -116,7 +119,7 @@ export function createTranscoder({
         write({ kind, pts, key, data }) {
           const track = inputs.findIndex((input) => input.kind === kind);
           if (!open || track === -1) return;
-          // Decoding begins with a key frame, and sound with it.
+          // Decoding begins with a key frame, and audio starts with it.
           if (base === undefined && inputs[0]!.kind === "video" && !(kind === "video" && key)) return;
           base ??= pts;
           if (pts >= base) for (const bytes of writer.block(track + 1, pts - base, key, data)) media.stdin.write(bytes);
@@ -162,7 +165,7 @@ function output(kind: MediaPacket["kind"], index: number): string[] {
           "-enc_time_base",
           "1/90000",
         ]
-      : // Gaps become silence, so that times can be counted. Without a resampler from the beginning (flags) one is put in when drift is noticed, which forgets what time it is.
+      : // Fills gaps with silence, so that times can be counted. The flags enable the resampler from the start: one inserted when drift is noticed loses its time.
         [
           "-af",
           `aresample=${OPUS_RATE},aresample=async=1000:min_comp=0.01:min_hard_comp=0.1:first_pts=0:flags=res`,
@@ -175,7 +178,7 @@ function output(kind: MediaPacket["kind"], index: number): string[] {
           "-frame_duration",
           "20",
         ];
-  // Each packet as soon as it is there: with its length in front nobody waits for the next one.
+  // Each packet immediately: the length prefix makes waiting for the next one unnecessary.
   return [
     "-map",
     `0:${index}`,

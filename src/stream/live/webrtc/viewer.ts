@@ -23,29 +23,32 @@ export interface ViewerParts {
   now?: () => number;
 }
 
-/** Who is not heard of for so long is gone: browsers ask whether we are there every few seconds (RFC 7675). */
+/** A viewer silent for this long has disconnected: browsers check consent every few seconds (RFC 7675). */
 const SILENCE_MS = 30_000;
 const REPORT_MS = 1000;
-/** Packets at once, and so long until the next ones: about 80 megabits a second, which a burst may have on the way. */
+/** Packets per burst, and the time until the next burst: about 80 megabits a second. */
 const BURST = 40;
 const BURST_MS = 5;
-/** Waiting for their turn: over it they are dropped up to the next key frame. */
+/** Maximum queued packets: above it, packets are dropped up to the next key frame. */
 const MOST_WAITING = 8000;
-/** Kept, to be sent again: werift keeps the last 128 itself, less than a key frame has. */
+/** Packets stored for retransmission: werift stores only the last 128, less than a key frame has. */
 const KEPT = 2048;
 const KEPT_BY_WERIFT = 128;
-/** Microseconds between pictures that were there before the viewer came: they are decoded as fast as can be, and shown up to the last one. */
+/**
+ * Microseconds between backlog frames of a new viewer: they are decoded as fast as possible, and shown up to the last
+ * one.
+ */
 const CATCH_UP_US = 1000;
-/** Of a timeline that is about to begin: times before it stay over zero. */
+/** Start of a new timeline: earlier times stay positive. */
 const FIRST_US = 10_000_000;
-/** Of sound, 60 ms: over it something is missing. */
+/** 60 ms of audio: a larger step means missing audio. */
 const STEP_TICKS = 2880;
 /** Seconds from 1900 to 1970 (RFC 5905). */
 const NTP_EPOCH = 2_208_988_800;
 
-/** What a viewer offered to take is given to it, and nothing is taken from it. */
+/** Makes the offered transceivers send-only. */
 export function sendOnly(connection: RTCPeerConnection): void {
-  // Of one stream: a browser keeps its pictures and its sound together.
+  // One stream: browsers synchronize its video and audio.
   const stream = new MediaStream();
   for (const transceiver of connection.getTransceivers()) {
     transceiver.setDirection("sendonly");
@@ -53,14 +56,14 @@ export function sendOnly(connection: RTCPeerConnection): void {
   }
 }
 
-/** For an offer of ours. */
+/** For an offer by the server. */
 export function giveTracks(connection: RTCPeerConnection, { video, audio }: FeedCodecs): void {
   if (video !== undefined) connection.addTransceiver("video", { direction: "sendonly" });
   if (audio !== undefined) connection.addTransceiver("audio", { direction: "sendonly" });
   sendOnly(connection);
 }
 
-/** Sends what is published to one viewer, until one of them is gone. Begins when the connection is there. */
+/** Sends a feed to one viewer, until either ends. Starts when the connection is established. */
 export function showTo({ peer, feed, now = () => performance.now() }: ViewerParts): void {
   const transport = peer.connection.dtlsTransports[0]!;
   const tracks = new Map(
@@ -167,11 +170,11 @@ export function showTo({ peer, feed, now = () => performance.now() }: ViewerPart
 interface Outgoing {
   send(payload: Buffer, us: number, marker: boolean): void;
   again(nack: GenericNack): void;
-  /** `wall`: epoch milliseconds of a time of ours. */
+  /** `wall`: converts local time to epoch milliseconds. */
   report(wall: (us: number) => number): void;
 }
 
-/** One track of one viewer: numbers and times of its packets, those that are sent again, and its reports. */
+/** One track of one viewer: sequence numbers and timestamps, retransmissions, and reports. */
 function createOutgoing(sender: RTCRtpSender, cname: string): Outgoing {
   const rate = sender.kind === "video" ? 90_000 : 48_000;
   const kept: (RtpPacket | undefined)[] = [];
@@ -179,12 +182,15 @@ function createOutgoing(sender: RTCRtpSender, cname: string): Outgoing {
   let count = 0;
   let octets = 0;
   let last: { us: number; timestamp: number; samples: number } | undefined;
-  // By its own reports, the time of a picture is when it was sent: pictures and sound would not fit together.
+  // werift's own reports use the time of sending as the time of a frame: video and audio would not be in sync.
   sender.rtcpRunning = true;
 
   const ticks = (us: number) => Math.round((us * rate) / 1_000_000);
 
-  /** A decoder of sound takes a step that is not as long as the packet before for a loss: where times are moved a little, reports tell of it. */
+  /**
+   * Audio decoders treat a step that differs from the previous packet's duration as a loss: small shifts are conveyed
+   * by reports.
+   */
   function timestampOf(payload: Buffer, us: number): number {
     const exact = ticks(us);
     const following = last === undefined ? exact : last.timestamp + last.samples;

@@ -34,16 +34,16 @@ const someInput = (change: Partial<LiveInput> = {}): LiveInput => ({
   ...change,
 });
 
-/** One input with one secret, in memory: what is published on it is kept, and given to whoever subscribes. */
+/** In-memory hub with one input and one secret: published packets are stored, and given to each subscriber. */
 export interface SmallHub extends Publishing, LiveSessions {
   input: LiveInput;
   secret: string;
   claims: PublishClaim[];
-  /** Of everything that was published. */
+  /** Collected over all publications. */
   tracks: LiveTracks[];
   packets: MediaPacket[];
   lost(): number;
-  /** How the publications ended. */
+  /** Whether each publication ended cleanly. */
   ends: boolean[];
   revoke(): void;
   wantKeyFrame(): void;
@@ -145,7 +145,7 @@ export function createSmallHub({ bFrames = false }: { bFrames?: boolean } = {}):
   };
 }
 
-/** What RTMP would bring of a file: FLV with H.264 and AAC. */
+/** Reads a file as RTMP would deliver it: FLV with H.264 and AAC. */
 export function readFlv(file: Buffer): { tracks: LiveTracks; packets: MediaPacket[] } {
   const tracks: LiveTracks = {};
   const packets: MediaPacket[] = [];
@@ -175,7 +175,7 @@ function sizeOf(config: Buffer): { width: number; height: number } {
   return { width, height };
 }
 
-/** Publishes at the pace at which it was made. Resolves at its end, or when it is not wanted any more. */
+/** Publishes in real time. Resolves at the end, or when the publication is aborted. */
 export async function publishAtPace(
   hub: SmallHub,
   { tracks, packets }: ReturnType<typeof readFlv>,
@@ -192,7 +192,10 @@ export async function publishAtPace(
   publication.end(true);
 }
 
-/** A way to a UDP port of this machine on which media packets are lost, one of so many, both ways. What sets up the connection goes through. */
+/**
+ * A relay to a local UDP port that loses one in `oneOf` media packets in both directions. Connection setup is not
+ * affected.
+ */
 export async function startLossyWay(
   scope: { after(end: () => Promise<void>): void },
   to: number,
@@ -203,7 +206,7 @@ export async function startLossyWay(
   let packets = 0;
   let lost = 0;
   const isLost = (data: Buffer) => {
-    // RFC 7983: RTP and RTCP begin so.
+    // RFC 7983: first octet of RTP and RTCP.
     if (data[0]! < 128 || data[0]! > 191 || ++packets % oneOf !== 0) return false;
     lost++;
     return true;
@@ -223,7 +226,7 @@ export async function startLossyWay(
   return { port: outside.address().port, lost: () => lost };
 }
 
-/** Datagrams that look like STUN, DTLS, RTP or RTCP at their beginning (RFC 7983), or like nothing at all. */
+/** Sends datagrams that start like STUN, DTLS, RTP or RTCP (RFC 7983), or like nothing known. */
 export async function sendNonsense(port: number, count: number): Promise<void> {
   const socket = createSocket("udp4");
   for (let n = 0; n < count; n++) {
@@ -241,7 +244,7 @@ export async function sendNonsense(port: number, count: number): Promise<void> {
 
 const PAGE = `<!doctype html><link rel="icon" href="data:,"><video autoplay muted playsinline></video>`;
 
-/** A server with WebRTC, and an empty page of the same origin. */
+/** A server with WebRTC, and an empty page on the same origin. */
 export async function startWebrtc(
   hub: SmallHub,
   more: Partial<LiveWebrtcParts> = {},

@@ -18,30 +18,36 @@ import { createReauthorization } from "./reauthorize.ts";
 export interface LiveWebrtcParts {
   publishing: Publishing;
   sessions: LiveSessions;
-  /** Whether the viewer may watch what is on now; `id` is a uid or a token as it stands in the path, `host` that of the request. Resolves with the uid of the input. */
+  /**
+   * Authorizes a viewer for the current broadcast; `id` is a uid or token from the path, `host` that of the request.
+   * Resolves with the uid of the input.
+   */
   access(id: string, viewer: Viewer, host: string | undefined): Promise<string>;
-  /** For what browsers do not understand as it comes. Absent: viewers of such a broadcast get what they do. */
+  /** For codecs that browsers do not support. Absent: viewers get the supported tracks only. */
   transcoder?: Transcoder;
   settings: Pick<Settings["live"], "host" | "webrtc_addresses" | "webrtc_ports" | "connections">;
   /** Path before `/{id}`: "" or "/cdn-cgi/stream". */
   base?: string;
-  /** The client's address behind trusted proxies. */
+  /** The client's IP address behind trusted proxies. */
   address(request: IncomingMessage): string;
   /** Scheme and host as seen by the viewer. */
   origin(request: IncomingMessage): string;
   /** Called for each viewer once it is connected, not for an offer alone. Returns a callback for its end. */
   onViewer?: (input: string, viewer: { session: string; ip: string }) => () => void;
   log: Log;
-  /** Milliseconds of any clock that only goes on: who is silent for long is gone. */
+  /** Milliseconds of any monotonic clock: silent peers time out. */
   now?: () => number;
-  /** Milliseconds until a viewer's right is asked for again. Default: 15 s. */
+  /** Milliseconds between authorization checks of a viewer. Default: 15 s. */
   reauthorizeMs?: number;
   /** Calls the listener when access rules of an input may have changed; viewers are then checked. */
   onInputChange?(listener: () => void): () => void;
 }
 
 export interface LiveWebrtc {
-  /** WHIP below `/{secret}/webRTC/publish`, WHEP below `/{input}/webRTC/play`. False: no such address; nothing was answered. Takes any method. */
+  /**
+   * WHIP below `/{secret}/webRTC/publish`, WHEP below `/{input}/webRTC/play`. False: not one of these URLs; no response
+   * was sent. Accepts any method.
+   */
   handle(request: IncomingMessage, response: ServerResponse): Promise<boolean>;
   /** For gauges. */
   connections(): number;
@@ -50,14 +56,14 @@ export interface LiveWebrtc {
 
 const ADDRESS = /^\/([^/?]{1,8192})\/webRTC\/(publish|play)(?:\/([0-9a-f]{32}))?\/?(?:\?.*)?$/;
 const VERSIONS = { publish: "draft-ietf-wish-whip-06", play: "draft-murillo-whep-01" };
-/** Kilobits per second that a browser begins with. */
+/** Initial bitrate of a browser in kilobits per second. */
 const START_BITRATE = 2000;
 
 type Engine = typeof import("./engine.ts") & { peers: Peers };
 
 interface Session {
   kind: "publish" | "play";
-  /** Of what stands in the path before: a secret is not kept as it is. */
+  /** Hash of the path prefix: a secret is not stored in plain text. */
   owner: Buffer;
   peer: Peer;
   negotiation: Negotiation;
@@ -305,7 +311,7 @@ function whenConnected({ connection }: Peer, listener: () => void): void {
 
 const digest = (text: string) => createHash("sha256").update(text).digest();
 
-/** Codecs that we name ourselves, where a viewer asks for our offer. */
+/** Codecs of the server's offer, if a viewer requests one. */
 const ownOffer = (feed: Feed) => {
   const { video, audio } = feed.codecs();
   return {

@@ -13,9 +13,9 @@ import {
   writeStatus,
 } from "../../../../protocol/rtmp/index.ts";
 
-/** What the server says, in the words of RTMP. */
+/** Server responses in RTMP. */
 export interface Answers {
-  /** To `connect`: windows, chunk size, and that it is done. */
+  /** Response to `connect`: windows, chunk size, and success. */
   connected(command: RtmpCommand): void;
   result(command: RtmpCommand, value?: number): void;
   status(level: "status" | "error", code: string, description: string): void;
@@ -25,16 +25,16 @@ export interface Answers {
   onFcPublish(name: string): void;
 }
 
-/** The one message stream of a connection. */
+/** Id of the only message stream of a connection. */
 export const STREAM = 1;
-/** Octets after which the other side is to tell that they came. */
+/** Octets after which the peer must acknowledge. */
 const WINDOW = 2_500_000;
-/** Larger than most pictures, and small enough for clients with a buffer of that size. */
+/** Larger than most frames, and small enough for clients with a buffer of that size. */
 const CHUNK_SIZE = 65_536;
-/** Of RTMP 1.0: 7.2.1.1, and what clients have always been told. */
+/** From RTMP 1.0, 7.2.1.1; clients expect these values. */
 const SERVER = { fmsVer: "FMS/3,0,1,123", capabilities: 31 };
 const DYNAMIC = 2;
-/** Enhanced RTMP v2: codecs that are handed on, and modifiers of packets that are understood. */
+/** Enhanced RTMP v2: forwarded codecs, and supported packet modifiers. */
 const FORWARD = 4;
 const ENHANCED = {
   capsEx: 4,
@@ -87,6 +87,6 @@ export function createAnswers(peer: RtmpPeer): Answers {
   };
 }
 
-/** What stands behind the address: with what some clients add to it. */
+/** The stream key from the stream name, including what some clients append to it. */
 export const keyOf = (name: unknown): string =>
   typeof name === "string" ? name.replace(/^\/+|\?.*$/g, "").slice(0, 512) : "";

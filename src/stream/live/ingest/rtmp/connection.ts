@@ -25,25 +25,28 @@ export interface ConnectionOptions extends ConnectionParts {
   socket: Socket;
   protocol: "rtmp" | "rtmps";
   address: string;
-  /** Asked before it publishes or plays; throws UserError where there is no place. What it returns gives the place back. */
+  /**
+   * Called before it publishes or plays; throws UserError if the server is full. The returned function releases the
+   * slot.
+   */
   admit(): () => void;
-  /** It neither publishes nor plays any more, but is there. */
+  /** It neither publishes nor plays any longer, but remains connected. */
   onIdle(): void;
 }
 
 export interface Connection {
-  /** For good; told to the client where it can be told. */
+  /** Ends the connection permanently and sends the reason to the client if possible. */
   end(reason: UserError): void;
 }
 
-/** Octets of one message: commands, before somebody was let in; pictures, after. */
+/** Octets of one message: commands before admission; media after it. */
 const MOST = { command: 16 * 1024, media: 8 * 1024 * 1024 };
-/** What a client lets pile up without taking it is more than it is sent at the worst. */
+/** Maximum backlog of a client, above the worst case of a legitimate one. */
 const MOST_WAITING = 2 * LAG_LIMIT;
-/** For the last words to arrive. */
+/** Time for the last messages to arrive. */
 const LINGER_MS = 2000;
 
-/** One client from its first octet to its last: it publishes, plays, or is sent away. */
+/** Lifetime of one client connection: it publishes, plays, or is rejected. */
 export function createConnection(options: ConnectionOptions): Connection {
   const { socket, protocol, address, publishing, log } = options;
   const peer = createRtmpPeer({ role: "server", most: MOST.command, write: (pieces) => writePieces(socket, pieces) });
@@ -54,10 +57,10 @@ export function createConnection(options: ConnectionOptions): Connection {
   let receiver: FlvReceiver | undefined;
   let stopPlaying: (() => void) | undefined;
   let leave: (() => void) | undefined;
-  /** Nothing that comes is looked at any more. */
+  /** True once further input is ignored. */
   let over = false;
 
-  /** Takes messages as long as each is done with at once; the client waits for the others. */
+  /** Handles messages while each can be processed synchronously; otherwise the client waits. */
   function take(messages: Iterator<RtmpMessage>): void {
     try {
       for (;;) {
@@ -102,10 +105,10 @@ export function createConnection(options: ConnectionOptions): Connection {
       case "deleteStream":
       case "closeStream":
         return void rest();
-      // Of players: it has none.
+      // Sent by players: a live stream has no length.
       case "getStreamLength":
         return void answers.result(command, 0);
-      // Asks for nothing, and some clients take an answer for a failure.
+      // Expects no response, and some clients treat one as a failure.
       case "_checkbw":
         return undefined;
       default:
@@ -166,7 +169,7 @@ export function createConnection(options: ConnectionOptions): Connection {
     hangUp();
   }
 
-  /** It has said that it is done with its stream. */
+  /** The client has finished with its stream. */
   function rest() {
     if (publication === undefined && stopPlaying === undefined) return;
     const published = publication !== undefined;
@@ -218,7 +221,7 @@ export function createConnection(options: ConnectionOptions): Connection {
     hangUp();
   }
 
-  /** Goes on reading for a moment: what was not read would take the last words with it. */
+  /** Keeps reading briefly: unread data would reset the connection and lose the last messages. */
   function hangUp() {
     if (over) return;
     over = true;
@@ -239,7 +242,7 @@ export function createConnection(options: ConnectionOptions): Connection {
     }
   });
   socket.on("timeout", () => failed(new RtmpViolation("nothing was heard of it for too long")));
-  // What made it break is told by "close".
+  // "close" reports the cause.
   socket.on("error", () => {});
   socket.on("close", () => {
     over = true;
@@ -254,7 +257,7 @@ export function createConnection(options: ConnectionOptions): Connection {
   };
 }
 
-/** Tells players from publishers in what is refused. */
+/** Marks rejections of players, as opposed to publishers. */
 class Unplayable extends Error {
   readonly reason: UserError;
   constructor(reason: UserError) {

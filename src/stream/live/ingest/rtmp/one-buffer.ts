@@ -1,14 +1,16 @@
 import { Socket, type SocketConstructorOpts } from "node:net";
 
-/** As much as is read at once: most pictures, and what a client sends while it is being answered. */
+/** Size of one read: fits most frames, and data that a client sends while it waits for a response. */
 const OCTETS = 64 * 1024;
 
 /**
- * The connection of a socket that was taken just now, as one that reads into the same buffer always: what "data" gives is there until the listener returns, or
- * until the socket is resumed where the listener paused it. A buffer for each read would be most of what the collector of garbage is called for.
+ * Wraps the connection of a just accepted socket so that every read uses the same buffer: the data of "data" is valid
+ * until the listener returns, or until the socket is resumed if the listener paused it. A buffer per read would cause
+ * most of the garbage collection.
  *
- * `onread` can be given only where a socket is made, and sockets of servers are made by Node: the connection below is moved into another one. `taken` is left
- * without any; its server counts it until it is destroyed. Where there is nothing to move, `taken` is returned as it is.
+ * `onread` can only be set when a socket is created, and Node creates server sockets itself: the handle is moved into
+ * another socket. `taken` is left without a handle; its server counts it until it is destroyed. If there is no handle,
+ * `taken` is returned unchanged.
  */
 export function readIntoOneBuffer(taken: Socket): Socket {
   const holder = taken as unknown as { _handle: object | null };
@@ -19,7 +21,7 @@ export function readIntoOneBuffer(taken: Socket): Socket {
     socket.emit("data", (buffer as Buffer).subarray(0, octets));
     return true;
   };
-  // The types know a handle of another kind only.
+  // The types only know a different kind of handle.
   const options = {
     handle,
     onread: { buffer: Buffer.allocUnsafeSlow(OCTETS), callback },

@@ -1,8 +1,8 @@
 import { networkOf } from "../../../../kernel/networks.ts";
 
 /**
- * Connections before their `publish` or `play` command. They are few and short-lived: at the limit the oldest one is evicted, first within the same
- * network, so that clients that connect and stay silent lock nobody else out.
+ * Connections before their `publish` or `play` command. They are few and short-lived: at the limit the oldest one is
+ * evicted, first within the same network, so that silent clients lock no other client out.
  */
 interface PendingConnections {
   /** Adds a connection. `evict` is called at most once, and never after the returned function, which removes the connection. */
@@ -17,7 +17,7 @@ export function createPendingConnections({
   most: number;
   perNetwork: number;
 }): PendingConnections {
-  /** By network, oldest first. */
+  /** Keyed by network, oldest first. */
   const networks = new Map<string, Set<() => void>>();
   const all = new Map<() => void, string>();
 

@@ -12,7 +12,7 @@ export interface PlayerParts {
 }
 
 export interface PlayerPorts extends PlayerParts {
-  /** Counts who watches, until the returned function is called. Absent: nobody does. */
+  /** Counts viewers until the returned function is called. Absent: viewers are not counted. */
   viewers?: { join(input: string, session: string): () => void };
 }
 
@@ -21,7 +21,7 @@ export interface Admitted {
   session: LiveSession;
 }
 
-/** Rejects UserError: liveKeyUnknown, liveInputDisabled, liveNotPublished. */
+/** Rejects with UserError: liveKeyUnknown, liveInputDisabled, liveNotPublished. */
 export async function admitPlayer({ inputs, sessions }: PlayerParts, key: string): Promise<Admitted> {
   const input = await inputs.byPlaybackKey(key);
   if (input === undefined) throw streamErrors.liveKeyUnknown();
@@ -35,13 +35,13 @@ export interface PlayingOptions extends PlayerPorts, Admitted {
   key: string;
   peer: RtmpPeer;
   answers: Answers;
-  /** Octets that wait for the client to take them. */
+  /** Octets queued for the client. */
   waiting(): number;
-  /** The broadcast is over (undefined), or the player may not watch it any more. */
+  /** The broadcast has ended (undefined), or the player is no longer authorized. */
   onEnd(reason: UserError | undefined): void;
 }
 
-/** Sends a broadcast to one player, from its last key frame on. Returns the end of it. */
+/** Sends a broadcast to one player, from its last key frame onwards. Returns a function that ends it. */
 export function playTo({
   inputs,
   viewers,
@@ -73,14 +73,14 @@ export function playTo({
     leave?.();
     if (told) onEnd(reason);
   };
-  /** The subscription may end before there is a way to end it. */
+  /** The subscription may end before `unsubscribe` is assigned. */
   let unsubscribe = () => {};
   const stopListening = inputs.onChange((uid) => {
     if (uid !== input.uid && uid !== "") return;
     admitPlayer({ inputs, sessions }, key).then(
       (now) => now.input.uid !== input.uid && end(streamErrors.liveKeyRevoked()),
       (err: unknown) => {
-        // That nothing is published any more is told by the session itself.
+        // The session itself reports its end.
         if (err instanceof UserError && err.kind !== "liveNotPublished")
           end(err.kind === "liveKeyUnknown" ? streamErrors.liveKeyRevoked() : err);
       },

@@ -27,7 +27,7 @@ const tls = { context: () => createSecureContext({ cert: pair.cert, key: pair.ke
 interface Given {
   studio: Studio;
   server: RtmpServer;
-  /** Inputs that are watched, by session. */
+  /** Input uid of each viewer, by session. */
   viewers: Map<string, string>;
   url: string;
   secureUrl: string;
@@ -78,7 +78,7 @@ const writeFrame = (codec: "aac", data: Buffer) => Buffer.concat([frameHead(code
 const writePicture = (codec: "hevc", { data, ...about }: { key: boolean; composition: number; data: Buffer }) =>
   Buffer.concat([pictureHead(codec, about), data]);
 const AAC = Buffer.from([0x11, 0x90]);
-/** It is on air at once: nothing else is to be waited for. */
+/** Live immediately: there is no other track to wait for. */
 function soundOnly(client: TestClient) {
   send(client, MESSAGE.audio, 0, writeAudioConfig("aac", AAC)!);
   client.peer.send(4, {
@@ -88,7 +88,7 @@ function soundOnly(client: TestClient) {
     data: writeAmf0("@setDataFrame", "onMetaData", { audiocodecid: 10 }),
   });
 }
-/** avcC and the first pictures of what x264 makes, as ffmpeg writes them into FLV. */
+/** avcC and the first frames of an x264 encoding, as ffmpeg writes them to FLV. */
 async function h264(size: `${number}x${number}` = "320x180") {
   const path = await clip({ seconds: 1, size, audio: false, extension: "flv" });
   const file = await runFfmpeg(["-i", path, "-c", "copy", "-f", "flv", "-"]);
@@ -161,7 +161,7 @@ describe("a real ffmpeg", needsFfmpeg, () => {
   }
 
   for (const secure of [false, true]) {
-    test(`plays by ${secure ? "RTMPS" : "RTMP"} what another one publishes, and ends with it`, async (t) => {
+    test(`plays a broadcast by ${secure ? "RTMPS" : "RTMP"}, and ends with it`, async (t) => {
       const given = await serve(t);
       const source = await clip({ seconds: 2, fps: "25", keyframeSeconds: 1 });
       const base = secure ? given.secureUrl : given.url;
@@ -183,7 +183,7 @@ describe("a real ffmpeg", needsFfmpeg, () => {
     });
   }
 
-  test("is killed in the midst of a broadcast: what came until then is there", async (t) => {
+  test("keeps everything received when it is killed in mid-broadcast", async (t) => {
     const given = await serve(t);
     const child = spawn(
       "ffmpeg",
@@ -215,7 +215,7 @@ describe("a real ffmpeg", needsFfmpeg, () => {
     await until("its place is free", () => given.server.load().admitted === 0);
   });
 
-  test("is told in words when its key is unknown, and when there is nothing to play", async (t) => {
+  test("gets an error text for an unknown key, and when there is nothing to play", async (t) => {
     const given = await serve(t);
     const source = await clip({ seconds: 2, fps: "25" });
     await assert.rejects(
@@ -230,7 +230,7 @@ describe("a real ffmpeg", needsFfmpeg, () => {
   });
 });
 
-test("what is refused is told with a sentence that says what to do", async (t) => {
+test("a rejection contains a sentence with the remedy", async (t) => {
   const given = await serve(t);
   const wrong = await publisher(t, given, "wrong");
   assert.deepEqual(wrong.status(), {
@@ -238,7 +238,7 @@ test("what is refused is told with a sentence that says what to do", async (t) =
     description: "Unknown stream key. Copy it from the live input; rotating the keys revokes earlier ones.",
   });
   await until("it is hung up on", () => wrong.closed);
-  // Somebody who sends without waiting for an answer gets it all the same.
+  // A client that sends without waiting for responses gets all of them.
   const hasty = createTestClient(given.server.port!);
   await hasty.open();
   hasty.command("publish", "wrong", "live");
@@ -253,7 +253,7 @@ test("what is refused is told with a sentence that says what to do", async (t) =
   assert.match(player.status()!.description, /has no publisher/);
 });
 
-test("a publisher that does not wait for an answer loses nothing, nor do others that send at the same time", async (t) => {
+test("a publisher that does not wait for responses loses nothing, nor do others that send concurrently", async (t) => {
   const given = await serve(t);
   given.studio.add("other", "other-watch");
   const frames = Array.from({ length: 200 }, (_, i) => Buffer.alloc(1000 + 37 * i, i));
@@ -275,7 +275,7 @@ test("a publisher that does not wait for an answer loses nothing, nor do others 
     for (const [i, { data }] of packets.entries()) assert.ok(data.equals(frames[i]!), `frame ${i} is as it was sent`);
 });
 
-test("a second publisher is refused, and so is who comes when all places are taken", async (t) => {
+test("rejects a second publisher, and any client when all slots are taken", async (t) => {
   const given = await serve(t, {}, 2);
   given.studio.add("other", "other-watch");
   const client = await publisher(t, given);
@@ -290,7 +290,7 @@ test("a second publisher is refused, and so is who comes when all places are tak
   assert.match((await publisher(t, given, "other")).status()!.description, /maximum of 2 live connections/);
 });
 
-test("a revoked key ends the broadcast, and a player's key the playing, each with a word", async (t) => {
+test("a revoked key ends the broadcast, and a revoked playback key the playback, each with a message", async (t) => {
   const given = await serve(t);
   const client = await publisher(t, given);
   soundOnly(client);
@@ -311,7 +311,7 @@ test("a revoked key ends the broadcast, and a player's key the playing, each wit
 });
 
 test(
-  "sound alone is on air after a second, pictures that come later begin anew, and so does another size",
+  "audio alone is live after a second; video that arrives later begins a new run, and so does another frame size",
   needsFfmpeg,
   async (t) => {
     const given = await serve(t);
@@ -335,17 +335,17 @@ test(
     );
     client.command("deleteStream", 1);
     await until("it has ended", () => got!.ended === "clean");
-    // The connection is still good for another one.
+    // The connection can be used for another stream.
     client.command("publish", "key", "live");
     await until("it is published again", () => given.studio.published.length === 2);
   },
 );
 
-test("codecs by their FourCC are taken, NAL units get lengths of four octets, and 32 bits of time go on", async (t) => {
+test("accepts codecs by their FourCC, writes four-octet NAL lengths, and unwraps 32-bit times", async (t) => {
   const given = await serve(t);
   const client = await publisher(t, given);
   const hvcC = Buffer.alloc(23);
-  // Lengths of two octets.
+  // Two-octet lengths.
   hvcC[21] = 0xfd;
   client.peer.send(4, {
     type: MESSAGE.data,
@@ -378,7 +378,7 @@ test("codecs by their FourCC are taken, NAL units get lengths of four octets, an
   );
 });
 
-test("a codec that nothing can be done with ends the broadcast with a sentence", async (t) => {
+test("an unsupported codec ends the broadcast with an error text", async (t) => {
   const given = await serve(t);
   const client = await publisher(t, given);
   send(client, MESSAGE.video, 0, Buffer.from([0x12, 1, 2, 3]));
@@ -413,7 +413,7 @@ test("garbage at any point ends its own connection and nothing else", async (t) 
   assert.equal(given.server.load().admitted, 0);
 });
 
-test("who says nothing is hung up on: at the handshake, before it publishes, and while it does", async (t) => {
+test("disconnects a silent client: during the handshake, before it publishes, and while it publishes", async (t) => {
   const given = await serve(t, { admissionMs: 150, idleMs: 300 });
   const silent = createTestClient(given.server.port!);
   const halfway = createTestClient(given.server.securePort!);
@@ -426,13 +426,13 @@ test("who says nothing is hung up on: at the handshake, before it publishes, and
   assert.deepEqual(given.server.load(), { admitted: 0, waiting: 0 });
 });
 
-test("a thousand connections that say nothing keep nobody out", async (t) => {
+test("a thousand silent connections lock no client out", async (t) => {
   const given = await serve(t, { waiting: 300, waitingPerNetwork: 200 });
   const idle = Array.from({ length: 1000 }, () =>
     connect({ port: given.server.port!, host: "127.0.0.1" }).on("error", () => {}),
   );
   t.after(() => idle.forEach((socket) => socket.destroy()));
-  // The publisher's own connection took the place of one more.
+  // The publisher's own connection took one slot more.
   await until(
     "they have their share of places and no more",
     () => given.server.load().waiting === 200 && idle.filter(({ closed }) => closed).length === 800,
@@ -442,7 +442,7 @@ test("a thousand connections that say nothing keep nobody out", async (t) => {
   assert.deepEqual(given.server.load(), { admitted: 1, waiting: 199 });
 });
 
-test("what a player does not take is told as its lag", async (t) => {
+test("reports a player's backlog as its lag", async (t) => {
   const given = await serve(t);
   const client = await publisher(t, given);
   soundOnly(client);
@@ -461,7 +461,7 @@ test("what a player does not take is told as its lag", async (t) => {
   assert.deepEqual(given.studio.lags(), [0]);
 });
 
-test("a server that closes says so, and lets nobody in", async (t) => {
+test("a closing server notifies its clients and accepts no new ones", async (t) => {
   const given = await serve(t);
   const client = await publisher(t, given);
   await given.server.close();

@@ -17,11 +17,11 @@ import { createStage, type Published, someInput, until } from "../studio.testing
 
 export interface Studio extends Publishing, LiveSessions {
   readonly inputs: LiveInputDirectory;
-  /** By key of publishers and of players. */
+  /** Keyed by publishing and playback key. */
   add(publishKey: string, playbackKey: string): LiveInput;
   revoke(key: string): void;
   readonly published: Published[];
-  /** Octets that wait for each player, of all inputs. */
+  /** Octets queued for each player, of all inputs. */
   lags(): number[];
 }
 
@@ -67,7 +67,7 @@ export function createStudio(): Studio {
   };
 }
 
-/** A client that does what the test says, octet by octet where it wants. */
+/** A client scripted by the test, octet by octet if needed. */
 export interface TestClient {
   socket: Socket;
   peer: RtmpPeer;
@@ -75,9 +75,9 @@ export interface TestClient {
   messages: RtmpMessage[];
   readonly closed: boolean;
   command(name: string, ...args: Parameters<typeof writeCommand>[3][]): void;
-  /** Has said hello, `connect` and `createStream`, and waits for its answer. */
+  /** Completes the handshake, `connect` and `createStream`, and waits for the response. */
   open(): Promise<void>;
-  /** "NetStream.Publish.Start", of the last status. */
+  /** Latest status, such as "NetStream.Publish.Start". */
   status(): { code: string; description: string } | undefined;
 }
 

@@ -10,30 +10,30 @@ import { readIntoOneBuffer } from "./one-buffer.ts";
 
 export interface RtmpServerParts extends ConnectionParts {
   host: string;
-  /** RTMP in the clear; absent: not listened for. 0 takes a free port. */
+  /** Plain RTMP; absent: disabled. 0 takes a free port. */
   port?: number;
-  /** RTMPS; absent: not listened for. */
+  /** RTMPS; absent: disabled. */
   secure?: { port: number; tls: Pick<TlsSource, "context"> };
-  /** Publishers and players at once. */
+  /** Maximum number of concurrent publishers and players. */
   connections: number;
   limits?: Partial<RtmpLimits>;
 }
 
 export interface RtmpLimits {
-  /** Milliseconds for a client to get from its connection to publishing or playing. Default 10,000. */
+  /** Milliseconds from connection to `publish` or `play`. Default 10,000. */
   admissionMs: number;
-  /** Milliseconds without anything coming from a publisher, or being taken by a player. Default 30,000. */
+  /** Milliseconds without data from a publisher, or without a player reading any. Default 30,000. */
   idleMs: number;
-  /** Connections that have not said yet what they want, of all and of one network. */
+  /** Maximum number of pending connections, in total and per network. */
   waiting: number;
   waitingPerNetwork: number;
 }
 
 export interface RtmpServer {
-  /** Undefined: not listened for. */
+  /** Undefined: disabled. */
   readonly port: number | undefined;
   readonly securePort: number | undefined;
-  /** Publishers and players; and connections that are neither yet. */
+  /** Publishers and players; and pending connections. */
   load(): { admitted: number; waiting: number };
   /** Ends all connections. */
   close(): Promise<void>;
@@ -41,7 +41,7 @@ export interface RtmpServer {
 
 const DEFAULTS: RtmpLimits = { admissionMs: 10_000, idleMs: 30_000, waiting: 1000, waitingPerNetwork: 250 };
 
-/** Listens for publishers and players. Rejects UserError liveListenFailed where a port cannot be had. */
+/** Listens for publishers and players. Rejects with UserError liveListenFailed if a port is unavailable. */
 export async function startRtmpServer(parts: RtmpServerParts): Promise<RtmpServer> {
   const { host, port, secure, connections: most, limits: given } = parts;
   const limits = { ...DEFAULTS, ...given };
@@ -60,7 +60,7 @@ export async function startRtmpServer(parts: RtmpServerParts): Promise<RtmpServe
             secureContext: tls.context(),
             SNICallback: (name, done) => done(null, tls.context(name)),
           });
-    // Destroying only what lies on top leaves a handshake that has not begun.
+    // Destroying only the TLS layer leaves a socket whose handshake has not begun.
     const destroy = () => {
       socket.destroy();
       raw.destroy();

@@ -1,6 +1,6 @@
 import type { LiveInput } from "../../inputs/port.ts";
 
-/** Who came with a stream id that is known, and the right passphrase. */
+/** A client with a known stream id and the right passphrase. */
 export interface Caller {
   input: LiveInput;
   passphrase: string;

@@ -9,14 +9,14 @@ import { createTsPlayer } from "./ts-player.ts";
 export interface PlayerParts {
   sessions: Pick<LiveSessions, "of">;
   inputs: Pick<LiveInputDirectory, "bySrtStreamId" | "onChange">;
-  /** Counts who watches, until the returned function is called. */
+  /** Counts viewers until the returned function is called. */
   viewers: { join(input: string, session: string): () => void };
 }
 
-/** What one datagram carries: seven packets of a transport stream, as every sender of them has it. */
+/** Payload of one datagram: seven transport stream packets, as is usual. */
 const DATAGRAM = 7 * 188;
 
-/** Rejects UserError: liveInputDisabled, liveNotPublished. */
+/** Rejects with UserError: liveInputDisabled, liveNotPublished. */
 export function admitPlayer(parts: PlayerParts, caller: Caller): Promise<(connection: SrtConnection) => SrtHandlers> {
   if (!caller.input.enabled) return Promise.reject(streamErrors.liveInputDisabled());
   const session = parts.sessions.of(caller.input.uid);
@@ -24,7 +24,7 @@ export function admitPlayer(parts: PlayerParts, caller: Caller): Promise<(connec
   return Promise.resolve((connection) => play(parts, caller, session, connection));
 }
 
-/** Sends a broadcast from its last key frame on, until it is over, the player leaves, or its key is revoked. */
+/** Sends a broadcast from its last key frame onwards, until it ends, the player leaves, or its key is revoked. */
 function play(
   { inputs, viewers }: PlayerParts,
   { input, streamId, passphrase }: Caller,
@@ -38,7 +38,7 @@ function play(
     },
   });
   const leaveViewers = viewers.join(input.uid, randomIds.hex());
-  /** The subscription may end before there is a way to end it. */
+  /** The subscription may end before `unsubscribe` is assigned. */
   let unsubscribe = () => {};
   let over = false;
   const leave = () => {
@@ -56,7 +56,7 @@ function play(
     inputs.bySrtStreamId(streamId).then(
       (now) => {
         if (now === undefined || now.passphrase !== passphrase || !now.input.enabled) end("close");
-        // What cannot be asked now is asked at the next change.
+        // A failed check is repeated at the next change.
       },
       () => {},
     );
@@ -66,7 +66,7 @@ function play(
   const subscription = session.subscribe({ ...player, end: () => end("finish"), lag: connection.waiting });
   unsubscribe = subscription;
   if (over) subscription();
-  // The key may have been revoked while it was tried.
+  // The key may have been revoked during the handshake.
   void check();
   return { data: () => {}, lost: () => {}, ended: leave };
 }

@@ -9,7 +9,7 @@ export interface PublisherParts {
   log: Log;
 }
 
-/** Rejects what `publish` does. */
+/** Rejects with the errors of `publish`. */
 export async function admitPublisher(
   { publishing, log }: PublisherParts,
   { streamId, passphrase, address }: Caller,
@@ -17,7 +17,7 @@ export async function admitPublisher(
   const publication = await publishing.publish({ protocol: "srt", credential: streamId, passphrase, address });
   return (connection) => {
     const stream = createTsPublisher(publication);
-    /** What cannot be taken ends the connection: SRT has no words for more. */
+    /** Unsupported streams end the connection: SRT cannot carry a message. */
     const guarded = (work: () => void): boolean => {
       try {
         work();

@@ -8,9 +8,9 @@ import { admitPublisher } from "./publisher.ts";
 
 export interface SrtServerParts extends PlayerParts {
   host: string;
-  /** UDP. 0 takes a free one. */
+  /** UDP port. 0 takes a free one. */
   port: number;
-  /** Publishers and players at once. */
+  /** Maximum number of concurrent publishers and players. */
   connections: number;
   publishing: Publishing & RefusedPublishers;
   log: Log;
@@ -24,7 +24,7 @@ export interface SrtServer {
   close(): Promise<void>;
 }
 
-/** What callers are told of our refusals. */
+/** Rejection codes sent to callers. */
 const REJECTIONS: Record<string, SrtRejection> = {
   liveKeyUnknown: "unauthorized",
   liveInputDisabled: "forbidden",
@@ -35,7 +35,10 @@ const REJECTIONS: Record<string, SrtRejection> = {
   liveShuttingDown: "down",
 };
 
-/** Listens for publishers and players of SRT, told apart by their stream ids. Rejects UserError liveListenFailed where the port cannot be had. */
+/**
+ * Listens for SRT publishers and players, distinguished by their stream ids. Rejects with UserError liveListenFailed if
+ * the port is unavailable.
+ */
 export async function startSrtServer(parts: SrtServerParts): Promise<SrtServer> {
   const { host, port, connections, inputs, log } = parts;
 

@@ -24,7 +24,7 @@ async function folder(t: TestContext): Promise<string> {
   return path;
 }
 
-/** Every picture as a whole, at the right distance, and the sound with it. */
+/** Every video frame is complete and at the right time, with its audio. */
 function assertWhole({ packets }: Published, seconds: number) {
   const begin = { packets: packets.filter(({ dts }) => dts < seconds * 1_000_000 - 1000) };
   const [video, audio] = [videoOf(begin), audioOf(begin)];
@@ -41,7 +41,7 @@ function assertWhole({ packets }: Published, seconds: number) {
 }
 
 describe("publishers", { ...needsFfmpeg, concurrency: true }, () => {
-  test("in the clear and encrypted, many at one port, each by its stream id", async (t) => {
+  test("are accepted unencrypted and encrypted, many on one port, each by its stream id", async (t) => {
     const { port, add, published, server } = await openSrt(t);
     const names = ["one", "two", "three", "four"];
     const options: Record<string, [string, string]> = {
@@ -81,7 +81,7 @@ describe("publishers", { ...needsFfmpeg, concurrency: true }, () => {
     assert.equal(server.load(), 0);
   });
 
-  test("with B-frames, HEVC, MP3 and Opus, sound alone, and pictures alone", async (t) => {
+  test("may send B-frames, HEVC, MP3 and Opus, audio only, and video only", async (t) => {
     const { port, add, published } = await openSrt(t);
     const kinds = {
       late: ["-bf", "2", "-c:a", "libmp3lame"],
@@ -124,7 +124,7 @@ describe("publishers", { ...needsFfmpeg, concurrency: true }, () => {
     assert.deepEqual([videoOf(get("silent")).length, get("silent").tracks[0]!.audio], [35, undefined]);
   });
 
-  test("over a line that loses and delays, everything comes but what is lost last", async (t) => {
+  test("lose nothing over a lossy, jittery link except the last packets", async (t) => {
     const { port, add, published } = await openSrt(t);
     add("far", SECRET);
     const line = await relay(t, port, { loss: 0.08, delayMs: 15 });
@@ -137,11 +137,11 @@ describe("publishers", { ...needsFfmpeg, concurrency: true }, () => {
     assert.equal(code, 0);
     await until("it to be over", () => published[0]?.ended !== undefined);
     assert.ok(line.dropped > 20, `${line.dropped} datagrams were lost`);
-    // What was lost last is not missed by anybody before the sender hangs up.
+    // A receiver cannot detect the loss of the last packets before the sender disconnects.
     assertWhole(published[0]!, 2.2);
   });
 
-  test("who is not let in is told why", async (t) => {
+  test("are given the reason of a rejection", async (t) => {
     const { port, add, change, published, refusals } = await openSrt(t);
     const open = add("open", "");
     const sealed = add("sealed", SECRET);
@@ -170,13 +170,13 @@ describe("publishers", { ...needsFfmpeg, concurrency: true }, () => {
     const { length } = refusals;
     await ffmpeg(t, ["-i", address(port, "playsealed", "wrong-horse-battery"), "-t", "1", "-f", "null", "-"]).done;
     assert.equal(refusals.length, length, "a refused player is not recorded as a publisher");
-    // The connection is there before it can be known.
+    // The connection is established before the codec is known.
     await publish(address(port, "other"), ["-c:v", "mpeg2video"]);
     await until("it to be refused", () => published[0]?.ended === "broken");
     assert.deepEqual([published[0]!.unsupported, published[0]!.packets], [["video MPEG-2 video"], []]);
   });
 
-  test("two on one input, one that vanishes, and one that is sent away", async (t) => {
+  test("cannot share an input, may vanish, and may be disconnected", async (t) => {
     const { port, add, published, server } = await openSrt(t);
     add("one", SECRET);
     const first = ffmpeg(t, [...live(60), "-f", "mpegts", address(port, "one", SECRET)]);
@@ -196,7 +196,7 @@ describe("publishers", { ...needsFfmpeg, concurrency: true }, () => {
 });
 
 describe("players", { ...needsFfmpeg, concurrency: true }, () => {
-  test("see what is published, from a key frame on, until it is over", async (t) => {
+  test("receive a broadcast from a key frame until its end", async (t) => {
     const { port, add, published, viewers } = await openSrt(t);
     add("show", SECRET);
     const to = await folder(t);
@@ -229,7 +229,7 @@ describe("players", { ...needsFfmpeg, concurrency: true }, () => {
       const path = join(to, name);
       const frames = await countFrames(path);
       assert.ok(frames >= 75 && frames <= 150, `${frames} pictures in ${name}`);
-      // Nothing in it is broken: what was lost came again.
+      // The recording has no errors: lost packets were retransmitted.
       await runFfmpeg(["-xerror", "-err_detect", "explode", "-i", path, "-f", "null", "-"]);
       const said = await runFfmpeg(
         ["-show_entries", "stream=codec_name,width,height,sample_rate", "-of", "csv=p=0", path],
@@ -242,7 +242,7 @@ describe("players", { ...needsFfmpeg, concurrency: true }, () => {
     assert.ok((await readFile(join(to, "near.ts"))).length > 50_000);
   });
 
-  test("with the key of publishers, a wrong one and a revoked one see nothing (more)", async (t) => {
+  test("receive nothing with the publishing key, a wrong key or a revoked key", async (t) => {
     const { port, add, change, published, server, viewers } = await openSrt(t);
     const { uid } = add("show", SECRET);
     const publisher = ffmpeg(t, [...live(60), "-f", "mpegts", address(port, "show", SECRET)]);
@@ -261,7 +261,7 @@ describe("players", { ...needsFfmpeg, concurrency: true }, () => {
   });
 });
 
-test("a port that is taken is told of, and one that is full refuses", async (t) => {
+test("reports a port in use, and rejects callers at the limit", async (t) => {
   const { port } = await openSrt(t);
   const studio = createStudio();
   await assert.rejects(
@@ -279,7 +279,7 @@ test("a port that is taken is told of, and one that is full refuses", async (t) 
   );
 });
 
-test("garbage is answered by nothing and harms nobody", async (t) => {
+test("gets no response to garbage, which harms no connection", async (t) => {
   const { port, server } = await openSrt(t);
   const socket = createSocket("udp4");
   t.after(() => void socket.close());
@@ -289,7 +289,7 @@ test("garbage is answered by nothing and harms nobody", async (t) => {
     new Promise<void>((resolve) => void socket.send(bytes, port, "127.0.0.1", () => resolve()));
   await fc.assert(
     fc.asyncProperty(fc.uint8Array({ maxLength: 1500 }), fc.boolean(), async (bytes, control) => {
-      // Of a packet to nobody at least the beginning is right.
+      // A packet without a destination at least has a valid start.
       if (control && bytes.length >= 16) bytes.set([0x80, 0, 0, 0], 0);
       if (control && bytes.length >= 16) bytes.set([0, 0, 0, 0], 12);
       if (control && bytes.length >= 40) bytes.set([0xff, 0xff, 0xff, 0xff], 36);
@@ -297,7 +297,7 @@ test("garbage is answered by nothing and harms nobody", async (t) => {
     }),
     { numRuns: 300 },
   );
-  // It is there still: an induction is answered.
+  // The server is still alive: it responds to an induction.
   const induction = Buffer.alloc(64);
   induction.writeUInt32BE(0x8000_0000, 0);
   induction.writeUInt32BE(4, 16);

@@ -16,7 +16,7 @@ export interface Studio extends Publishing, RefusedPublishers {
   inputs: LiveInputDirectory;
   sessions: Pick<LiveSessions, "of">;
   published: Published[];
-  /** An input whose stream ids are "<name>" and "play<name>". */
+  /** An input with the stream ids "<name>" and "play<name>". */
   add(name: string, passphrase: string): LiveInput;
   change(name: string, change: { passphrase?: string; enabled?: boolean }): void;
 }
@@ -69,7 +69,7 @@ export function createStudio(): Studio {
 
 export async function openSrt(t: TestContext, parts: Partial<SrtServerParts> = {}) {
   const studio = createStudio();
-  /** By session, the input that it watches. */
+  /** Input of each viewer, by session. */
   const viewers = new Map<string, string>();
   const join = (input: string, session: string) => {
     viewers.set(session, input);
@@ -92,12 +92,12 @@ export async function openSrt(t: TestContext, parts: Partial<SrtServerParts> = {
 
 export interface Running {
   child: ChildProcess;
-  /** Its exit code and what it said. */
+  /** Its exit code and output. */
   done: Promise<{ code: number | null; words: string }>;
   kill(): void;
 }
 
-/** ffmpeg as the outside has it. */
+/** ffmpeg as a real client. */
 export function ffmpeg(t: TestContext, args: string[]): Running {
   const child = spawn("ffmpeg", ["-hide_banner", "-nostdin", "-y", "-loglevel", "verbose", ...args], {
     stdio: ["ignore", "ignore", "pipe"],
@@ -111,7 +111,7 @@ export function ffmpeg(t: TestContext, args: string[]): Running {
   return { child, done, kill: () => void child.kill("SIGKILL") };
 }
 
-/** Pictures of 320x180 with sound, in real time. */
+/** 320x180 video with audio, in real time. */
 export const live = (seconds: number, options: string[] = []): string[] => [
   "-re",
   "-f",
@@ -129,7 +129,10 @@ export const live = (seconds: number, options: string[] = []): string[] => [
   ...options,
 ];
 
-/** With it ffmpeg hangs up when everything has arrived, and not before. What is lost last is not missed by anybody, and is waited for in vain. */
+/**
+ * Makes ffmpeg disconnect only when everything has arrived. The receiver cannot detect the loss of the last packets, so
+ * the test must not wait for them.
+ */
 const LINGER = "&linger=3";
 
 export const address = (port: number, streamId: string, passphrase = "", more = ""): string =>
@@ -141,7 +144,9 @@ export interface Relay {
   dropped: number;
 }
 
-/** A bad line to a server: datagrams are lost and come late, by other amounts each. The random numbers are the same each time. */
+/**
+ * A bad link to a server: datagrams are lost, or delayed by varying amounts. The random sequence is the same each time.
+ */
 export async function relay(
   t: TestContext,
   to: number,

@@ -14,7 +14,7 @@ for (const [codec, frame, samples] of [
   ["aac", aac, 1024],
   ["mp3", mp3, 1152],
 ] as const) {
-  test(`the time of a unit is that of the first frame of ${codec.toUpperCase()} that begins in it, wherever units are cut`, () => {
+  test(`the time of a unit is that of the first ${codec.toUpperCase()} frame that begins in it, wherever units are cut`, () => {
     const frames = Array.from({ length: 40 }, (_, n) => frame(n));
     const bytes = Buffer.concat(frames);
     const size = frames[0]!.length;
@@ -27,7 +27,7 @@ for (const [codec, frame, samples] of [
         let at = 0;
         for (const [i, [length, late]] of units.entries()) {
           const begins = Math.ceil(at / size);
-          // Each has a step in its clock, and where no frame begins the time says nothing.
+          // Each unit has a clock step, and the time of a unit in which no frame begins is meaningless.
           const pts = i * 100_000 + late;
           for (let n = begins; n * size < Math.min(at + length, bytes.length); n++)
             wanted.push(n === begins ? (pts * 100) / 9 : wanted.at(-1)! + step);

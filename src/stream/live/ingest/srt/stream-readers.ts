@@ -19,10 +19,10 @@ import {
 } from "../../../../protocol/mpegts/index.ts";
 import type { LiveAudioTrack, LiveVideoTrack, MediaPacket } from "../../packets.ts";
 
-/** Makes packets of one stream of a transport stream. */
+/** Reads the packets of one stream in a transport stream. */
 export interface StreamReader {
   kind: "video" | "audio";
-  /** Undefined: nothing can be made of it (yet). Times in microseconds, on the clock of the stream. */
+  /** Undefined: not decodable (yet). Times in microseconds, on the clock of the stream. */
   read(
     unit: TsUnit,
   ): { track: LiveVideoTrack | LiveAudioTrack; packets: MediaPacket[] } | { unsupported: string } | undefined;
@@ -30,7 +30,7 @@ export interface StreamReader {
 
 const micros = (ticks: number) => Math.round((ticks * 100) / 9);
 
-/** Undefined for what no broadcast here is made of. */
+/** Undefined for unsupported streams. */
 export function createStreamReader({ codec, channels }: TsStream): StreamReader | undefined {
   switch (codec) {
     case "h264":
@@ -51,9 +51,9 @@ export function createStreamReader({ codec, channels }: TsStream): StreamReader 
 interface VideoSyntax {
   codec: "h264" | "hevc";
   typeOf(nal: Buffer): number;
-  /** Types of the parameter sets, in the order in which `configure` takes them. */
+  /** NAL types of the parameter sets, in the order that `configure` expects. */
   sets: readonly number[];
-  /** Types that belong to no picture. */
+  /** NAL types that belong to no frame. */
   leftOut: ReadonlySet<number>;
   isKey(type: number): boolean;
   /** The last set of each type. Throws H264Error. */
@@ -84,7 +84,7 @@ const HEVC: VideoSyntax = {
   },
 };
 
-/** Parameter sets go from the pictures into the configuration. */
+/** Moves parameter sets from the frames into the configuration. */
 function createVideoReader({ codec, typeOf, sets, leftOut, isKey, configure }: VideoSyntax): StreamReader {
   const known: Buffer[][] = sets.map(() => []);
   let track: LiveVideoTrack | undefined;
@@ -105,7 +105,7 @@ function createVideoReader({ codec, typeOf, sets, leftOut, isKey, configure }: V
     try {
       track = { codec, ...configure(known) };
     } catch (err) {
-      // Damaged on its way to the encoder: the next ones may be better.
+      // Damaged in transit to the server: later sets may be valid.
       if (!(err instanceof H264Error)) throw err;
     }
   }
@@ -133,7 +133,7 @@ function createVideoReader({ codec, typeOf, sets, leftOut, isKey, configure }: V
   };
 }
 
-/** AAC and MP3: frames that may begin in one unit and end in the next. */
+/** AAC and MP3: frames may begin in one unit and end in the next. */
 function createFrameReader(codec: "aac" | "mp3"): StreamReader {
   const reader = codec === "aac" ? createAdtsReader() : createMpegAudioReader();
   let track: LiveAudioTrack | undefined;

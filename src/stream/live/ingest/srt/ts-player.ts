@@ -5,23 +5,26 @@ import type { LiveAudioTrack, LiveTracks, LiveVideoTrack, MediaPacket } from "..
 import type { LiveSubscriber } from "../../session.ts";
 
 export interface TsPlayerOptions {
-  /** Whole packets of 188 octets, those of one picture or sound at once. */
+  /** Writes whole packets of 188 octets, those of one video or audio frame together. */
   write(packets: Buffer): void;
   /** Milliseconds, monotonic. */
   now: () => number;
 }
 
-/** Makes a transport stream of a broadcast, which goes on through its runs. What transport streams have no room for (VP8, VP9, AV1) is left out. */
+/**
+ * Writes a broadcast as a transport stream that continues across runs. Codecs that transport streams do not support
+ * (VP8, VP9, AV1) are left out.
+ */
 export function createTsPlayer({ write, now }: TsPlayerOptions): Pick<LiveSubscriber, "tracks" | "packet"> {
   const muxer = createTsMuxer(write);
   let current: LiveTracks = {};
   let began: number | undefined;
-  /** What is added to the times of the run, in microseconds; undefined before its first packet. */
+  /** Added to the times of the run, in microseconds; undefined before its first packet. */
   let offset: number | undefined;
   let latest = 0;
   let sets: Buffer = Buffer.alloc(0);
 
-  /** After a gap in the broadcast there is one as long as it was. */
+  /** A gap in the broadcast is reproduced with its length. */
   function offsetFor(dts: number): number {
     if (began === undefined) {
       began = now();
@@ -64,12 +67,12 @@ export function createTsPlayer({ write, now }: TsPlayerOptions): Pick<LiveSubscr
   };
 }
 
-/** Between the last packet of a run and the first of the next one, in microseconds. */
+/** Gap between the last packet of a run and the first of the next one, in microseconds. */
 const STEP = 40_000;
 const ticks = (micros: number) => Math.round(micros * 0.09);
 const isWritten = (codec: LiveVideoTrack["codec"]) => codec === "h264" || codec === "hevc";
 const START = Buffer.from([0, 0, 0, 1]);
-/** Each picture begins with one (ISO 13818-1, 2.14.1); any kind of picture may follow. */
+/** Each frame begins with one (ISO 13818-1, 2.14.1); any frame type may follow. */
 const DELIMITERS = {
   h264: Buffer.from([0, 0, 0, 1, NAL.delimiter, 0xf0]),
   hevc: Buffer.from([0, 0, 0, 1, HEVC_NAL.delimiter << 1, 1, 0x50]),

@@ -3,13 +3,16 @@ import type { LiveTracks, MediaPacket } from "../../packets.ts";
 import type { Publication } from "../../publish.ts";
 import { createStreamReader, type StreamReader } from "./stream-readers.ts";
 
-/** Publishes what a transport stream brings. What is thrown is UserError liveCodecUnsupported: the broadcast cannot be taken. */
+/** Publishes a transport stream. Throws UserError liveCodecUnsupported if the broadcast is unsupported. */
 export interface TsPublisher {
   write(bytes: Buffer): void;
   end(): void;
 }
 
-/** Sound and picture are announced together: so long (in microseconds of the stream), and so many octets and packets, the first waits for the other. */
+/**
+ * Audio and video are announced together: limits of waiting for the other track, in microseconds of the stream, octets
+ * and packets.
+ */
 const PATIENCE = 2_000_000;
 const MOST_OCTETS = 16 * 1024 * 1024;
 const MOST_PACKETS = 2000;
@@ -23,7 +26,10 @@ export function createTsPublisher(publication: Pick<Publication, "configure" | "
   let base: number | undefined;
   const demuxer = createTsDemuxer({ streams: choose, unit });
 
-  /** The first of each kind that can be taken. A program in which the only picture, or the only sound, cannot be taken is refused. */
+  /**
+   * Selects the first supported stream of each kind. A program whose only video or only audio is unsupported is
+   * rejected.
+   */
   function choose(streams: TsStream[]) {
     readers.clear();
     for (const kind of ["video", "audio"] as const) {

@@ -14,7 +14,7 @@ import { createTsPublisher } from "./ts-publisher.ts";
 
 type Event = { tracks: LiveTracks } | { packet: MediaPacket };
 
-/** What a publisher makes of some streams, one after the other. */
+/** Events of a publisher that sends some streams one after the other. */
 function publish(...streams: Buffer[]): Event[] {
   const events: Event[] = [];
   const publisher = createTsPublisher({
@@ -40,7 +40,7 @@ async function folder(t: TestContext): Promise<string> {
   return path;
 }
 
-test("another size, and another set of tracks, are announced before their first packet", needsFfmpeg, async () => {
+test("another frame size or set of tracks is announced before its first packet", needsFfmpeg, async () => {
   const events = publish(await stream(), await stream({ size: "640x360" }), await stream({ audio: false }));
   assert.deepEqual(
     tracksOf(events).map(({ video, audio }) => [video?.width, audio?.codec]),
@@ -50,13 +50,13 @@ test("another size, and another set of tracks, are announced before their first 
       [320, undefined],
     ],
   );
-  // The pictures between two announcements are of the size that was announced.
+  // The frames between two announcements have the announced size.
   const pictures: number[] = [];
   for (const event of events) {
     if ("tracks" in event) pictures.push(0);
     else if (event.packet.kind === "video") pictures.push(pictures.pop()! + 1);
   }
-  // Of the last one before a jump in the stream nobody knows whether it is whole.
+  // The frame before a jump in the stream may be incomplete.
   assert.deepEqual(pictures, [59, 60, 60]);
   for (const [i, event] of events.entries())
     if (i > 0 && "tracks" in events[i - 1]! && "packet" in event && event.packet.kind === "video")
@@ -64,9 +64,9 @@ test("another size, and another set of tracks, are announced before their first 
   assert.ok(packetsOf(events.slice(0, 50), "video")[0]!.dts >= 0);
 });
 
-test("one track that never comes is not waited for without end", needsFfmpeg, async (t) => {
+test("does not wait forever for a missing track", needsFfmpeg, async (t) => {
   const path = join(await folder(t), "late.ts");
-  // The sound of the program begins after four seconds.
+  // The audio of the program begins after four seconds.
   await runFfmpeg([
     "-i",
     await clip({ seconds: 6, audio: false }),
@@ -93,14 +93,14 @@ test("one track that never comes is not waited for without end", needsFfmpeg, as
   assert.equal(packetsOf(events, "video").length, 180);
 });
 
-test("nor is it waited for with more than so many packets", () => {
+test("does not buffer more than a limited number of packets for it either", () => {
   const out: Buffer[] = [];
   const muxer = createTsMuxer((packets) => void out.push(packets));
   muxer.streams([
     { kind: "video", codec: "h264" },
     { kind: "audio", codec: "opus", channels: 2 },
   ]);
-  // A frame of 20 ms, said to be heard at the beginning, every time.
+  // A 20 ms frame with a presentation time of zero, every time.
   const frame = Buffer.from([0x78, 0]);
   for (let n = 0; n < 3000; n++)
     muxer.unit({ kind: "audio", pts: 0, dts: 0, key: true, data: Buffer.concat([opusHeader(frame.length), frame]) });
@@ -112,7 +112,7 @@ test("nor is it waited for with more than so many packets", () => {
   assert.ok(packetsOf(events, "audio").length >= 2999);
 });
 
-test("what is broken is left out, and nothing but a codec is refused", needsFfmpeg, async () => {
+test("drops malformed data, and rejects only unsupported codecs", needsFfmpeg, async () => {
   const bytes = await stream({ seconds: 1 });
   fc.assert(
     fc.property(
@@ -141,13 +141,13 @@ test("what is broken is left out, and nothing but a codec is refused", needsFfmp
   );
 });
 
-test("a player's stream goes on through the runs of a broadcast", needsFfmpeg, async (t) => {
+test("a player's stream continues across the runs of a broadcast", needsFfmpeg, async (t) => {
   const path = join(await folder(t), "out.ts");
   const out: Buffer[] = [];
   let now = 0;
   const player = createTsPlayer({ write: (packets) => void out.push(packets), now: () => now });
   for (const [i, recipe] of [{}, { size: "640x360" as const }, { audio: ["-c:a", "libopus"] }].entries()) {
-    // The second comes at once, the third after a gap.
+    // The second follows immediately, the third after a gap.
     now = [0, 2000, 9000][i]!;
     const events = publish(await stream(recipe));
     for (const event of events) {
@@ -174,23 +174,27 @@ test("a player's stream goes on through the runs of a broadcast", needsFfmpeg, a
   );
 });
 
-test("of a broadcast in a codec that transport streams do not have, players get the sound", needsFfmpeg, async (t) => {
-  const path = join(await folder(t), "sound.ts");
-  const out: Buffer[] = [];
-  const player = createTsPlayer({ write: (packets) => void out.push(packets), now: () => 0 });
-  const events = publish(await stream());
-  const { audio } = tracksOf(events)[0]!;
-  player.tracks(
-    { video: { codec: "vp8", config: Buffer.alloc(0), width: 0, height: 0 }, audio: audio! },
-    { id: "a", started: 0 },
-  );
-  for (const kind of ["video", "audio"] as const) for (const packet of packetsOf(events, kind)) player.packet(packet);
-  await writeFile(path, Buffer.concat(out));
-  assert.equal(
-    (await runFfmpeg(["-show_entries", "stream=codec_name", "-of", "csv=p=0", path], "ffprobe"))
-      .toString()
-      .trim()
-      .split("\n")[0],
-    "aac",
-  );
-});
+test(
+  "players get only the audio of a broadcast whose video codec transport streams do not support",
+  needsFfmpeg,
+  async (t) => {
+    const path = join(await folder(t), "sound.ts");
+    const out: Buffer[] = [];
+    const player = createTsPlayer({ write: (packets) => void out.push(packets), now: () => 0 });
+    const events = publish(await stream());
+    const { audio } = tracksOf(events)[0]!;
+    player.tracks(
+      { video: { codec: "vp8", config: Buffer.alloc(0), width: 0, height: 0 }, audio: audio! },
+      { id: "a", started: 0 },
+    );
+    for (const kind of ["video", "audio"] as const) for (const packet of packetsOf(events, kind)) player.packet(packet);
+    await writeFile(path, Buffer.concat(out));
+    assert.equal(
+      (await runFfmpeg(["-show_entries", "stream=codec_name", "-of", "csv=p=0", path], "ffprobe"))
+        .toString()
+        .trim()
+        .split("\n")[0],
+      "aac",
+    );
+  },
+);

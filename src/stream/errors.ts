@@ -1,6 +1,9 @@
 import { defineErrors } from "../kernel/index.ts";
 
-/** Of the video service. Codes up to 10059 are those that clients know from the hosted API; those from 10900 on are ours. */
+/**
+ * Errors of the video service. Codes up to 10059 are those that clients know from the hosted API; those from 10900 are
+ * specific to this server.
+ */
 export const streamErrors = defineErrors("stream", {
   videoNotFound: { code: 10003, http: 404, message: "Not Found", fix: "Video {uid} not found in this account." },
   badParameter: { code: 10005, http: 400, message: "Bad Request: {reason}" },

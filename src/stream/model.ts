@@ -1,23 +1,24 @@
 /**
- * What a video is to those who play and encode it: a source, a grid of whole frames, and a ladder. Made once by `probe/`, kept as JSON in the
- * row of the video; manifests, segments, thumbnails and downloads are all made from it. Times in seconds, sizes in pixels, rates in bits per second.
+ * Description of a video for playback and encoding: a source, a grid of whole frames, and a ladder. Created once by
+ * `probe/`, stored as JSON in the row of the video; manifests, segments, thumbnails and downloads are all derived from
+ * it. Times in seconds, sizes in pixels, rates in bits per second.
  */
 export interface MediaModel {
   version: 1;
-  /** Real, from the packets; of a clip, of its part. */
+  /** Measured from the packets; for a clip, the duration of its part. */
   duration: number;
   source: MediaSource;
   /** Absent: audio only. */
   video?: VideoTrack;
-  /** The track inside the source. Absent: silent. */
+  /** The main audio track of the source. Absent: silent. */
   audio?: AudioTrack;
   /** Other audio tracks of the source (languages, commentary), added to the video as audio tracks. */
   moreAudio?: EmbeddedAudio[];
   /** Text subtitles of the source, added to the video as captions. */
   subtitles?: EmbeddedText[];
-  /** Segment n of every rendition covers the same seconds; whole frames of video where there is video. */
+  /** Segment n of every rendition covers the same seconds: whole video frames if there is video. */
   segments: SegmentGrid;
-  /** Of video, the lowest first; empty for audio only. Never larger than the source. */
+  /** Video renditions, lowest first; empty for audio only. Never larger than the source. */
   ladder: VideoRendition[];
   watermark?: BurnedWatermark;
   /**
@@ -33,15 +34,16 @@ export interface MediaModel {
 }
 
 export interface MediaSource {
-  /** Object that ffmpeg reads: what was uploaded, or its indexed copy ("mezzanine"). */
+  /** Object that ffmpeg reads: the uploaded file, or its indexed copy ("mezzanine"). */
   key: string;
-  /** What was uploaded, where that is another object. */
+  /** The uploaded file, if that is another object. */
   originalKey?: string;
-  /** ffmpeg's name of the demuxer: "mov", "matroska". The only one that is allowed for this file. */
+  /** ffmpeg's name of the demuxer: "mov", "matroska". The only one allowed for this file. */
   format: string;
   /**
-   * Second zero of the video, in seconds from the first timestamp of the source, whichever stream has it (ffmpeg's -start_at_zero): where its first picture
-   * is; of clips what was asked for, better still the picture that is shown then. Pictures are put on the grid by rounding from here.
+   * Start of the video, in seconds from the first timestamp of the source in any stream (ffmpeg's -start_at_zero): the
+   * time of its first frame; for clips the requested start, or rather the frame shown then. Frames are rounded to the
+   * grid from here.
    */
   start: number;
   /** Octets. */
@@ -60,19 +62,22 @@ export interface VideoTrack {
   codec: string;
   profile?: string;
   pixelFormat: string;
-  /** As shown: rotated, with square pixels. */
+  /** As displayed: rotated, with square pixels. */
   width: number;
   height: number;
-  /** Degrees clockwise that the picture is turned by for showing. */
+  /** Clockwise rotation for display, in degrees. */
   rotation: 0 | 90 | 180 | 270;
   interlaced: boolean;
-  /** Transfer of a high dynamic range; absent: standard. */
+  /** HDR transfer function; absent: SDR. */
   hdr?: "pq" | "hlg";
-  /** Bits per second of this stream, as measured. */
+  /** Measured bitrate of this stream, in bits per second. */
   bitrate: number;
-  /** Longest distance between key frames, in seconds. */
+  /** Maximum distance between key frames, in seconds. */
   keyframeInterval: number;
-  /** Whether segments can be cut from the source without encoding (H.264 8 bit 4:2:0, key frames, no rotation, no watermark, bitrate within the cap, mp4 family). */
+  /**
+   * True if segments can be cut from the source without encoding (H.264 8 bit 4:2:0, key frames, no rotation, no
+   * watermark, bitrate within the cap, mp4 family).
+   */
   passthrough: boolean;
 }
 
@@ -105,22 +110,22 @@ export interface EmbeddedText {
 }
 
 /**
- * Segment n covers frames [n * framesPerSegment, (n + 1) * framesPerSegment) of `fps`, the last one what is left of `frames`.
- * Audio only: 25 "frames" a second stand for time, 100 in a segment.
+ * Segment n covers frames [n * framesPerSegment, (n + 1) * framesPerSegment) of `fps`, the last one the rest of
+ * `frames`. Audio only: 25 nominal "frames" per second, 100 per segment.
  */
 export interface SegmentGrid {
   /** Frame rate of the renditions: the source's if it is a standard or low rate, else the next higher standard rate; renditions below 720p may halve it (`halved`). */
   fps: Fraction;
-  /** Even where a rendition is `halved`. */
+  /** Even if a rendition is `halved`. */
   framesPerSegment: number;
   frames: number;
   /** Number of segments. */
   count: number;
 }
 
-/** Rates are of the encoder: a capped CRF. */
+/** Bitrates are those of the encoder: capped CRF. */
 export interface VideoRendition {
-  /** "360p": by the short side; unique within the ladder. */
+  /** "360p": named by the shorter side; unique within the ladder. */
   name: string;
   codec: "h264" | "hevc" | "av1";
   /** Even numbers. */
@@ -128,15 +133,18 @@ export interface VideoRendition {
   height: number;
   /** Cap, bits per second. */
   bitrate: number;
-  /** Lowest codec level that the rendition fits, as the codec numbers it (see encode/codecs.ts). Absent in ladders of earlier versions. */
+  /**
+   * Lowest codec level that allows the rendition, in the codec's numbering (see encode/codecs.ts). Absent in ladders of
+   * earlier versions.
+   */
   level?: number;
-  /** Every second frame of the grid only: sources over 30 frames a second, below 720p. */
+  /** Only every second frame of the grid: for sources over 30 frames per second, below 720p. */
   halved?: true;
 }
 
-/** A profile as it is burned into the renditions. */
+/** A watermark profile as burned into the renditions. */
 export interface BurnedWatermark {
-  /** Object with the PNG. */
+  /** Object key of the PNG. */
   key: string;
   width: number;
   height: number;

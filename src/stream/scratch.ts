@@ -2,19 +2,19 @@ import { randomBytes } from "node:crypto";
 import { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 
-/** Folders on this machine that live as long as one piece of work. */
+/** Temporary folders on this machine, each for one unit of work. */
 export interface Scratch {
-  /** `kind` begins its name, for whoever looks at the disk. */
+  /** `kind` is the prefix of its name, to identify it on the disk. */
   make(kind: string): Promise<{ path: string; remove(): Promise<void> }>;
-  /** Removes what processes have left that are no more. */
+  /** Removes the leftovers of dead processes. */
   sweep(): Promise<void>;
 }
 
-/** In a container every process has the number of the one before it. */
+/** In a container every process has the same pid as its predecessor. */
 const PROCESS = randomBytes(4).toString("hex");
 const NAME = /^[a-z]+-(\d+)-([0-9a-f]{8})-/;
 
-/** `folder` is made when it is needed. */
+/** `folder` is created when needed. */
 export function createScratch(folder: string): Scratch {
   return {
     async make(kind) {
@@ -25,7 +25,7 @@ export function createScratch(folder: string): Scratch {
     async sweep() {
       for (const name of await readdir(folder).catch(() => [])) {
         const [, pid, token] = NAME.exec(name) ?? [];
-        // What a killed server was running writes for a moment longer, into a folder that is being removed.
+        // A child of a killed server keeps writing briefly, into a folder that is being removed.
         if (pid !== undefined && isOver(Number(pid), token!))
           await rm(join(folder, name), { recursive: true, force: true, maxRetries: 5 });
       }
@@ -39,7 +39,7 @@ function isOver(pid: number, token: string): boolean {
     process.kill(pid, 0);
     return false;
   } catch (err) {
-    // EPERM: somebody else's.
+    // EPERM: the process exists and belongs to another user.
     return (err as NodeJS.ErrnoException).code !== "EPERM";
   }
 }

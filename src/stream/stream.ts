@@ -42,25 +42,25 @@ interface StreamDeps {
   settings: Settings;
   roles: { has(role: StreamRole): boolean };
   metrics?: Metrics;
-  /** The server's own URL, as clients reach it, without a slash at the end. */
+  /** The server's own URL, as clients reach it, without a trailing slash. */
   serverUrl: () => string;
-  /** Path before everything that is delivered: "/cdn-cgi/stream" in `reelpost dev`. Default "". */
+  /** Path prefix of all delivery URLs: "/cdn-cgi/stream" in `reelpost dev`. Default "". */
   base?: string;
-  /** Scratch folder of this process, on a disk as large as uploads are. */
+  /** Scratch folder of this process, on a disk with space for whole uploads. */
   folder: string;
   /** Addresses of this machine, blocked for fetches and live outputs. Default: those of its interfaces. */
   own?: OwnAddresses;
-  /** For RTMPS. Absent: the server does not listen for it. */
+  /** For RTMPS. Absent: the server does not listen for RTMPS. */
   tls?: Pick<TlsSource, "context">;
-  /** True to look for ffmpeg at the start, and to log its absence. Default: true in processes that need it. */
+  /** True to look for ffmpeg at startup and log its absence. Default: true in processes that need it. */
   warm?: boolean;
   /** True if other machines can reach this server. Default false. */
   exposed?: boolean;
-  /** Account whose videos workers without an account see. */
+  /** Account whose videos are visible to workers without an account. */
   defaultAccount?: string;
 }
 
-/** The services behind the operations of the API. */
+/** The services behind the API operations. */
 interface StreamServices {
   videos: VideosRoom;
   viewed: ViewedMinutes;
@@ -82,26 +82,28 @@ interface StreamServices {
 
 export interface Stream {
   services: StreamServices;
-  /** Answers viewers and players. False: the URL is none of a video; nothing was answered. */
+  /** Serves viewers and players. False if the URL is not that of a video; nothing was sent. */
   deliver(request: IncomingMessage, response: ServerResponse): Promise<boolean>;
-  /** Answers below `/embed/` only: in processes that show upload pages and deliver no videos. */
+  /** Serves `/embed/` only: for processes that show upload pages but deliver no videos. */
   deliverAssets(request: IncomingMessage, response: ServerResponse): Promise<boolean>;
-  /** Answers below `/upload/`. */
+  /** Serves `/upload/`. */
   upload(request: IncomingMessage, response: ServerResponse): Promise<void>;
   binding: StreamPort;
-  /** Number of videos, keys and so on that an account has, by name. */
+  /** Number of videos, keys and other resources of an account, by name. */
   contents(account: string): Promise<Record<string, number>>;
   /**
    * The confinement of ffmpeg; rejects with UserError if ffmpeg is unusable. Undefined if this process does not run it.
    */
   media: (() => Promise<MediaCapabilities>) | undefined;
-  /** Opens the ports for RTMP and SRT, in the process that publishers connect to. Rejects UserError liveListenFailed. */
+  /**
+   * Opens the RTMP and SRT ports, in the process that publishers connect to. Rejects with UserError liveListenFailed.
+   */
   listen(): Promise<LivePorts>;
-  /** Starts the jobs and sweeps that belong to the roles of this process. Call it when the whole server is composed. */
+  /** Starts the jobs and sweeps for the roles of this process. Call it when the whole server is composed. */
   start(): void;
 }
 
-/** Video, from an upload or a publisher to what a player requests. */
+/** Video, from upload or publisher to the player's requests. */
 export function createStream(
   {
     store,
@@ -389,6 +391,6 @@ export function createStream(
   };
 }
 
-/** Origin of video URLs in responses. Undefined: that of the request. */
+/** Origin of video URLs in responses. Undefined: the request's origin. */
 const publicOriginOf = ({ http, stream }: Settings): string | undefined =>
   http.public_url === "" || stream.delivery_domain !== "" ? undefined : new URL(http.public_url).origin;

@@ -49,7 +49,7 @@ const refused = (name: string, text?: RegExp) => (err: unknown) => {
   return true;
 };
 
-test("a video without a guard is played by its uid, and one that asks for tokens is not", async () => {
+test("an unguarded video plays by its uid, and one that requires signed URLs does not", async () => {
   const { access } = setUp();
   assert.equal((await access.check(PUBLIC, "play", HERE)).uid, PUBLIC);
   for (const want of ["play", "page", "download", "original"] as Want[])
@@ -58,7 +58,7 @@ test("a video without a guard is played by its uid, and one that asks for tokens
     await assert.rejects(access.check(id, "play", HERE), refused("videoNotFound"));
 });
 
-test("a token plays the one video it names, and none of another account", async () => {
+test("a token plays only the video it names, and none of another account", async () => {
   const { access } = setUp();
   assert.equal((await access.check(token(), "play", HERE)).uid, PRIVATE);
   assert.equal((await access.check(token({ sub: PUBLIC }), "play", HERE)).uid, PUBLIC);
@@ -66,7 +66,7 @@ test("a token plays the one video it names, and none of another account", async 
   await assert.rejects(access.check(token({ sub: "9".repeat(32) }), "play", HERE), refused("videoNotFound"));
 });
 
-test("forged tokens are refused: unknown key, somebody else's signature, no signature, the public key as a secret", async () => {
+test("forged tokens are rejected: unknown key, foreign signature, no signature, the public key as a secret", async () => {
   const { access } = setUp();
   await assert.rejects(
     access.check(token({ kid: "0".repeat(32) }), "play", HERE),
@@ -91,7 +91,7 @@ test("forged tokens are refused: unknown key, somebody else's signature, no sign
   await assert.rejects(access.check("a.b.c", "play", HERE), refused("tokenRefused"));
 });
 
-test("a token that was accepted is refused as soon as it is over", async () => {
+test("an accepted token is rejected as soon as it expires", async () => {
   const { access, clock } = setUp();
   const text = token({ exp: NOW + 60 });
   await access.check(text, "play", HERE);
@@ -102,13 +102,13 @@ test("a token that was accepted is refused as soon as it is over", async () => {
   await assert.rejects(access.check(token({ nbf: NOW + 600 }), "play", HERE), refused("tokenRefused", /nbf/));
 });
 
-test("a token that is good for longer than a day is refused, unless the settings allow it", async () => {
+test("a token valid for more than a day is rejected unless the settings allow it", async () => {
   const long = token({ exp: NOW + 90_000 });
   await assert.rejects(setUp().access.check(long, "play", HERE), refused("tokenRefused", /24 hours/));
   await setUp({ tokenHours: 0 }).access.check(long, "play", HERE);
 });
 
-test("a revoked key takes its remembered tokens along, at once", async () => {
+test("revoking a key invalidates its cached tokens immediately", async () => {
   const { access, keys } = setUp();
   const text = token();
   await access.check(text, "play", HERE);
@@ -117,7 +117,7 @@ test("a revoked key takes its remembered tokens along, at once", async () => {
   await assert.rejects(access.check(text, "play", HERE), refused("tokenRefused", /revoked/));
 });
 
-test("what the video says now counts, not what it said when the token was remembered", async () => {
+test("the current settings of the video apply, not those from when the token was cached", async () => {
   const { access, videos } = setUp();
   const text = token();
   await access.check(text, "play", HERE);
@@ -130,7 +130,7 @@ test("what the video says now counts, not what it said when the token was rememb
   await assert.rejects(access.check(text, "play", HERE), refused("videoNotFound"));
 });
 
-test("rules are asked again for every viewer of a remembered token", async () => {
+test("the rules of a cached token are evaluated for every viewer", async () => {
   const { access, asked } = setUp();
   const only = (rule: AccessRule) => token({ rules: [rule, { type: "any", action: "block" }] });
   const german = only({ type: "ip.geoip.country", action: "allow", country: ["DE"] });
@@ -144,7 +144,7 @@ test("rules are asked again for every viewer of a remembered token", async () =>
   assert.equal(asked.country, before);
 });
 
-test("downloads of a guarded video need their claim, those of an open one do not", async () => {
+test("downloads of a guarded video need their claim, those of an unguarded one do not", async () => {
   const { access } = setUp();
   await assert.rejects(access.check(token(), "download", HERE), refused("downloadNotAllowed"));
   await access.check(token({ downloadable: true }), "download", HERE);
@@ -152,7 +152,7 @@ test("downloads of a guarded video need their claim, those of an open one do not
   await access.check(token({ sub: PUBLIC }), "download", HERE);
 });
 
-test("the uploaded file is for tokens that say so, or for whoever may download where the settings offer it", async () => {
+test("the original file needs a token that allows it, or any download permission where the settings offer it", async () => {
   const { access } = setUp();
   await assert.rejects(access.check(PUBLIC, "original", HERE), refused("originalNotAllowed"));
   await assert.rejects(access.check(token({ downloadable: true }), "original", HERE), refused("originalNotAllowed"));
@@ -164,7 +164,7 @@ test("the uploaded file is for tokens that say so, or for whoever may download w
   await assert.rejects(open.check(token(), "original", HERE), refused("originalNotAllowed"));
 });
 
-test("pages that are not on the list are refused, whether they tell their address or hide it; programs and our own pages are on none", async () => {
+test("pages that are not listed are rejected, with or without an origin; programs and the server's own pages need no entry", async () => {
   const { access, videos } = setUp();
   videos.set(PUBLIC, { ...videos.get(PUBLIC)!, allowedOrigins: ["example.com"] });
   await access.check(PUBLIC, "play", { ...HERE, origin: "https://example.com" });
@@ -182,7 +182,7 @@ test("pages that are not on the list are refused, whether they tell their addres
   );
 });
 
-test("no more tokens are remembered than may be, and those that are forgotten are read again", async () => {
+test("the token cache is bounded, and evicted tokens are verified again", async () => {
   const { access, asked } = setUp({ remembered: 2 });
   const texts = [1, 2, 3].map((n) => token({ exp: NOW + n }));
   for (const text of [...texts, ...texts]) await access.check(text, "play", HERE);

@@ -17,26 +17,26 @@ import { isAllowedOrigin } from "./origins.ts";
 import type { Access, LiveAddresses } from "./port.ts";
 
 export interface AccessOptions {
-  /** Answered from memory as a rule, as `keys` is: both are asked for every segment. */
+  /** Usually answered from memory, like `keys`: both are read for every segment. */
   videos: Pick<Videos, "find">;
   keys: Pick<SigningKeys, "find">;
-  /** Absent: uids of live inputs lead nowhere. */
+  /** Absent: uids of live inputs are unknown. */
   live?: LiveAddresses;
-  /** ISO 3166-1 alpha-2 of an address. */
+  /** ISO 3166-1 alpha-2 country code of an IP address. */
   countryOf(ip: string): string | undefined;
   clock: Clock;
-  /** Whether the uploaded file of every video may be downloaded by whoever may download it at all. */
+  /** Whether every downloadable video also offers its original file. */
   originals?: boolean;
-  /** Hours ahead that a token may be good for; 0: any. Default 24. */
+  /** Maximum remaining lifetime of a token in hours; 0: unlimited. Default 24. */
   tokenHours?: number;
-  /** Tokens whose signature is remembered. Default 20,000. */
+  /** Maximum number of cached verified tokens. Default 20,000. */
   remembered?: number;
 }
 
-/** Seconds that the clock of who signs may differ from ours. */
+/** Tolerated clock skew of the token's issuer, in seconds. */
 const SKEW_SECONDS = 5;
 
-/** A token whose signature was found good. That is for ever, while its key is there. */
+/** A token with a verified signature. It stays verified as long as its key exists. */
 type Checked = PlaybackClaims & { account: string; judge: Judge };
 
 export function createAccess({
@@ -49,7 +49,7 @@ export function createAccess({
   tokenHours = 24,
   remembered = 20_000,
 }: AccessOptions): Access {
-  /** By digest: a token may be long, and what is kept of it is short. */
+  /** Keyed by digest: tokens may be long, their parsed claims are short. */
   const checked = new Map<string, Checked>();
 
   async function readAndVerify(text: string): Promise<Checked> {
@@ -66,7 +66,7 @@ export function createAccess({
     const name = hash("sha256", text, "base64");
     const known = checked.get(name);
     if (known !== undefined) {
-      // The key tells of its revocation, and nothing that was made of it does: see SigningKeys.find.
+      // Only the key reports its revocation, not what was derived from it: see SigningKeys.find.
       if ((await keys.find(known.kid)) !== undefined) return known;
       checked.delete(name);
       throw refused("its key (kid) is unknown or revoked");
@@ -92,7 +92,7 @@ export function createAccess({
     if (video.account !== token.account) throw refused("its key belongs to another account");
     if (token.judge({ ip: viewer.ip, country: () => countryOf(viewer.ip) }) === "block")
       throw refused("its access rules block this viewer");
-    // Of a video that anybody may play a token takes nothing away.
+    // A token does not restrict a video that plays without one.
     const downloadable = token.downloadable || !video.requireSignedURLs;
     if (want === "download" && !downloadable) throw streamErrors.downloadNotAllowed();
     if (want === "original" && !token.original && !(originals && downloadable)) throw streamErrors.originalNotAllowed();
@@ -115,7 +115,7 @@ export function createAccess({
   };
 }
 
-/** What is on no page at all, as programs are, is no embedding. */
+/** Programs are not on a page, so this is not embedding. */
 function checkOrigin({ allowedOrigins }: Video, { origin, place }: Viewer): void {
   if (allowedOrigins.length === 0 || place === "ours") return;
   if (origin === undefined && place === undefined) return;

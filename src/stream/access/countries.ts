@@ -5,15 +5,19 @@ import { plainAddress } from "../../kernel/networks.ts";
 import { messageOf } from "../../kernel/index.ts";
 import { streamErrors } from "../errors.ts";
 
-/** ISO 3166-1 alpha-2 of an address; undefined where none is known: private addresses, and what is no address. */
+/**
+ * ISO 3166-1 alpha-2 country code of an IP address; undefined if unknown: private addresses, and text that is not an
+ * address.
+ */
 export type CountryOf = (ip: string) => string | undefined;
 
-/** What comes with the program. Its data is the registries' (NRO, CC BY 4.0). */
+/** The bundled database, built from the registries' data (NRO, CC BY 4.0). */
 const BUNDLED = "@ip-location-db/geo-whois-asn-country-mmdb/geo-whois-asn-country.mmdb";
 
 /**
- * Looks addresses up in a MaxMind DB file: the bundled one, or any that has `country_code` or, as MaxMind and DB-IP do, `country.iso_code`.
- * The file is read when the first address is asked for, and stays in memory (8 MB). Throws badCountryDatabase: at once for a file that was named.
+ * Looks up IP addresses in a MaxMind DB file: the bundled one, or any that has `country_code` or, like MaxMind and
+ * DB-IP, `country.iso_code`. The file is read on the first lookup and stays in memory (8 MB). Throws
+ * badCountryDatabase: immediately if a file was named.
  */
 export function createCountries({ file = "" }: { file?: string } = {}): CountryOf {
   let reader: Reader<Response> | undefined = file === "" ? undefined : open(file);
@@ -22,7 +26,7 @@ export function createCountries({ file = "" }: { file?: string } = {}): CountryO
     try {
       return countryIn(reader.get(plainAddress(ip).replace(/%.*$/, "")));
     } catch {
-      // No address at all, or a tree that ends in the middle.
+      // Not an IP address, or a truncated tree.
       return undefined;
     }
   };

@@ -5,12 +5,12 @@ import { frameAncestors, hostEntry, isAllowedOrigin } from "./origins.ts";
 
 const on = (origin: string, ...allowed: string[]) => isAllowedOrigin(origin, allowed);
 
-test("no list is any page", () => {
+test("an empty list allows every page", () => {
   assert.ok(on("https://anything.example"));
   assert.ok(on("null"));
 });
 
-test("a host covers itself at the usual ports, and nothing below it", () => {
+test("a host covers itself at the default ports, but not its subdomains", () => {
   assert.ok(on("https://example.com", "example.com"));
   assert.ok(on("http://example.com", "example.com"));
   assert.ok(on("https://EXAMPLE.com", "Example.COM"));
@@ -23,7 +23,7 @@ test("a host covers itself at the usual ports, and nothing below it", () => {
   assert.ok(on("https://xn--bcher-kva.example", "bücher.example"));
 });
 
-test("a wildcard covers whatever is below, at any depth, but not the host itself", () => {
+test("a wildcard covers subdomains at any depth, but not the host itself", () => {
   assert.ok(on("https://a.example.com", "*.example.com"));
   assert.ok(on("https://a.b.example.com", "*.example.com"));
   assert.ok(!on("https://example.com", "*.example.com"));
@@ -33,7 +33,7 @@ test("a wildcard covers whatever is below, at any depth, but not the host itself
   assert.ok(on("https://whatever.test", "*"));
 });
 
-test("localhost needs its port, unless it is the usual one", () => {
+test("localhost needs its port unless it is the default one", () => {
   assert.ok(!on("http://localhost:3000", "localhost"));
   assert.ok(on("http://localhost:3000", "localhost:3000"));
   assert.ok(!on("http://localhost:3001", "localhost:3000"));
@@ -44,13 +44,13 @@ test("localhost needs its port, unless it is the usual one", () => {
   assert.ok(on("http://[::1]:3000", "[::1]:3000"));
 });
 
-test("one of several is enough; opaque origins and nonsense are on no list", () => {
+test("one matching entry is enough; opaque and malformed origins match no list", () => {
   assert.ok(on("https://b.example", "a.example", "b.example"));
   for (const origin of ["null", "", "example.com", "https://", "//example.com", "data:text/html,x", "about:blank"])
     assert.ok(!on(origin, "example.com"), origin);
 });
 
-test("a scheme before a host counts for nothing, and a path is no part of one", () => {
+test("a scheme before a host is ignored, and a path makes an entry invalid", () => {
   assert.equal(hostEntry("https://example.com/"), "example.com");
   assert.equal(hostEntry(" example.com "), "example.com");
   for (const entry of [
@@ -66,7 +66,7 @@ test("a scheme before a host counts for nothing, and a path is no part of one", 
     assert.ok(["", undefined].includes(hostEntry(entry)) || !on("https://example.com", entry), entry);
 });
 
-test("whatever the entry and the origin, there is an answer, and a longer host is never covered by a plain name", () => {
+test("every entry and origin get a result, and a plain name never covers a longer host", () => {
   fc.assert(fc.property(fc.string(), fc.string(), (origin, entry) => void isAllowedOrigin(origin, [entry])));
   fc.assert(
     fc.property(fc.domain(), fc.domain(), (name, prefix) => {
@@ -78,14 +78,14 @@ test("whatever the entry and the origin, there is an answer, and a longer host i
   );
 });
 
-test("browsers are told where a page may be embedded", () => {
+test("browsers receive the list of pages that may embed the video", () => {
   assert.equal(frameAncestors([]), undefined);
   assert.equal(frameAncestors(["example.com", "*"]), undefined);
   assert.equal(
     frameAncestors(["example.com", "*.x.test:3000"]),
     "frame-ancestors 'self' http://example.com https://example.com http://*.x.test:3000 https://*.x.test:3000",
   );
-  // Nothing that could end the header or begin another directive comes through.
+  // Text that could end the header or start another directive is dropped.
   assert.equal(
     frameAncestors(["a.example; script-src *", "a;script-src", "a,b", "b\r\nSet-Cookie: x"]),
     "frame-ancestors 'self'",

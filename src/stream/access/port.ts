@@ -1,14 +1,26 @@
 import type { Video } from "../videos/index.ts";
 
-/** Who may watch what: uids, signed tokens, their rules, and origins. Asked for every manifest and every segment. */
+/**
+ * Access control for viewers: uids, signed tokens, their rules, and origins. Called for every manifest and every
+ * segment.
+ */
 export interface Access {
-  /** `id` as it stands in the path. Throws videoNotFound, signedUrlNeeded (401), tokenRefused (403), originNotAllowed (403), and downloadNotAllowed (403). */
+  /**
+   * `id` as in the path. Throws videoNotFound, signedUrlNeeded (401), tokenRefused (403), originNotAllowed (403), and
+   * downloadNotAllowed (403).
+   */
   check(id: string, want: Want, viewer: Viewer): Promise<Video>;
 }
 
-/** What is behind the uid of a live input. Implemented by `live/addresses`; asked for every playlist, so answered from memory as a rule. */
+/**
+ * Resolves uids of live inputs. Implemented by `live/addresses`; called for every playlist, so usually answered from
+ * memory.
+ */
 export interface LiveAddresses {
-  /** The broadcast that runs, else the last recording, else a video that has not begun (its `uid` is that of the input). Undefined: no input has this uid. */
+  /**
+   * The current broadcast, else the last recording, else a video that has not started (its `uid` is that of the input).
+   * Undefined: no input has this uid.
+   */
   videoOf(input: string): Promise<Video | undefined>;
   /** `video` with its live input's access rules while it is live; other videos are returned unchanged. */
   guarded(video: Video): Promise<Video>;

@@ -5,7 +5,7 @@ import { viewerOf } from "./viewer.ts";
 const ip = "192.0.2.1";
 const viewer = (headers: Record<string, string>) => viewerOf(headers, { ip, self: "https://videos.example" });
 
-test("a page is known by its Origin, or else by its Referer", () => {
+test("a page is identified by its Origin, or else by its Referer", () => {
   assert.deepEqual(viewer({ origin: "https://a.example", referer: "https://b.example/page" }), {
     ip,
     origin: "https://a.example",
@@ -15,19 +15,19 @@ test("a page is known by its Origin, or else by its Referer", () => {
   assert.deepEqual(viewer({ origin: "null" }), { ip, origin: "null" });
 });
 
-test("our own player's requests are ours", () => {
+test("requests of the server's own player count as ours", () => {
   assert.deepEqual(viewer({ referer: "https://videos.example/abc/iframe" }), {
     ip,
     origin: "https://videos.example",
     place: "ours",
   });
   assert.deepEqual(viewer({ "sec-fetch-site": "same-origin", "sec-fetch-dest": "empty" }), { ip, place: "ours" });
-  // By way of another site, which has redirected it here.
+  // Redirected back here by another site.
   assert.deepEqual(
     viewer({ referer: "https://videos.example/abc/iframe", "sec-fetch-site": "cross-site", "sec-fetch-dest": "video" }),
     { ip, origin: "https://videos.example" },
   );
-  // Behind a proxy that is not trusted, we take ourselves for another name.
+  // Behind an untrusted proxy, the server does not know its public name.
   assert.deepEqual(viewer({ origin: "https://outside.example", "sec-fetch-site": "same-origin" }), {
     ip,
     origin: "https://outside.example",
@@ -35,12 +35,12 @@ test("our own player's requests are ours", () => {
   });
 });
 
-test("a page that hides its address is seen to hide it", () => {
+test("a page that hides its origin is recognized as hidden", () => {
   for (const site of ["cross-site", "same-site"])
     assert.deepEqual(viewer({ "sec-fetch-site": site, "sec-fetch-dest": "video" }), { ip, place: "hidden" });
 });
 
-test("typing an address or following a link is no embedding; a frame is", () => {
+test("typing a URL or following a link is not embedding; a frame is", () => {
   assert.deepEqual(viewer({ "sec-fetch-site": "none", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document" }), {
     ip,
     place: "ours",

@@ -2,21 +2,22 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { Viewer } from "./port.ts";
 
 /**
- * Where a request comes from, as browsers tell it. `self` is scheme and host as the viewer reached us.
+ * The origin of a request as reported by the browser. `self` is the scheme and host that the viewer used to reach this
+ * server.
  *
- * A page may keep its address to itself (Referrer-Policy), but no page can keep a browser from saying that another site asks (Sec-Fetch-Site of
- * Fetch Metadata): such a page is "hidden". Following a link is no embedding, whatever page the link was on: it counts as ours, as our own player does.
- * Programs that are no browsers send neither, and are nowhere.
+ * A page may hide its URL (Referrer-Policy), but cannot keep a browser from reporting a cross-site request
+ * (Sec-Fetch-Site of Fetch Metadata): such a page is "hidden". Following a link is not embedding, wherever the link
+ * was: it counts as ours, like our own player. Programs other than browsers send neither field and have no place.
  */
 export function viewerOf(headers: IncomingHttpHeaders, { ip, self }: { ip: string; self: string }): Viewer {
   const site = headers["sec-fetch-site"];
   const origin = headers.origin ?? originOf(headers.referer);
   if (headers["sec-fetch-mode"] === "navigate" && headers["sec-fetch-dest"] === "document")
     return { ip, place: "ours" };
-  // Also where a proxy that nobody told us of has made another scheme or name of ours: no page can say it that is not.
+  // Also if an unconfigured proxy changed the scheme or host: no other page can claim same-origin.
   if (site === "same-origin") return { ip, ...(origin !== undefined && { origin }), place: "ours" };
   if (origin === undefined) return { ip, ...(typeof site === "string" && site !== "none" && { place: "hidden" }) };
-  // A page of ours that was sent elsewhere, and from there back to us, asks on behalf of who sent it.
+  // If one of our pages was redirected away and back to us, the request belongs to the redirecting site.
   return { ip, origin, ...(site !== "cross-site" && origin.toLowerCase() === self.toLowerCase() && { place: "ours" }) };
 }
 

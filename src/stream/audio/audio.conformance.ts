@@ -44,7 +44,7 @@ export function audioConformance(engine: TestEngine): void {
         ids: randomIds,
         log: silentLog,
       });
-    /** As another process has it. */
+    /** Acts as another process. */
     function restarted(): Audio {
       const one = create();
       stops.push(one);
@@ -83,7 +83,7 @@ export function audioConformance(engine: TestEngine): void {
   }
 
   describe("an audio track", needsFfmpeg, () => {
-    test("is fetched, looked at, and there for manifests and the encoder", async (t) => {
+    test("is fetched, probed, and available to manifests and the encoder", async (t) => {
       const { audio, uid, settled, videos } = await setUp(t);
       audio.start();
       const path = await clip(SOUND);
@@ -111,7 +111,7 @@ export function audioConformance(engine: TestEngine): void {
       assert.equal(await audio.sources.find(video, "audio"), undefined);
     });
 
-    test("is sent as a form; one without an index gets it", async (t) => {
+    test("is uploaded as a form; one without an index gets one", async (t) => {
       const { audio, send, settled, uid, videos, keysOf } = await setUp(t);
       audio.start();
       const added = await send("Deutsch", await bytesOf({ ...SOUND, extension: "mp3", audio: ["-c:a", "libmp3lame"] }));
@@ -124,7 +124,7 @@ export function audioConformance(engine: TestEngine): void {
       assert.deepEqual(await keysOf(), [source.key]);
     });
 
-    test("may be the sound of a film", async (t) => {
+    test("may be the audio of a video file", async (t) => {
       const { audio, send, settled, uid, videos } = await setUp(t);
       audio.start();
       const added = await send("x", await bytesOf(mediaClips.plain));
@@ -136,7 +136,7 @@ export function audioConformance(engine: TestEngine): void {
       ["text", undefined],
       ["a silent film", mediaClips.silent],
     ] as const) {
-      test(`that is ${what} is an error`, async (t) => {
+      test(`that is ${what} is rejected`, async (t) => {
         const { audio, send, settled } = await setUp(t);
         audio.start();
         const added = await send(
@@ -149,7 +149,7 @@ export function audioConformance(engine: TestEngine): void {
       });
     }
 
-    test("cannot be fetched where there is none, or too much", async (t) => {
+    test("cannot be fetched if the file is missing or too large", async (t) => {
       const { audio, uid } = await setUp(t);
       const origin = await listen(t, (_, send) => void send(undefined));
       assert.match(
@@ -206,7 +206,7 @@ export function audioConformance(engine: TestEngine): void {
     assert.equal((await audio.tracks.of(uid)).length, 3);
   });
 
-  test("labels are there, short, and unlike each other", async (t) => {
+  test("requires labels that are present, short, and distinct", async (t) => {
     const { audio, send, uid, keysOf, videos } = await setUp(t);
     const bytes = Buffer.from("sound");
     await send("English", bytes);
@@ -225,7 +225,7 @@ export function audioConformance(engine: TestEngine): void {
     assert.match(await refusal(audio.edit(ACCOUNT, another, other.uid, {})), /^trackNotFound/);
   });
 
-  test("one track at most is the default, and that one is not deleted", async (t) => {
+  test("at most one track is the default, and it cannot be deleted", async (t) => {
     const { audio, send, uid, keysOf, objects } = await setUp(t);
     const [a, b] = [await send("a", Buffer.from("1")), await send("b", Buffer.from("2"))];
     const defaults = async () =>
@@ -246,10 +246,10 @@ export function audioConformance(engine: TestEngine): void {
     assert.deepEqual([await audio.list(ACCOUNT, uid), await keysOf()], [[], []]);
   });
 
-  test("a track that nobody works at any more is taken up again", needsFfmpeg, async (t) => {
+  test("an abandoned track is resumed", needsFfmpeg, async (t) => {
     const { audio, uid, send, settled, db, restarted } = await setUp(t);
     const added = await send("x", await bytesOf(SOUND));
-    // As a crash leaves it: a row, and no job.
+    // State after a crash: a row without a job.
     await db.tables<{ jobs: { id: string } }>().deleteFrom("jobs").execute();
     await db.tables<AudioTrackTables>().updateTable("stream_audio_tracks").set({ created_at: 1 }).execute();
     const next = restarted();
@@ -259,7 +259,7 @@ export function audioConformance(engine: TestEngine): void {
     assert.deepEqual(await audio.tracks.of(uid), [{ uid: added.uid, label: "x", default: false }]);
   });
 
-  test("a track whose job could not be made keeps its file, and is prepared later", needsFfmpeg, async (t) => {
+  test("a track whose job could not be created keeps its file, and is prepared later", needsFfmpeg, async (t) => {
     const { audio, send, settled, db, jobs, keysOf } = await setUp(t);
     t.mock.method(jobs, "enqueue", () => Promise.reject(new Error("the database is away")), { times: 1 });
     const added = await send("x", await bytesOf(SOUND));
@@ -270,7 +270,7 @@ export function audioConformance(engine: TestEngine): void {
     assert.equal((await settled(added.uid)).status, "ready");
   });
 
-  test("there are 32 at most, and none of a deleted video", async (t) => {
+  test("a video has at most 32, a deleted video none", async (t) => {
     const { audio, send, uid } = await setUp(t);
     for (let i = 0; i < 32; i++) await send(String(i), Buffer.from("1"));
     await assert.rejects(send("one more", Buffer.from("1")), /at most 32/);
@@ -282,7 +282,7 @@ export function audioConformance(engine: TestEngine): void {
 const bytesOf = async (recipe: ClipRecipe): Promise<Uint8Array<ArrayBuffer>> =>
   new Uint8Array(await readFile(await clip(recipe)));
 
-/** A server that answers what `answer` does: what it resolves with as JSON, or a file (or 404) that it sends. */
+/** A server that responds with the result of `answer`: JSON, or a file (or 404) that it sends. */
 async function listen(
   t: TestContext,
   answer: (incoming: IncomingMessage, send: (path: string | undefined) => void) => Promise<AddedTrack> | void,

@@ -34,27 +34,33 @@ export interface AudioParts {
   log: Log;
 }
 
-/** Tracks beside the one that is in the source: other languages, comments. */
+/** Additional audio tracks of a video: other languages, commentary. */
 export interface Audio {
-  /** Fetched later, as a job. Throws videoNotFound, badParameter, invalidUrl, tooLarge. */
+  /** Fetches the file later, in a job. Throws videoNotFound, badParameter, invalidUrl, tooLarge. */
   copy(account: string, video: string, asked: { url: string; label: string }): Promise<AddedTrack>;
-  /** A form with `file` and `label`, as it arrives. `confirm` is asked at its end. Throws videoNotFound, badParameter, tooLarge, formBrokeOff. */
+  /**
+   * Reads a form with `file` and `label` as it arrives. `confirm` is called at its end. Throws videoNotFound,
+   * badParameter, tooLarge, formBrokeOff.
+   */
   form(account: string, video: string, incoming: IncomingMessage, confirm?: () => Promise<void>): Promise<AddedTrack>;
   /** Adds the uploaded file's other audio tracks to the video, ready immediately. Idempotent. */
   adopt(video: Pick<Video, "uid" | "account" | "model">): Promise<void>;
   list(account: string, video: string): Promise<AddedTrack[]>;
-  /** At most one is the default: to make it so takes that from the others. Throws videoNotFound, trackNotFound, badParameter. */
+  /**
+   * At most one track is the default: setting it clears the flag of the others. Throws videoNotFound, trackNotFound,
+   * badParameter.
+   */
   edit(
     account: string,
     video: string,
     track: string,
     change: { label?: string | undefined; default?: boolean | undefined },
   ): Promise<AddedTrack>;
-  /** Throws videoNotFound, trackNotFound, and badParameter for the default one. */
+  /** Throws videoNotFound, trackNotFound, and badParameter for the default track. */
   delete(account: string, video: string, track: string): Promise<void>;
-  /** Rows of a deleted video. */
+  /** Deletes the rows of a deleted video. */
   clean(video: string): Promise<void>;
-  /** Enqueues the work that lost its job in a crash. */
+  /** Enqueues work whose job was lost in a crash. */
   recover(): Promise<void>;
   /** For manifests. */
   readonly tracks: AudioTracks;
@@ -72,7 +78,7 @@ const RECOVER_MS = 60_000;
 const SILENT_MS = 60_000;
 const RECOVERED_AT_ONCE = 200;
 const KNOWN = { max: 2000, freshMs: 60_000 };
-/** Each is a playlist in every manifest. */
+/** Every manifest contains one playlist per track. */
 const MOST_TRACKS = 32;
 const MAX_LABEL = 200;
 const MAX_URL = 8192;
@@ -145,7 +151,7 @@ export function createAudio(parts: AudioParts): Audio {
     if (put === "full")
       throw streamErrors.badParameter({ reason: `a video has at most ${MOST_TRACKS} audio tracks more` });
     if (put === "labelTaken") throw labelTaken(label);
-    // The row is there, and its file is not to be taken from it any more: `recover` makes the job.
+    // The row exists and now owns its file: `recover` creates the job.
     await enqueue(row).catch((err: unknown) =>
       log.warn({ err, video, track: uid }, "stream: failed to create the job of an audio track, will retry"),
     );
@@ -156,7 +162,7 @@ export function createAudio(parts: AudioParts): Audio {
     await table.change(uid, { job: await jobs.enqueue(AUDIO_JOB, { track: uid }, { key: uid, attempts: ATTEMPTS }) });
   }
 
-  /** Before anything is fetched or kept. */
+  /** Checked before anything is fetched or stored. */
   async function checkLabel(video: string, given: string | undefined): Promise<string> {
     const label = checkedLabel(given);
     if ((await table.of(video)).some((row) => row.label === label)) throw labelTaken(label);
@@ -186,7 +192,7 @@ export function createAudio(parts: AudioParts): Audio {
         });
         if (size === 0) throw streamErrors.badParameter({ reason: "the file is empty" });
         await confirm?.();
-        // The form took its time.
+        // The video may have been deleted while the form was read.
         await videos.get(account, video);
         return await insert(account, video, { uid, label: await checkLabel(video, fields.get("label")), url: null });
       } catch (err) {

@@ -1,4 +1,4 @@
-/** A track that was added to a video, as the API shows it. */
+/** An added audio track, as the API shows it. */
 export interface AddedTrack {
   uid: string;
   label: string;

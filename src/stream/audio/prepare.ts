@@ -15,27 +15,27 @@ export interface PrepareParts {
   fetch: GuardedFetch;
   table: TracksTable;
   log: Log;
-  /** Where a copy with an index lies while it is made. */
+  /** Directory for indexed copies while they are written. */
   folder: string;
-  /** Octets that are fetched at most. */
+  /** Maximum number of octets to fetch. */
   maxBytes: number;
-  /** Something about the tracks of this video is different. */
+  /** Called when the tracks of this video changed. */
   changed(video: string): void;
 }
 
 export const ATTEMPTS = 6;
 const LONGEST_MS = 6 * 3_600_000;
-/** Below this, in octets in half a minute, an origin does not want to be copied from. */
+/** Minimum octets per 30 s; a slower origin is abandoned. */
 const SLOWEST = 64 * 1024;
 
-/** Everything of a track but its segments. */
+/** Holds everything of a track except its segments. */
 export const trackFolder = (video: string, track: string): string => `stream/${video}/tracks/${track}`;
 export const uploadedKey = (video: string, track: string): string => `${trackFolder(video, track)}/source`;
 
-/** The file is no sound, or cannot be had: to try once more would not help. */
+/** The file has no usable audio or cannot be fetched: a retry would not help. */
 class Unusable extends Error {}
 
-/** Does the job `stream.audio`: fetches the file where it is not here yet, and looks at what is in it. */
+/** Runs the job `stream.audio`: fetches the file if it is not stored yet, and probes it. */
 export function createPreparer(parts: PrepareParts) {
   const { objects, videos, table, log, changed } = parts;
 
@@ -45,7 +45,7 @@ export function createPreparer(parts: PrepareParts) {
     if (row === undefined || row.status !== "queued" || (await videos.find(row.video_uid)) === undefined) return;
     try {
       const source = await prepare(parts, row, signal);
-      // Deleted meanwhile: then what was made is nobody's.
+      // Deleted meanwhile: the result is unreferenced.
       if (!(await table.change(track, { status: "ready", source: JSON.stringify(source) })))
         await objects.delete([source.key]);
     } catch (err) {
@@ -82,7 +82,7 @@ async function prepare(
   let looked = await look(uploaded);
   if (needsMezzanine(looked.description)) {
     const { size } = (await objects.open(uploaded))!;
-    // Named below the track as that of a video is below the video.
+    // Named below the track, as a video's own file is below the video.
     looked = await look(
       await makeMezzanine(parts, `${video}/tracks/${uid}`, looked.path, size, { audio: looked.audio }, options),
     );
@@ -123,7 +123,7 @@ async function fetchFile(
   }
 }
 
-/** The sound that the file prefers, else its first. */
+/** The default audio stream of the file, else its first. */
 function soundOf({ streams }: FileDescription): FileDescription["streams"][number] {
   const sounds = streams.filter(
     ({ kind, codec, channels, sampleRate }) =>

@@ -10,15 +10,15 @@ export interface AudioTrackTables {
     label: string;
     is_default: 0 | 1;
     status: AddedTrack["status"];
-    /** Where it is fetched from; null for what was sent here. */
+    /** Source URL; null for uploaded files. */
     url: string | null;
     /** AudioSource, as JSON; null until it is ready. */
     source: string | null;
-    /** Why it is of no use. */
+    /** Reason for the failure. */
     error: string | null;
     /** BCP 47 tag. */
     language: string | null;
-    /** The job that prepares it; "" until that is on the disk. */
+    /** The job that prepares the track; "" until it is stored. */
     job: string;
     created_at: number;
   };
@@ -100,7 +100,7 @@ export function createTracksTable(db: Db) {
         }
         return missing.length > 0;
       }),
-    /** "full": the video has `max` already. */
+    /** "full": the video already has `max` tracks. */
     insert: (row: AudioTrackRow, max: number): Promise<"inserted" | "full" | "labelTaken"> =>
       unlessTaken(
         db.transaction<AudioTrackTables, "inserted" | "full">(async (tx) => {
@@ -109,7 +109,7 @@ export function createTracksTable(db: Db) {
           return "inserted";
         }),
       ),
-    /** To make one the default takes that from the others. Undefined: the video has no such track. */
+    /** Setting the default clears the flag of the other tracks. Undefined: the video has no such track. */
     edit: (
       video: string,
       uid: string,
@@ -134,7 +134,7 @@ export function createTracksTable(db: Db) {
           return after;
         }),
       ),
-    /** Not the default one. Undefined: the video has no such track. */
+    /** Does not delete the default track. Undefined: the video has no such track. */
     delete: (video: string, uid: string): Promise<"deleted" | "isDefault" | undefined> =>
       db.transaction<AudioTrackTables, "deleted" | "isDefault" | undefined>(async (tx) => {
         const row = await trackByUid(tx, uid).executeTakeFirst();
@@ -143,7 +143,7 @@ export function createTracksTable(db: Db) {
         await tx.deleteFrom("stream_audio_tracks").where("uid", "=", uid).execute();
         return "deleted";
       }),
-    /** False when it was deleted. */
+    /** False if the track was deleted. */
     change: async (uid: string, change: Partial<AudioTrackRow>): Promise<boolean> =>
       (await db.write(tables.updateTable("stream_audio_tracks").set(change).where("uid", "=", uid))).affected > 0,
     deleteOf: async (video: string): Promise<void> =>
@@ -163,7 +163,7 @@ export function createTracksTable(db: Db) {
 
 export type TracksTable = ReturnType<typeof createTracksTable>;
 
-/** Labels of a video are unlike each other: the index says so, also when two come at once. */
+/** Labels are unique per video: the index enforces it, also for concurrent inserts. */
 const unlessTaken = <T>(work: Promise<T>): Promise<T | "labelTaken"> =>
   work.catch((err: unknown) => {
     if (isUniqueViolation(err)) return "labelTaken";

@@ -29,16 +29,16 @@ export interface StreamBindingParts {
   downloads: Pick<Downloads, "create" | "list" | "delete">;
   captions: Pick<Captions, "upload" | "generate" | "list" | "delete">;
   watermarks: Pick<Watermarks, "create" | "createFromUrl" | "list" | "get" | "delete">;
-  /** Of workers that have none: those of `reelpost dev`. */
+  /** Account of workers that have none: those of `reelpost dev`. */
   defaultAccount?: string;
 }
 
-/** Held in memory; more is refused. */
+/** Read into memory; larger files are rejected. */
 const MAX_CAPTIONS = 10 * 1024 * 1024;
 
 type Operation = (account: string, args: unknown[], bytes: Readable | undefined) => Promise<unknown>;
 
-/** The `stream` binding of workers: the same domain functions that the API calls, in the words of the binding. */
+/** The `stream` binding of workers: the same domain functions as the API, with the names of the binding. */
 export function createStreamBinding({
   videos,
   urls,

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { streamErrors } from "../errors.ts";
 
-/** What the methods of the binding are called with, in its words; looked at here, because a worker may hand over anything. */
+/** Parameters of the binding's methods, in its names; validated here because a worker may pass anything. */
 
 const text = z.string();
 const instant = text
@@ -55,7 +55,7 @@ export const listParams = z.object({
   after: instant.optional(),
   afterComp: comparison.default("gte"),
 });
-/** Their bounds are looked after where profiles are made. */
+/** Their bounds are checked where profiles are created. */
 export const watermarkParams = z.object({
   name: text.optional(),
   opacity: z.number().optional(),
@@ -72,7 +72,7 @@ export const tokenParams = z.object({
   accessRules: z.array(z.unknown()).optional(),
 });
 
-/** Absent and null are `{}` where there is nothing that must be given. Throws badParameter. */
+/** Absent and null count as `{}` if no field is required. Throws badParameter. */
 export function given<Schema extends z.ZodType>(schema: Schema, value: unknown, name: string): z.output<Schema> {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
@@ -80,7 +80,7 @@ export function given<Schema extends z.ZodType>(schema: Schema, value: unknown, 
   throw streamErrors.badParameter({ reason: `${[name, ...path].join(".")}: ${message}` });
 }
 
-/** The fields that were given a value. */
+/** The fields that have a value. */
 export const present = <Given extends object>(
   fields: Given,
 ): { [Name in keyof Given]?: Exclude<Given[Name], undefined> } =>

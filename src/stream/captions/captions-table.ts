@@ -16,9 +16,9 @@ export interface CaptionRow {
   /** 0 or 1. */
   generated: number;
   status: CaptionStatus;
-  /** The WebVTT file, of what is ready. */
+  /** Object key of the WebVTT file, once it is ready. */
   object_key: string | null;
-  /** Names one generation: what an earlier one brings late is thrown away. */
+  /** Id of one generation: late results of earlier ones are discarded. */
   attempt: string | null;
   job: string | null;
   created_at: number;
@@ -53,16 +53,19 @@ export const streamCaptionsMigrations: Migration[] = [
 ];
 
 export interface CaptionsTable {
-  /** By language. */
+  /** Ordered by language. */
   of(uid: string): Promise<CaptionRow[]>;
   find(uid: string, language: string): Promise<CaptionRow | undefined>;
-  /** Puts the row there, unless `mayReplace` says no to what is: then it is answered. Else the object that nothing names any more. "full": the video has `max` already. */
+  /**
+   * Stores the row unless `mayReplace` rejects the existing one, which is then returned. Otherwise returns the object
+   * left unreferenced. "full": the video already has `max`.
+   */
   put(
     row: CaptionRow,
     max: number,
     mayReplace?: (there: CaptionRow) => boolean,
   ): Promise<{ replaced?: string | undefined } | { refused: CaptionRow } | "full">;
-  /** What became of a generation; false: it is not wanted any more. */
+  /** Stores the result of a generation; false if it was superseded or deleted. */
   finish(
     uid: string,
     language: string,
@@ -70,10 +73,10 @@ export interface CaptionsTable {
     end: Pick<CaptionRow, "status" | "object_key" | "modified_at">,
   ): Promise<boolean>;
   setJob(uid: string, language: string, attempt: string, job: string): Promise<void>;
-  /** The row that was there. */
+  /** Returns the deleted row. */
   delete(uid: string, language: string): Promise<CaptionRow | undefined>;
   deleteAll(uid: string): Promise<void>;
-  /** Of which nothing was heard since `before`. */
+  /** Rows in generation without a sign of life since `before`. */
   making(before: number, limit: number): Promise<CaptionRow[]>;
 }
 

@@ -61,7 +61,7 @@ async function setUp(
     for await (const { key } of objects.list(`stream/${uid}/captions/`)) keys.push(key);
     return keys;
   };
-  /** A video that plays, with the sound of this file. */
+  /** A playable video with the audio of this file. */
   async function ready(path: string | undefined, model: Partial<MediaModel> = {}) {
     const key = `stream/${uid}/source`;
     const { size } = await objects.put(
@@ -79,7 +79,7 @@ async function setUp(
     );
     await videos.playable(uid);
   }
-  /** Resolves with the captions of a language when they are what they become. */
+  /** Resolves with the captions of a language once generation has ended. */
   const settled = (language: string): Promise<Caption> =>
     new Promise((resolve, reject) => {
       const look = () =>
@@ -176,7 +176,7 @@ export function captionsConformance(engine: TestEngine): void {
     );
   }
 
-  test("captions are kept as WebVTT, told by language, and offered to players", async (t) => {
+  test("captions are stored as WebVTT, identified by language, and offered to players", async (t) => {
     const { captions, uid } = await setUp(t, engine);
     assert.deepEqual(await captions.of(uid), []);
     assert.deepEqual((await captions.upload(A, uid, "tr", SRT)).caption, {
@@ -202,7 +202,7 @@ export function captionsConformance(engine: TestEngine): void {
     assert.equal(await captions.vtt(uid, "de"), undefined);
   });
 
-  test("a second file of a language takes the place of the first, and leaves no object behind", async (t) => {
+  test("a second file of a language replaces the first, and leaves no object behind", async (t) => {
     const { captions, uid, kept } = await setUp(t, engine);
     await captions.upload(A, uid, "en", VTT);
     assert.equal((await captions.of(uid)).length, 1);
@@ -215,7 +215,7 @@ export function captionsConformance(engine: TestEngine): void {
     await assert.rejects(captions.delete(A, uid, "en"), kind("captionNotFound"));
   });
 
-  test("what one process changes the others tell at once", async (t) => {
+  test("other processes learn of a change immediately", async (t) => {
     const { captions, uid, other } = await setUp(t, engine);
     const elsewhere = other();
     t.after(() => elsewhere.close());
@@ -224,11 +224,11 @@ export function captionsConformance(engine: TestEngine): void {
     await new Promise((resolve) => setImmediate(resolve));
     assert.equal((await elsewhere.of(uid)).length, 1);
     await captions.upload(A, uid, "en", SRT);
-    // Before the event has come: the file it knows of is gone.
+    // Before the notification arrives: the file it knows was deleted.
     assert.match((await elsewhere.vtt(uid, "en"))!, /merhaba/);
   });
 
-  test("nobody sees or changes captions of another account's video, and bad files and tags are refused", async (t) => {
+  test("captions of another account's video cannot be read or changed, and bad files and tags are rejected", async (t) => {
     const { captions, uid, kept } = await setUp(t, engine);
     await captions.upload(A, uid, "en", VTT);
     for (const call of [
@@ -250,7 +250,7 @@ export function captionsConformance(engine: TestEngine): void {
     assert.equal((await kept()).length, 2);
   });
 
-  test("nothing is kept of a video that was deleted, also when captions come at the same moment", async (t) => {
+  test("captions of a deleted video are not stored, even if they arrive at the same moment", async (t) => {
     const { captions, videos, uid, kept } = await setUp(t, engine);
     await captions.upload(A, uid, "en", VTT);
     await videos.delete(A, uid);
@@ -260,7 +260,7 @@ export function captionsConformance(engine: TestEngine): void {
     assert.ok((await kept()).length <= 1);
   });
 
-  test("what cannot be generated is refused with the reason", async (t) => {
+  test("a generation that is impossible is rejected with the reason", async (t) => {
     const { captions, uid, ready } = await setUp(t, engine);
     await assert.rejects(captions.generate(A, uid, "en"), kind("captionsNotConfigured"));
     const able = await setUp(t, engine, { command: ["/bin/true"] });
@@ -277,10 +277,10 @@ export function captionsConformance(engine: TestEngine): void {
   });
 
   test(
-    "captions are made of the sound by the program of the settings, which gets a WAV file and the language",
+    "captions are generated from the audio by the configured program, which receives a WAV file and the language",
     needsFfmpeg,
     async (t) => {
-      // Says how many seconds of sound it was given.
+      // Reports how many seconds of audio it received.
       const script = `const bytes = require("node:fs").readFileSync(process.argv[1]); console.log("WEBVTT\\n\\n00:00.000 --> 00:01.000\\n" + process.argv[2] + " " + bytes.toString("latin1", 0, 4) + " " + bytes.readUInt32LE(24) + " " + Math.round((bytes.length - 44) / 32000))`;
       const { captions, uid, ready, settled, folder, kept } = await setUp(t, engine, {
         command: [process.execPath, "-e", script, "{audio}", "{language}"],
@@ -306,7 +306,7 @@ export function captionsConformance(engine: TestEngine): void {
       ]);
       assert.match((await captions.vtt(uid, "en"))!, /\nen RIFF 16000 4\n/);
       assert.deepEqual(readdirSync(folder), []);
-      // A file of somebody's own takes the place of what was generated.
+      // An uploaded file replaces generated captions.
       assert.deepEqual((await captions.upload(A, uid, "en", VTT)).caption, {
         language: "en",
         label: "English",
@@ -317,7 +317,7 @@ export function captionsConformance(engine: TestEngine): void {
     },
   );
 
-  test("captions whose job could not be made, or is lost, are made later", needsFfmpeg, async (t) => {
+  test("captions whose job could not be created or was lost are generated later", needsFfmpeg, async (t) => {
     const script = `console.log(${JSON.stringify(VTT.toString())})`;
     const { captions, uid, ready, settled, clock, jobs, db } = await setUp(t, engine, {
       command: [process.execPath, "-e", script],
@@ -326,7 +326,7 @@ export function captionsConformance(engine: TestEngine): void {
     captions.start();
     t.mock.method(jobs, "enqueue", () => Promise.reject(new Error("the database is away")), { times: 1 });
     assert.equal((await captions.generate(A, uid, "en")).status, "inprogress");
-    // It may be just being made.
+    // Generation may be in progress.
     await captions.recover();
     const made = () =>
       db
@@ -341,7 +341,7 @@ export function captionsConformance(engine: TestEngine): void {
     assert.equal((await settled("en")).status, "ready");
   });
 
-  test("captions whose worker died in every attempt are an error, which may be tried again", async (t) => {
+  test("captions whose worker died in every attempt become an error, and can be retried", async (t) => {
     const { captions, uid, ready, clock, db } = await setUp(t, engine, { command: ["/bin/true"] });
     await ready(undefined);
     await captions.generate(A, uid, "en");
@@ -358,7 +358,7 @@ export function captionsConformance(engine: TestEngine): void {
   });
 
   test(
-    "a program that fails, is not there or writes nonsense leaves an error, which may be tried again; what is deleted meanwhile stays deleted",
+    "a program that fails, is missing or writes garbage leaves an error that can be retried; deleted captions stay deleted",
     needsFfmpeg,
     async (t) => {
       for (const command of [["/bin/false"], ["/nonexistent/program"], ["/bin/echo", "nonsense"]]) {
@@ -372,7 +372,7 @@ export function captionsConformance(engine: TestEngine): void {
         assert.equal((await captions.generate(A, uid, "de")).status, "inprogress");
         await captions.delete(A, uid, "de");
         assert.deepEqual(await captions.list(A, uid), []);
-        // While there is a database: what it is at may end.
+        // The database still exists here, so running work can finish.
         await captions.close();
       }
     },

@@ -10,19 +10,19 @@ import { canonicalLanguage, languageLabel } from "./language.ts";
 import type { CaptionsParts } from "./parts.ts";
 import type { Caption, Captions } from "./port.ts";
 
-/** The id of the event is the uid of the video. */
+/** The event id is the uid of the video. */
 const CHANGED = "stream.captions";
-/** There are some 200 languages with two letters. */
+/** There are about 200 two-letter languages. */
 const MAX_LANGUAGES = 200;
 const KEPT = 2000;
 const RECOVER_MS = 60_000;
-/** A change is told at once; this is for when the telling fails. */
+/** Changes are announced immediately; this bounds the delay if a notification is lost. */
 const FRESH_MS = 10_000;
 
 export function createCaptions(parts: CaptionsParts): Captions {
   const { db, objects, events, clock, ids, log, videos } = parts;
   const table = createCaptionsTable(db);
-  /** Every manifest asks what there is. */
+  /** Every manifest reads the captions of its video. */
   const known = createRecent({ read: (uid: string) => table.of(uid), clock, max: KEPT, freshMs: FRESH_MS });
   const forget = (uid: string) => known.forget((_, key) => uid === "" || key === uid);
   const unsubscribe = events.subscribe(CHANGED, forget);
@@ -36,7 +36,7 @@ export function createCaptions(parts: CaptionsParts): Captions {
     await objects.put(key, Buffer.from(vtt));
     return key;
   }
-  /** What is left of it goes with its video. */
+  /** A leftover object is deleted with its video. */
   async function drop(key: string | null | undefined) {
     if (key == null) return;
     await objects
@@ -82,7 +82,7 @@ export function createCaptions(parts: CaptionsParts): Captions {
     }
   }
 
-  /** What is written for a video that is deleted meanwhile may come after everything of it was removed. */
+  /** Captions of a video deleted meanwhile may be written after the cleanup. */
   async function stillThere({ uid }: Video, key: string): Promise<void> {
     if ((await videos.find(uid)) !== undefined) return;
     await table.deleteAll(uid);
@@ -178,7 +178,7 @@ export function createCaptions(parts: CaptionsParts): Captions {
       const row = (await known.get(uid))!.find(({ language }) => language === given);
       const text = row && (await read(row));
       if (text !== undefined || row === undefined) return text;
-      // Replaced between the look at the row and at the file.
+      // Replaced after the row was read and before its file was.
       const now = await table.find(uid, given);
       return now && read(now);
     },

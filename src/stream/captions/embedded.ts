@@ -87,7 +87,7 @@ export function createEmbedded({ jobs, objects, tools, videos, folder, log, stor
     try {
       await extract(video, signal);
     } catch (err) {
-      // A fault of the file: the video plays without these captions.
+      // The file is faulty: the video plays without these captions.
       if (signal.aborted || !(isLast || (err instanceof MediaRunError && err.reason === "failed"))) throw err;
       log.warn({ err, video: uid }, `stream: failed to read embedded subtitles: ${messageOf(err)}`);
     }

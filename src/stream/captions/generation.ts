@@ -10,7 +10,7 @@ import { captionsOfSpeech, NoCaptions } from "./speech.ts";
 
 export interface GenerationParts extends CaptionsParts {
   table: CaptionsTable;
-  /** Keeps a file and tells its key. */
+  /** Stores a file and returns its key. */
   keep(uid: string, vtt: string): Promise<string>;
   drop(key: string | null | undefined): Promise<void>;
   changed(uid: string): void;
@@ -26,7 +26,7 @@ export interface Generation {
 const KIND = "stream.caption";
 const ATTEMPTS = 5;
 const LEASE_MS = 30_000;
-/** A row of which nothing was heard for this long is looked at. */
+/** A row without a sign of life for this long is checked. */
 const SILENT_MS = 60_000;
 const RECOVERED_AT_ONCE = 200;
 
@@ -36,7 +36,7 @@ interface Payload {
   attempt: string;
 }
 
-/** Captions made of speech: one row that says so, and one job. Only the job whose row still names it may end it. */
+/** Captions generated from speech: one row with the state, and one job. Only the job named by the row may finish it. */
 export function createGeneration(parts: GenerationParts): Generation {
   const { jobs, table, clock, ids, log, settings, videos, folder, keep, drop, changed } = parts;
   const scratch = createScratch(folder);
@@ -109,7 +109,7 @@ export function createGeneration(parts: GenerationParts): Generation {
       if (put === "full") throw streamErrors.tooManyCaptions({ limit: max });
       if ("refused" in put) throw streamErrors.captionsExist({ language });
       changed(video.uid);
-      // The row is there, and stands in the way of another wish for the same: `recover` makes the job.
+      // The row exists and blocks another request for the same captions: `recover` creates the job.
       await enqueue(row).catch((err: unknown) =>
         log.warn({ err, video: video.uid, language }, "stream: failed to create the caption job, will retry"),
       );
@@ -118,7 +118,7 @@ export function createGeneration(parts: GenerationParts): Generation {
     async recover() {
       for (const row of await table.making(clock.now() - SILENT_MS, RECOVERED_AT_ONCE)) {
         const job = row.job === null ? undefined : await jobs.get(row.job);
-        // Whoever was at it died in every attempt.
+        // The worker died in every attempt.
         if (job?.status === "failed") await end(payloadOf(row), undefined);
         else if (job === undefined || job.status === "done") await enqueue(row);
       }
@@ -132,7 +132,7 @@ export function createGeneration(parts: GenerationParts): Generation {
   };
 }
 
-/** Of a row that is being made: it has an attempt. */
+/** For a row in generation: it has an attempt. */
 const payloadOf = ({ video_uid: uid, language, attempt }: CaptionRow): Payload => ({
   uid,
   language,

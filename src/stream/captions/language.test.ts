@@ -4,7 +4,7 @@ import * as fc from "fast-check";
 import { UserError } from "../../kernel/index.ts";
 import { canonicalLanguage, generatedLabel, languageLabel } from "./language.ts";
 
-test("tags are written as BCP 47 writes them", () => {
+test("tags are written in their BCP 47 form", () => {
   for (const [given, expected] of [
     ["en", "en"],
     ["EN-gb", "en-GB"],
@@ -16,7 +16,7 @@ test("tags are written as BCP 47 writes them", () => {
     assert.equal(canonicalLanguage(given!), expected);
 });
 
-test("what is no tag is refused with why", () => {
+test("an invalid tag is rejected with the reason", () => {
   for (const tag of [
     "",
     "e",
@@ -53,7 +53,7 @@ test("a label is the language's name in that language", () => {
   assert.equal(generatedLabel("en"), "English (auto-generated)");
 });
 
-test("whatever comes is a tag that stays as it is and can be part of a path, or is refused", () => {
+test("any input is a stable tag that can be part of a path, or is rejected", () => {
   fc.assert(
     fc.property(
       fc.oneof(fc.string({ maxLength: 40 }), fc.stringMatching(/^[a-zA-Z]{1,8}(-[a-zA-Z0-9]{1,8}){0,4}$/)),

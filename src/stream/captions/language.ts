@@ -1,9 +1,9 @@
 import { streamErrors } from "../errors.ts";
 
-/** RFC 5646 4.4.1: what every reasonable tag fits into. */
+/** RFC 5646 4.4.1: long enough for every reasonable tag. */
 const MAX_TAG = 35;
 
-/** The tag as BCP 47 writes it: "en-gb" is en-GB. Throws badLanguage. */
+/** The tag in its BCP 47 form: "en-gb" becomes en-GB. Throws badLanguage. */
 export function canonicalLanguage(tag: string): string {
   const refuse = (reason: string) =>
     streamErrors.badLanguage({ language: JSON.stringify(tag.slice(0, MAX_TAG + 1)), reason });
@@ -15,17 +15,18 @@ export function canonicalLanguage(tag: string): string {
     throw refuse("it is not of the form of BCP 47");
   }
   const [primary = ""] = canonical!.split("-");
-  // "english" is well-formed: subtags of up to eight letters are kept for languages to come. Of two letters all that will ever be are known.
+  // "english" is well-formed: subtags of up to eight letters are reserved for future languages. All two-letter codes
+  // are already assigned.
   if (primary.length > 3) throw refuse("it does not begin with a language of two or three letters");
   if (primary.length === 2 && nameOf(primary, "en") === undefined) throw refuse(`there is no language ${primary}`);
   return canonical!;
 }
 
-/** The language's name in that language: "Türkçe", "British English". The tag itself where nobody knows one. */
+/** The language's name in that language: "Türkçe", "British English". The tag itself if the name is unknown. */
 export const languageLabel = (language: string): string =>
   nameOf(language, language) ?? nameOf(language, "en") ?? language;
 
-/** As viewers are told that a machine wrote them. */
+/** Shows viewers that the captions were generated. */
 export const generatedLabel = (language: string): string => `${languageLabel(language)} (auto-generated)`;
 
 function nameOf(language: string, inLanguage: string): string | undefined {

@@ -15,6 +15,6 @@ export interface CaptionsParts {
   ids: Ids;
   log: Log;
   settings: Pick<Settings["stream"], "caption_command" | "caption_languages" | "caption_minutes">;
-  /** Ours alone, for sound on its way to the program that listens to it: 2 MB a minute. */
+  /** Private directory for audio on its way to the transcription program: 2 MB a minute. */
   folder: string;
 }

@@ -1,30 +1,39 @@
 import type { TextTracks } from "../playback/index.ts";
 import type { Video } from "../videos/index.ts";
 
-/** Captions of videos, one file for each language. Throws videoNotFound and badLanguage wherever a video and a language are named. */
+/**
+ * Captions of videos, one file per language. Throws videoNotFound and badLanguage wherever a video and a language are
+ * named.
+ */
 export interface Captions extends TextTracks {
-  /** WebVTT or SubRip in UTF-8; what was there in this language is replaced. `unread`: what could not be read and was left out. Throws badCaptions, tooManyCaptions. */
+  /**
+   * WebVTT or SubRip in UTF-8; replaces existing captions in this language. `unread`: what could not be parsed and was
+   * left out. Throws badCaptions, tooManyCaptions.
+   */
   upload(
     account: string,
     uid: string,
     language: string,
     file: Uint8Array,
   ): Promise<{ caption: Caption; unread: string | undefined }>;
-  /** Has them made of what is spoken. Throws captionsNotConfigured, captionLanguageUnsupported, notReady, videoFailed, noAudio, videoTooLong, captionsExist. */
+  /**
+   * Generates captions from speech. Throws captionsNotConfigured, captionLanguageUnsupported, notReady, videoFailed,
+   * noAudio, videoTooLong, captionsExist.
+   */
   generate(account: string, uid: string, language: string): Promise<Caption>;
   /** Queues a job that turns text subtitles of the uploaded file into captions. Idempotent. */
   adopt(video: Pick<Video, "uid" | "account" | "model">): Promise<void>;
-  /** By language; those that are being made, and those that could not be, too. */
+  /** Ordered by language; includes captions in progress and failed ones. */
   list(account: string, uid: string): Promise<Caption[]>;
-  /** Throws captionNotFound, as the two below do. */
+  /** Throws captionNotFound, like the two methods below. */
   get(account: string, uid: string, language: string): Promise<Caption>;
   text(account: string, uid: string, language: string): Promise<string>;
   delete(account: string, uid: string, language: string): Promise<void>;
-  /** The video is gone, and all its objects: nothing is to be kept of it. */
+  /** The video was deleted with all its objects: nothing of it may stay stored. */
   forgetVideo(uid: string): Promise<void>;
-  /** Enqueues generations that lost their job in a crash. */
+  /** Enqueues generations whose job was lost in a crash. */
   recover(): Promise<void>;
-  /** Makes captions from now on, where this process is one that does. */
+  /** Starts generating captions, in processes that run this job. */
   start(): void;
   close(): Promise<void>;
 }

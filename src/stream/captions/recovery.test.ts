@@ -17,7 +17,7 @@ import type { Video } from "../videos/video.ts";
 import { streamCaptionsMigrations } from "./captions-table.ts";
 import { createCaptions } from "./captions.ts";
 
-test("recovers generations that lost their job every minute, not only at the start", async (t) => {
+test("retries generations whose job was lost every minute, not only at the start", async (t) => {
   t.mock.timers.enable({ apis: ["setInterval"] });
   const folder = mkdtempSync(join(tmpdir(), "reelpost-captions-"));
   const basics = { clock: createManualClock(0), ids: randomIds, log: silentLog };

@@ -5,21 +5,22 @@ import { MediaRunError, runChild } from "../media/index.ts";
 import type { Video } from "../videos/index.ts";
 import type { CaptionsParts } from "./parts.ts";
 
-/** The speech of a video could not be turned into captions, and trying again would not help. */
+/** Speech recognition failed permanently; a retry would not help. */
 export class NoCaptions extends Error {
   override readonly name = "NoCaptions";
 }
 
 const MINUTE_MS = 60_000;
-/** Of what the program writes. */
+/** Maximum size of the program's output. */
 const MAX_OUTPUT = 10 << 20;
-/** Slower than this, compared with the video, and nobody waits for it; and some minutes to begin with. */
+/** The program may take this many times the duration of the video, plus a few minutes to start. */
 const PATIENCE = 10;
 
 /**
- * WebVTT of what is spoken, by the program of the settings: it is given a WAV file (16 kHz, mono) and a language, and writes WebVTT or SubRip to its
- * standard output. It is the operator's own, so it is not shut in as ffmpeg is; but it sees nothing of our surroundings except where programs and its home are,
- * and it ends with its time. Throws NoCaptions; and what is worth another try: mediaToolsMissing, encoderBusy, an abort.
+ * WebVTT of the speech in a video, by the configured program: it receives a WAV file (16 kHz, mono) and a language, and
+ * writes WebVTT or SubRip to its standard output. It is the operator's own, so it is not sandboxed like ffmpeg; but of
+ * the environment it sees only the program path and its home, and it is killed on timeout. Throws NoCaptions; and
+ * errors worth a retry: mediaToolsMissing, encoderBusy, an abort.
  */
 export async function captionsOfSpeech(
   { objects, tools, settings, scratch }: Pick<CaptionsParts, "objects" | "tools" | "settings"> & { scratch: Scratch },

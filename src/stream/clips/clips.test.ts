@@ -49,7 +49,7 @@ async function setUp(t: TestContext) {
   return { ...world, clips, upload };
 }
 
-test("a clip has the octets of its video, queued to be encoded from its place", async (t) => {
+test("a clip has the bytes of its video and is queued for encoding from its start", async (t) => {
   const { clips, upload, objects, videos } = await setUp(t);
   const source = await upload(12.5, { meta: { name: "film" }, scheduledDeletion: null });
   const clip = await clips.create(ACCOUNT, {
@@ -69,13 +69,13 @@ test("a clip has the octets of its video, queued to be encoded from its place", 
   assert.notEqual(await objects.open(clip.sourceKey!), undefined);
 });
 
-test("a clip of a clip counts from there", async (t) => {
+test("the times of a clip of a clip count from the start of the first clip", async (t) => {
   const { clips, upload } = await setUp(t);
   const first = await upload(10, { start: 100, clip: { start: 100, end: 110 } });
   assert.deepEqual((await clips.create(ACCOUNT, { from: first.uid, start: 2, end: 5 })).clip, { start: 102, end: 105 });
 });
 
-test("who may watch and what is burned in is inherited unless it is said; the day of its deletion is not", async (t) => {
+test("access rules and watermark are inherited unless given; the scheduled deletion is not", async (t) => {
   const { clips, upload, objects, clock } = await setUp(t);
   const source = await upload(10, {
     requireSignedURLs: true,
@@ -101,7 +101,7 @@ test("who may watch and what is burned in is inherited unless it is said; the da
   assert.deepEqual([open.requireSignedURLs, open.allowedOrigins, open.watermark?.uid], [false, [], "2".repeat(32)]);
 });
 
-test("what is no part of the video is refused, with the rule and the value", async (t) => {
+test("a range outside the video is rejected with the rule and the value", async (t) => {
   const { clips, upload, videos } = await setUp(t);
   const { uid: from } = await upload(9.97);
   for (const [start, end, says] of [
@@ -119,7 +119,7 @@ test("what is no part of the video is refused, with the rule and the value", asy
   assert.match(await refusal(clips.create(ACCOUNT, { from: pending, start: 0, end: 1 })), /^notReady/);
 });
 
-test("nothing is left of a clip whose source went away in the same moment", async (t) => {
+test("a clip whose source is deleted at the same moment leaves nothing behind", async (t) => {
   const { clips, upload, objects, videos } = await setUp(t);
   const { uid: from, sourceKey } = await upload(10);
   await objects.delete([sourceKey!]);

@@ -13,11 +13,11 @@ interface ClipsParts {
   findWatermark?: UploadsParts["findWatermark"];
 }
 
-/** A part of a video as a video of its own: on the same octets, encoded from there. */
+/** A part of a video as its own video: on the same bytes, encoded from the start of the clip. */
 export interface Clips {
   /**
-   * Seconds of the video that it is taken from. Who may watch is as with that one unless something else is asked for, and so is what is burned in.
-   * Throws videoNotFound, notReady, videoFailed, badParameter, and what `Videos.create` throws.
+   * `asked` gives the range in seconds of the source video. Access rules and watermark are inherited from it unless
+   * given. Throws videoNotFound, notReady, videoFailed, badParameter, and the errors of `Videos.create`.
    */
   create(account: string, asked: AskedClip): Promise<Video>;
 }
@@ -48,7 +48,7 @@ export function createClips({ videos, objects, clock, log, findWatermark }: Clip
       );
       try {
         if (marked) await copyWatermark(from, clip.uid);
-        // What was copied to have an index is the same in a form that is ready to be cut.
+        // An indexed copy is already in a form that can be clipped.
         const key = `stream/${clip.uid}/source`;
         await objects.copy(model.source.key, key);
         return await videos.uploaded(clip.uid, { key, size: model.source.size });
@@ -58,7 +58,7 @@ export function createClips({ videos, objects, clock, log, findWatermark }: Clip
           .catch((err: unknown) =>
             log.warn({ err, video: clip.uid }, "stream: failed to delete the files of an incomplete clip"),
           );
-        // Deleted in the same moment.
+        // Deleted at the same moment.
         throw isStoreError(err, "absent") ? streamErrors.videoNotFound({ uid: from }) : err;
       }
     },
@@ -70,7 +70,7 @@ export function createClips({ videos, objects, clock, log, findWatermark }: Clip
   }
 }
 
-/** Of the kept file: the video that a clip is taken from may be one itself, or begin later than its file. */
+/** Times in the stored file: the source video may be a clip itself, or start later than its file. */
 function partOf({ source, duration }: MediaModel, start: number, end: number): { start: number; end: number } {
   if (!Number.isInteger(start) || start < 0)
     throw streamErrors.badParameter({
@@ -84,7 +84,7 @@ function partOf({ source, duration }: MediaModel, start: number, end: number): {
     throw streamErrors.badParameter({
       reason: `startTimeSeconds (${start}) is behind the end of the video, which is ${duration.toFixed(2)} seconds long`,
     });
-  // A video of 9.97 seconds is one of 10 to people.
+  // Users see a video of 9.97 seconds as one of 10.
   if (end > Math.ceil(duration))
     throw streamErrors.badParameter({
       reason: `endTimeSeconds (${end}) is behind the end of the video, which is ${duration.toFixed(2)} seconds long`,

@@ -4,8 +4,9 @@ const LENGTH = 16;
 const LETTERS = 36n;
 
 /**
- * The code of an account in the names of delivery hosts, `customer-<code>.<domain>`: 16 lower-case letters and digits. Made from the account's id
- * and from nothing else, so that it is the same on every machine and never has to be looked up; 82 bits keep two accounts apart.
+ * The code of an account in the names of delivery hosts, `customer-<code>.<domain>`: 16 lower-case letters and digits.
+ * Derived only from the account id, so that it is the same on every machine and needs no lookup; 82 bits prevent
+ * collisions.
  */
 export function customerCode(account: string): string {
   let number = createHash("sha256")
@@ -21,7 +22,7 @@ export function customerCode(account: string): string {
   return code;
 }
 
-/** The code that a host name carries, or undefined where it is no delivery host. `domain` may have a port, which does not matter. */
+/** The code in a host name, or undefined if it is not a delivery host. A port in `domain` is ignored. */
 export function codeOfHost(host: string, domain: string): string | undefined {
   const plain = (name: string) => name.toLowerCase().replace(/:\d+$/, "").replace(/\.$/, "");
   const [label, ...rest] = plain(host).split(".");

@@ -1,6 +1,9 @@
 import { codeOfHost, customerCode } from "./customer-code.ts";
 
-/** Whether something of the account may be shown under a host: on `customer-<code>.<domain>`, only what is theirs. Without a domain there are no such hosts. */
+/**
+ * Whether content of the account may be served under a host: `customer-<code>.<domain>` serves only that account.
+ * Without a domain there are no such hosts.
+ */
 export type OwnHosts = (host: string | undefined, account: string) => boolean;
 
 export function createOwnHosts(domain = ""): OwnHosts {

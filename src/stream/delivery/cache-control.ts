@@ -3,8 +3,8 @@ import type { Video } from "../videos/index.ts";
 const WEEK = 7 * 24 * 3600;
 
 /**
- * "immutable": a week, after which a deleted or locked video is gone from caches on the way too. What not everybody may see is kept by the viewer's
- * own browser only.
+ * "immutable": one week, after which deleted or locked videos have left intermediate caches too. Restricted content is
+ * cached only by the viewer's browser.
  */
 export function cacheControl(
   { video, id }: { video: Pick<Video, "uid" | "requireSignedURLs" | "allowedOrigins">; id: string },

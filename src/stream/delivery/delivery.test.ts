@@ -35,7 +35,7 @@ async function world(
   return { objects, origin, get };
 }
 
-test("whole objects, their heads, and parts of them", async (t) => {
+test("serves whole objects, HEAD requests, and ranges", async (t) => {
   const { objects, get } = await world(t);
   const bytes = randomBytes(700_001);
   await objects.put("a", bytes);
@@ -86,17 +86,17 @@ test("whole objects, their heads, and parts of them", async (t) => {
   assert.deepEqual([empty.status, (await empty.arrayBuffer()).byteLength], [200, 0]);
 });
 
-test("many at once get each their own bytes, whatever memory is used again, and however slowly they read", async (t) => {
+test("concurrent readers each receive their own bytes, even if buffers are reused and readers are slow", async (t) => {
   const { objects, get } = await world(t);
   const names = ["a", "b", "c", "d"];
   const sums = new Map<string, string>();
   for (const name of names) {
-    // More than what the system takes off our hands for a reader that does not read.
+    // More than the system buffers for a reader that does not read.
     const bytes = randomBytes(12_000_001);
     sums.set(name, createHash("sha256").update(bytes).digest("hex"));
     await objects.put(name, bytes, { durable: false });
   }
-  // All have begun, and none is read, when the first is read to its end.
+  // All responses have started, and none has been read, when the first is read to its end.
   const begun = await Promise.all(names.map(async (name) => [name, await get(`files/${name}`)] as const));
   for (const [name, response] of begun)
     assert.equal(
@@ -108,7 +108,7 @@ test("many at once get each their own bytes, whatever memory is used again, and 
     );
 });
 
-test("who leaves in the middle leaves nothing open", async (t) => {
+test("a viewer that disconnects midway leaves nothing open", async (t) => {
   const closed = Promise.withResolvers<void>();
   const size = 500_000_000;
   const endless: Sendable = {
@@ -131,7 +131,7 @@ test("who leaves in the middle leaves nothing open", async (t) => {
   assert.equal(signal?.aborted, true);
 });
 
-test("an answer that cannot be kept is broken off, and does not look whole", async (t) => {
+test("a response that fails midway is aborted, and does not look complete", async (t) => {
   const { get } = await world(t, {
     routes: [
       route("broken", (viewing) =>
@@ -169,7 +169,7 @@ test("an answer that cannot be kept is broken off, and does not look whole", asy
   assert.doesNotMatch(await fault.text(), /secret/);
 });
 
-test("methods, CORS, unknown paths and unknown videos", async (t) => {
+test("handles methods, CORS, unknown paths and unknown videos", async (t) => {
   const { get, origin, objects } = await world(t);
   await objects.put("a", Buffer.from("a"));
   const preflight = await get("files/a", {
@@ -203,7 +203,7 @@ test("methods, CORS, unknown paths and unknown videos", async (t) => {
     assert.equal(await (await fetch(`${origin}/${path}`)).text(), "elsewhere", path);
 });
 
-test("refusals are told as text, and on pages as a page", async (t) => {
+test("errors are sent as text, and on pages as a page", async (t) => {
   const objects = await emptyObjects(t);
   const origin = await serveDelivery(t, {
     videos: [],
@@ -226,7 +226,7 @@ test("refusals are told as text, and on pages as a page", async (t) => {
   assert.equal((await (await fetch(`${origin}/${UID}/files/a`, { method: "HEAD" })).arrayBuffer()).byteLength, 0);
 });
 
-test("of a video that failed there is nothing but its page", async (t) => {
+test("a failed video serves nothing but its page", async (t) => {
   const { get, objects } = await world(t, {
     video: { state: "error", errorReason: { code: "ERR_MALFORMED_VIDEO", text: "" } },
     routes: [
@@ -244,7 +244,7 @@ test("of a video that failed there is nothing but its page", async (t) => {
   assert.equal(await (await get("watch")).text(), "sorry");
 });
 
-test("what not everybody may see stays out of shared caches; downloads have their names; texts have tags", async (t) => {
+test("restricted content stays out of shared caches; downloads have file names; texts have ETags", async (t) => {
   for (const video of [{ requireSignedURLs: true }, { allowedOrigins: ["example.com"] }]) {
     const { get, objects } = await world(t, { video });
     await objects.put("a", Buffer.from("a"));
@@ -276,7 +276,7 @@ test("what not everybody may see stays out of shared caches; downloads have thei
   assert.equal((await get("text?to=me", { headers: { "if-none-match": text.headers.get("etag")! } })).status, 200);
 });
 
-test("long texts are packed for who takes that, under the same tag", async (t) => {
+test("long texts are compressed for clients that accept it, with the same ETag", async (t) => {
   const long = "#EXTINF:4.004,\n../segments/1080p/1.m4s\n".repeat(9000);
   const { origin } = await world(t, {
     routes: [route("long", async (viewing) => viewing.sendText(long, { type: "text/plain", cache: 5 }))],
@@ -312,7 +312,7 @@ test("long texts are packed for who takes that, under the same tag", async (t) =
   assert.equal(await (await fetch(`${origin}/${UID}/long`)).text(), long);
 });
 
-test("the host of a customer shows the videos of that account, and no others; other hosts show all", async (t) => {
+test("a customer's host serves only the videos of that account; other hosts serve all", async (t) => {
   const video = anyVideo();
   const origin = new URL(
     await serveDelivery(t, {

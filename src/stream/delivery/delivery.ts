@@ -10,26 +10,28 @@ import { createDeliveryMemory, createViewing } from "./viewing.ts";
 
 export interface DeliveryOptions {
   routes: readonly DeliveryRoute[];
-  /** Routes without an access check. They take precedence over `routes`. */
+  /** Routes without an access check. They override `routes`. */
   publicRoutes?: readonly PublicRoute[];
   access: Access;
   /** Path before `/{id}`: "" or "/cdn-cgi/stream". */
   base?: string;
-  /** The client's address behind trusted proxies. */
+  /** The client's IP address behind trusted proxies. */
   address(request: IncomingMessage): string;
   /** Scheme and host as seen by the viewer. */
   origin(request: IncomingMessage): string;
-  /** Whose hosts `customer-<code>.<domain>` show the videos of their account only. Absent or empty: there are none. */
+  /** Domain whose hosts `customer-<code>.<domain>` serve only the videos of their account. Absent or empty: none. */
   domain?: string;
   log: Log;
 }
 
 interface Delivery {
-  /** False: no address of a video; nothing was answered. Takes any method. */
+  /** False: not the URL of a video; no response was sent. Accepts every method. */
   handle(request: IncomingMessage, response: ServerResponse): Promise<boolean>;
 }
 
-/** Everything that is asked for below `/{id}`, `id` being a uid or a signed token: access is checked, then the route of some room answers. */
+/**
+ * Handles all requests below `/{id}`, `id` being a uid or a signed token: checks access, then calls the matching route.
+ */
 export function createDelivery({
   routes,
   publicRoutes = [],
@@ -55,7 +57,7 @@ export function createDelivery({
     const viewer = viewerOf(request.headers, { ip: address(request), self });
     const video = await access.check(id, route.want, viewer);
     if (!ownHost(request.headers.host, video.account)) throw streamErrors.videoNotFound({ uid: video.uid });
-    // The page tells it in its own words.
+    // The page shows the error in its own words.
     if (video.state === "error" && route.want !== "page")
       throw streamErrors.videoFailed({ code: video.errorReason?.code ?? "ERR_UNKNOWN" });
     await route.handle(
@@ -99,7 +101,7 @@ export function createDelivery({
     const known = err instanceof UserError;
     if (!known)
       log.error({ err, path: request.url!.replace(/eyJ[\w.-]+/, "(token)") }, "stream: failed to deliver a video");
-    // An answer that was promised at full length and cannot be kept is broken off, or it would look whole.
+    // A response that fails after its length was announced is aborted, or it would look complete.
     if (response.headersSent) return void response.destroy();
     for (const name of ["etag", "content-disposition"]) response.removeHeader(name);
     refuse(response, {
@@ -110,7 +112,7 @@ export function createDelivery({
   }
 }
 
-/** Players on any page read media, whoever serves it; who may is decided by `allowedOrigins`, not by what a browser lets a script read. */
+/** Players on any page may read media; access is decided by `allowedOrigins`, not by CORS. */
 const OPEN_TO_ALL = [
   ["access-control-allow-origin", "*"],
   [

@@ -1,10 +1,13 @@
-/** Buffers that files are read into and sent from, used again and again: a new one costs more (page faults, collection) than what is done with it. */
+/**
+ * Reusable buffers for reading and sending files: allocating a new one costs more (page faults, garbage collection)
+ * than the work done with it.
+ */
 export interface SendMemory {
   take(): Buffer;
   give(buffer: Buffer): void;
 }
 
-/** `kept`: how many rest at most. More than that are made when more is under way, and dropped afterwards. */
+/** `kept`: maximum number of idle buffers. More are allocated under load, and dropped afterwards. */
 export function createSendMemory({ size, kept }: { size: number; kept: number }): SendMemory {
   const rest: Buffer[] = [];
   return {

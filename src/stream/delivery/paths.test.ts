@@ -7,7 +7,7 @@ import type { DeliveryRoute } from "./route.ts";
 const uid = "0123456789abcdef0123456789abcdef";
 const token = `eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJ4In0.${"s".repeat(342)}`;
 
-test("an address of a video begins with a uid or a token", () => {
+test("the URL of a video starts with a uid or a token", () => {
   assert.deepEqual(addressOf(`/${uid}/manifest/video.m3u8?clientBandwidthHint=1.8`, ""), {
     id: uid,
     rest: "manifest/video.m3u8",
@@ -43,7 +43,7 @@ const route = (path: string, method?: "POST"): DeliveryRoute => ({
   handle: () => Promise.resolve(),
 });
 
-test("routes are found by literal words, places, and parts of a segment", () => {
+test("routes match literal words, parameters, and parts of a segment", () => {
   const all = [
     route("manifest/video.m3u8"),
     route("manifest/{rendition}.m3u8"),
@@ -81,7 +81,7 @@ test("routes are found by literal words, places, and parts of a segment", () => 
   assert.equal(found("views"), "method");
 });
 
-test("no address makes the reader of addresses throw", () => {
+test("the URL parser never throws", () => {
   const find = routeFinder([route("a/{x}"), route("b-{x}.{y}/{z}")]);
   fc.assert(
     fc.property(

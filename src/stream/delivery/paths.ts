@@ -1,16 +1,16 @@
 import type { DeliveryRoute } from "./route.ts";
 
-/** Where a request is for: `<base>/<id>/<rest>?<query>`. Undefined: no address of a video. */
+/** The target of a request: `<base>/<id>/<rest>?<query>`. Undefined: not the URL of a video. */
 export interface VideoAddress {
   id: string;
-  /** Without a slash at either end. */
+  /** Without leading and trailing slash. */
   rest: string;
   query: string;
 }
 
-/** A uid, or the beginning of every JSON Web Token: "eyJ" is `{"`. */
+/** A uid, or the start of every JSON Web Token: "eyJ" is `{"`. */
 const ID = /^(?:[0-9a-f]{32}|eyJ[\w-]*\.[\w-]+\.[\w-]*)$/;
-/** Of a token with five access rules, with room to spare. */
+/** More than a token with five access rules needs. */
 const LONGEST_ID = 8192;
 
 export function addressOf(url: string, base: string): VideoAddress | undefined {
@@ -33,10 +33,10 @@ export interface RouteMatch {
   params: Record<string, string>;
 }
 
-/** "method": the path is there, but not for this method. */
+/** "method": the path exists, but not for this method. */
 export type FindRoute = (method: string, rest: string) => RouteMatch | "method" | undefined;
 
-/** Of several routes that match the one that was named first is taken. */
+/** If several routes match, the first one wins. */
 export function routeFinder(routes: readonly DeliveryRoute[]): FindRoute {
   const byHead = Map.groupBy(routes.map(compile), ({ head }) => head);
   return (method, rest) => {
@@ -54,7 +54,10 @@ export function routeFinder(routes: readonly DeliveryRoute[]): FindRoute {
 
 const headOf = (path: string) => path.slice(0, (path.indexOf("/") + 1 || path.length + 1) - 1);
 
-/** `segments/{rendition}/{file}`, `captions/{language}.vtt`: a place in braces is one segment of the path or a part of it. The first segment has none. */
+/**
+ * `segments/{rendition}/{file}`, `captions/{language}.vtt`: a parameter in braces is one segment of the path or a part
+ * of it. The first segment has none.
+ */
 function compile(route: DeliveryRoute): {
   route: DeliveryRoute;
   head: string;

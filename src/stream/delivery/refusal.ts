@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import type { UserError } from "../../kernel/index.ts";
 
-/** Says why there is nothing, as a line of text, or as a page to people who see it in a frame or a tab. */
+/** Sends the error as a line of text, or as a page to people who see it in a frame or a tab. */
 export function refuse(
   response: ServerResponse,
   {
@@ -18,7 +18,7 @@ export function refuse(
     "content-length": Buffer.byteLength(body),
     "cache-control": "no-store",
     ...(page && { "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'" }),
-    // Tried again by itself: an encoder that is busy, a video that is not there yet.
+    // Worth an automatic retry: a busy encoder, a video that does not exist yet.
     ...((status === 503 || status === 404) && { "retry-after": "2" }),
   });
   response.end(head ? undefined : body);

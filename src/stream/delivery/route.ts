@@ -13,7 +13,7 @@ export interface DeliveryRoute {
   handle(viewing: Viewing): Promise<void>;
 }
 
-/** A route below `/{id}` that anybody who knows the id may read, without an access check. The response is JSON, uncached. */
+/** A route below `/{id}` without an access check, for everyone who knows the id. The response is JSON, uncached. */
 export interface PublicRoute {
   /** Without parameters, such as `lifecycle`. */
   path: string;
@@ -23,20 +23,26 @@ export interface PublicRoute {
 
 export interface Viewing {
   video: Video;
-  /** The id as it stands in the path: a uid or a token. What is written into pages and manifests, so that it goes on being checked. */
+  /**
+   * The id as in the path: a uid or a token. Pages and manifests repeat it in their URLs, so that access is checked
+   * again.
+   */
   id: string;
   /** Everything before `/{id}`: "" on a delivery host, a prefix in `reelpost dev`. */
   base: string;
-  /** Scheme and host as the viewer reached us, without a slash at the end. */
+  /** Scheme and host as seen by the viewer, without a trailing slash. */
   origin: string;
   params: Record<string, string>;
   query: URLSearchParams;
   viewer: Viewer;
   request: IncomingMessage;
   response: ServerResponse;
-  /** Aborted when the viewer has gone. */
+  /** Aborted when the viewer disconnects. */
   signal: AbortSignal;
-  /** Ranges, HEAD, ETag and If-None-Match are done here. `cache`: "immutable" for what never changes under its address, a number of seconds, or none. */
+  /**
+   * Handles ranges, HEAD, ETag and If-None-Match. `cache`: "immutable" for content that never changes under its URL, a
+   * number of seconds, or none.
+   */
   sendObject(object: Sendable, about: { type: string; cache?: "immutable" | number; filename?: string }): Promise<void>;
   sendText(text: string, about: { type: string; cache?: number; status?: number }): void;
 }

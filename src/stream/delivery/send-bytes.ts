@@ -5,14 +5,17 @@ import type { ObjectHandle } from "../../store/index.ts";
 import type { SendMemory } from "./memory.ts";
 import type { ByteRange } from "./range.ts";
 
-/** What can be sent; of one that is in memory already, all its bytes. */
+/** An object that can be sent; with all its bytes if it is already in memory. */
 export type Sendable = Pick<ObjectHandle, "size" | "read"> &
   Partial<Pick<ObjectHandle, "version" | "reader">> & { memory?: Buffer };
 
-/** A viewer who takes nothing for so long is gone: it holds a file and memory. */
+/** A viewer that reads nothing for this long is disconnected: it holds a file and memory. */
 const STALLED_MS = 60_000;
 
-/** The body after its head. Resolves when the last octet is with the system, or the viewer has gone. Rejects when the object cannot be read. */
+/**
+ * Sends the body. Resolves when the last octet was handed to the system, or the viewer has disconnected. Rejects if the
+ * object cannot be read.
+ */
 export async function sendBytes(
   response: ServerResponse,
   object: Sendable,
@@ -25,7 +28,7 @@ export async function sendBytes(
   const reader = object.reader();
   const buffer = memory.take();
   let goOn = () => {};
-  // `end` calls back after the last octet only, and not when the viewer leaves before.
+  // `end` calls back only after the last octet, and not if the viewer disconnects first.
   const onClose = () => goOn();
   response.on("close", onClose);
   try {
@@ -43,7 +46,7 @@ export async function sendBytes(
     }
   } finally {
     response.off("close", onClose);
-    // A viewer who has gone leaves a write behind that may still look at these bytes: they are left to the collector then.
+    // After a disconnect a pending write may still use these bytes: the buffer is left to the garbage collector.
     if (response.writableFinished || !response.destroyed) memory.give(buffer);
     reader.close();
   }

@@ -6,7 +6,7 @@ import { isKnown } from "./range.ts";
 import type { Viewing } from "./route.ts";
 import type { Video } from "../videos/index.ts";
 
-/** The request that a viewing answers. */
+/** The request and video of one response. */
 export interface Exchange {
   video: Video;
   id: string;
@@ -14,9 +14,9 @@ export interface Exchange {
   response: ServerResponse;
 }
 
-/** From here on a text is packed: the playlist of ten hours is 400 KB, and 20 KB then. */
+/** Minimum length for compression: the playlist of ten hours shrinks from 400 KB to 20 KB. */
 const WORTH_PACKING = 2048;
-/** Half the time of the usual level, and hardly more octets where every line is like the one before. */
+/** Half the time of the default level, and hardly more octets for repetitive lines. */
 const LEVEL = 3;
 
 export function sendText(
@@ -26,10 +26,10 @@ export function sendText(
 ): void {
   const { request, response } = exchange;
   const headers: Record<string, string | number> = { "content-type": type };
-  // What the handler has said itself stands.
+  // A header set by the handler takes precedence.
   if (!response.hasHeader("cache-control")) headers["cache-control"] = cacheControl(exchange, cache);
   if (status === 200 && cache !== undefined) {
-    // Weak: it is that of the packed form too (RFC 9110 8.8.1).
+    // Weak: it also identifies the compressed form (RFC 9110 8.8.1).
     const etag = `W/"${hash("sha1", text, "base64url")}"`;
     headers["etag"] = etag;
     if (isKnown(request.headers["if-none-match"], etag)) return void response.writeHead(304, headers).end();

@@ -21,10 +21,10 @@ export interface ViewingParts {
   memory: SendMemory;
 }
 
-/** 256 KiB stays in a processor's cache between the read and the write, and is one hop to the thread pool for most segments. */
+/** 256 KiB stays in the processor cache between read and write, and needs one thread pool call for most segments. */
 export const createDeliveryMemory = (): SendMemory => createSendMemory({ size: 256 * 1024, kept: 64 });
 
-/** What is told of one request. What few handlers need is made when it is asked for: a segment is served some thousand times a second. */
+/** Context of one request. Rarely used fields are computed lazily: thousands of segments are served per second. */
 export function createViewing({
   video,
   id,
@@ -78,7 +78,7 @@ async function sendObject(
   if (etag !== undefined && isKnown(request.headers["if-none-match"], etag))
     return void response.writeHead(304, headers).end();
 
-  // RFC 9110 13.1.5: a part of something else than what the rest came from is of no use.
+  // RFC 9110 13.1.5: a range of a different representation is useless.
   const ifRange = request.headers["if-range"];
   const range =
     request.method === "GET" && (ifRange === undefined || ifRange === etag)

@@ -13,7 +13,7 @@ interface DownloadRoutesParts {
 
 const FILENAME = /^[A-Za-z0-9_-]{1,120}$/;
 
-/** `/{id}/downloads/default.mp4`, `audio.m4a`, and `original`: whether that may be had at all is for `access` to say. */
+/** `/{id}/downloads/default.mp4`, `audio.m4a`, and `original`: `access` decides whether it may be downloaded. */
 export function downloadRoutes({ table, objects }: DownloadRoutesParts): DeliveryRoute[] {
   async function send(viewing: Viewing, type: DownloadType): Promise<void> {
     const { video } = viewing;
@@ -30,7 +30,7 @@ export function downloadRoutes({ table, objects }: DownloadRoutesParts): Deliver
   async function sendOriginal(viewing: Viewing): Promise<void> {
     const { video } = viewing;
     refuseFailed(video);
-    // The source of a clip is more than the clip.
+    // The source of a clip contains more than the clip.
     const key = video.clip === undefined ? video.sourceKey : null;
     const object = key === null ? undefined : await objects.open(key);
     if (object === undefined) throw streamErrors.noDownload({ type: "original" });
@@ -66,7 +66,7 @@ function askedName({ query }: Viewing): string | undefined {
   return asked;
 }
 
-/** What the video is called, as far as that is a file's name everywhere. */
+/** The video's name, reduced to characters allowed in file names everywhere. */
 function nameOf({ uid, meta }: Video): string {
   const plain = (meta["name"] ?? meta["filename"] ?? "")
     .normalize("NFKD")

@@ -7,11 +7,11 @@ export interface DownloadTables {
     video_uid: string;
     type: DownloadType;
     account_id: string;
-    /** Names the object; another one whenever it is made anew. */
+    /** Names the object; changes with every build. */
     build: string;
     status: Download["status"];
     percent: number;
-    /** The job that makes it; "" until that is on the disk. */
+    /** The job that builds it; "" until it is stored. */
     job: string;
     created_at: number;
     modified_at: number;
@@ -55,7 +55,7 @@ export function createDownloadsTable(db: Db) {
       (await db.read(one(uid, type)))[0],
     of: (uid: string): Promise<DownloadRow[]> =>
       db.read(tables.selectFrom("stream_downloads").selectAll().where("video_uid", "=", uid).orderBy("type", "desc")),
-    /** Takes the place of one that has failed; of any other one nothing is changed. */
+    /** Replaces a failed row; leaves any other row unchanged. */
     insert: (row: DownloadRow) =>
       db.write(
         tables
@@ -68,7 +68,7 @@ export function createDownloadsTable(db: Db) {
               .where("stream_downloads.status", "=", "error"),
           ),
       ),
-    /** False when it was deleted, or is made anew. */
+    /** False if it was deleted or is built again. */
     change: async (
       { video_uid, type, build }: Pick<DownloadRow, "video_uid" | "type" | "build">,
       change: Partial<DownloadRow>,

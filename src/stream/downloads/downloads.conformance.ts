@@ -77,7 +77,7 @@ export function downloadsConformance(engine: TestEngine): void {
       log: silentLog,
       ...(assemble && { assemble }),
     });
-    /** As soon as the worker has done something about it. */
+    /** Resolves once the worker has processed it. */
     async function settled(type = "default"): Promise<Download> {
       for (;;) {
         const found = (await downloads.list(ACCOUNT, uid)).find((one) => one.type === type);
@@ -155,7 +155,7 @@ export function downloadsConformance(engine: TestEngine): void {
       assert.deepEqual(await statusesOf(lost), { default: "error", audio: "error" });
     });
 
-    test("of a source that passes through has its pictures and its sound, to the octet", async (t) => {
+    test("of a passthrough source has its exact video and audio octets", async (t) => {
       const { downloads, uid, settled, fileOf, path } = await setUp(t);
       assert.deepEqual(await downloads.create(ACCOUNT, uid, "default"), [
         { type: "default", status: "inprogress", percentComplete: 0 },
@@ -168,7 +168,7 @@ export function downloadsConformance(engine: TestEngine): void {
       assert.deepEqual(await boxesOf(file), ["ftyp", "moov", "mdat"]);
     });
 
-    test("of the ladder is its largest rendition, with times as they were encoded", async (t) => {
+    test("of the ladder is its largest rendition, with the encoded timestamps", async (t) => {
       const { downloads, uid, settled, fileOf, path } = await setUp(t, { passes: false });
       downloads.start();
       await downloads.create(ACCOUNT, uid, "default");
@@ -194,7 +194,7 @@ export function downloadsConformance(engine: TestEngine): void {
       assert.ok(Math.abs(Number(format.duration) - 10.01) < 0.05, format.duration);
     });
 
-    test("of sound is an M4A", async (t) => {
+    test("of audio is an M4A", async (t) => {
       const { downloads, uid, settled, fileOf } = await setUp(t);
       downloads.start();
       await downloads.create(ACCOUNT, uid, "audio");
@@ -208,7 +208,7 @@ export function downloadsConformance(engine: TestEngine): void {
       );
     });
 
-    test("waits while the encoder has too much to do", async (t) => {
+    test("waits while the encoder is overloaded", async (t) => {
       let busy = 3;
       const world = await setUp(t, { passes: false });
       const segments = await ladderOf(async () => undefined);
@@ -233,7 +233,7 @@ export function downloadsConformance(engine: TestEngine): void {
       assert.equal((await world.settled()).status, "ready");
     });
 
-    test("is made once however often it is asked for", async (t) => {
+    test("is built once however often it is requested", async (t) => {
       const { downloads, uid, settled, objectsOf } = await setUp(t);
       await Promise.all([1, 2, 3].map(() => downloads.create(ACCOUNT, uid, "default")));
       downloads.start();
@@ -249,7 +249,7 @@ export function downloadsConformance(engine: TestEngine): void {
       );
     });
 
-    test("that is deleted is gone, and can be made again", async (t) => {
+    test("can be deleted, and created again", async (t) => {
       const { downloads, uid, settled, objectsOf } = await setUp(t);
       await downloads.create(ACCOUNT, uid, "default");
       await downloads.delete(ACCOUNT, uid, "default");
@@ -262,7 +262,7 @@ export function downloadsConformance(engine: TestEngine): void {
       assert.deepEqual([await downloads.list(ACCOUNT, uid), await objectsOf()], [[], 0]);
     });
 
-    test("that is deleted while it is made leaves nothing", async (t) => {
+    test("that is deleted while it is built leaves nothing behind", async (t) => {
       const { create, db, objects, jobs, videos, uid, objectsOf, segments } = await setUp(t, { passes: false });
       const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
       const { promise: mayEnd, resolve: letEnd } = Promise.withResolvers<void>();
@@ -286,7 +286,7 @@ export function downloadsConformance(engine: TestEngine): void {
       assert.deepEqual([await downloads.list(ACCOUNT, uid), await objectsOf()], [[], 0]);
     });
 
-    test("that cannot be made is an error, and is tried anew when it is asked for again", async (t) => {
+    test("that fails is an error, and is retried on the next request", async (t) => {
       const { create, db, objects, jobs, videos, uid, settled, segments } = await setUp(t, { passes: false });
       let broken = true;
       const sometimes: Pick<Segments, "get"> = {
@@ -313,7 +313,7 @@ export function downloadsConformance(engine: TestEngine): void {
     });
   });
 
-  test("a download of a video that nobody can watch yet is refused; so is one of sound that is not there", async (t) => {
+  test("of a video that is not ready is rejected; so is audio that does not exist", async (t) => {
     const create = closing(t);
     const { videos, objects, jobs, db } = await openVideos(
       t,
@@ -338,7 +338,7 @@ export function downloadsConformance(engine: TestEngine): void {
     await assert.rejects(downloads.create(ACCOUNT, uid, "audio"), /no audio/);
   });
 
-  test("a row that nobody works at any more is taken up again", async (t) => {
+  test("that was abandoned is resumed", async (t) => {
     const create = closing(t);
     const { videos, objects, jobs, db, clock } = await openVideos(
       t,
@@ -379,7 +379,7 @@ const withoutSound = (video: Video | undefined): Video | undefined => {
   return { ...video, model };
 };
 
-/** Renditions as they are encoded: negative shifts, no edit list, one fragment in a segment. */
+/** Renditions as encoded: negative shifts, no edit list, one fragment per segment. */
 async function ladderOf(
   audio: (video: Video, n: number | "init") => Promise<SegmentBytes | undefined>,
 ): Promise<Pick<Segments, "get">> {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 
-/** Decodes all of it, and ffmpeg has nothing to remark: not an error, not a warning. */
+/** Decodes the whole file; ffmpeg must report no errors and no warnings. */
 export async function assertClean(path: string): Promise<void> {
   const { stderr } = await promisify(execFile)(
     "ffmpeg",

@@ -23,7 +23,7 @@ export interface DownloadsParts {
   clock: Clock;
   ids: Pick<Ids, "hex">;
   log: Log;
-  /** Milliseconds before another attempt. Default: that of jobs. */
+  /** Delay before a retry in milliseconds. Default: the backoff of jobs. */
   backoff?: (attempt: number) => number;
 }
 
@@ -31,13 +31,13 @@ export interface Downloads {
   /** Starts a download unless it is pending or ready; for a recording it waits for the merged file. Returns all downloads of the video. Throws videoNotFound, notReady, videoFailed, badParameter. */
   create(account: string, uid: string, type: DownloadType): Promise<Download[]>;
   list(account: string, uid: string): Promise<Download[]>;
-  /** Throws videoNotFound; what is not there is fine. */
+  /** Throws videoNotFound; deleting a missing download succeeds. */
   delete(account: string, uid: string, type: DownloadType): Promise<void>;
-  /** To be called once a recording is merged into one file, or cannot be: its downloads start or fail. */
+  /** Called once a recording has been merged into one file, or cannot be: its downloads start or fail. */
   resume(uid: string): Promise<void>;
-  /** Rows of a deleted video. */
+  /** Deletes the rows of a deleted video. */
   clean(uid: string): Promise<void>;
-  /** Enqueues downloads that lost their job in a crash. */
+  /** Enqueues downloads whose job was lost in a crash. */
   recover(): Promise<void>;
   readonly delivery: DeliveryRoute[];
   /** Runs the job `stream.download`, and `recover` every minute, until closed. In processes that encode. */
@@ -49,7 +49,7 @@ export const DOWNLOAD_JOB = "stream.download";
 const AT_ONCE = 2;
 const LEASE_MS = 30_000;
 const RECOVER_MS = 60_000;
-/** A row of which nothing was heard for this long is looked at. */
+/** A row without a sign of life for this long is checked. */
 const SILENT_MS = 60_000;
 const RECOVERED_AT_ONCE = 200;
 

@@ -19,7 +19,7 @@ import { downloadKey } from "./make.ts";
 import { muxFile } from "./mux.ts";
 import { chooseRenditions } from "./rendition-source.ts";
 
-/** Probed and encoded for real; `audio` are added tracks. */
+/** Probes and encodes with real tools; `audio` are added tracks. */
 async function setUp(
   t: TestContext,
   recipe: ClipRecipe,
@@ -77,7 +77,7 @@ for (const [what, recipe, frames] of [
   ["upright", mediaClips.vertical, 120],
   ["silent", mediaClips.silent, 120],
 ] as const) {
-  test(`a download of what the encoder made has every frame (${what})`, needsFfmpeg, async (t) => {
+  test(`a download of encoded video has every frame (${what})`, needsFfmpeg, async (t) => {
     const { mux } = await setUp(t, recipe);
     const path = await mux("default");
     await assertClean(path);
@@ -88,7 +88,7 @@ for (const [what, recipe, frames] of [
   });
 }
 
-test("a download of sound only", needsFfmpeg, async (t) => {
+test("serves an audio-only download", needsFfmpeg, async (t) => {
   const { mux } = await setUp(t, mediaClips.soundOnly);
   for (const type of ["default", "audio"] as const) {
     const path = await mux(type);
@@ -97,48 +97,44 @@ test("a download of sound only", needsFfmpeg, async (t) => {
   }
 });
 
-test(
-  "an added track is as long as the video: what is missing is silence, what is too much is left out",
-  needsFfmpeg,
-  async (t) => {
-    const tracks: Record<string, number> = { "audio-short": 1.5, "audio-long": 7 };
-    const find = (rendition: string): AudioSource | undefined => {
-      const duration = tracks[rendition];
-      return duration === undefined
-        ? undefined
-        : {
-            key: `stream/x/${rendition}-file`,
-            format: "mov",
-            stream: 0,
-            codec: "aac",
-            channels: 2,
-            sampleRate: 48_000,
-            duration,
-          };
-    };
-    const { video, model, segments, objects, folder } = await setUp(t, mediaClips.plain, { audio: find });
-    for (const [rendition, seconds] of Object.entries(tracks)) {
-      await objects.put(find(rendition)!.key, createReadStream(await clip({ ...mediaClips.soundOnly, seconds })));
-      const parts: Buffer[] = [];
-      for (const n of ["init", ...Array.from({ length: model.segments.count }, (_, i) => i)] as const)
-        parts.push(await (await segments.get(video, rendition, n))!.bytes());
-      const path = join(folder, `${rendition}.mp4`);
-      writeFileSync(path, Buffer.concat(parts));
-      const heard =
-        Number(
-          (await runFfmpeg(["-i", path, "-f", "null", "-progress", "pipe:1", "-"]))
-            .toString()
-            .match(/out_time_us=(\d+)/g)!
-            .at(-1)!
-            .split("=")[1],
-        ) / 1e6;
-      assert.ok(Math.abs(heard - model.duration) < 0.05, `${rendition} is ${heard} s long`);
-    }
-  },
-);
+test("an added track is as long as the video: padded with silence or cut", needsFfmpeg, async (t) => {
+  const tracks: Record<string, number> = { "audio-short": 1.5, "audio-long": 7 };
+  const find = (rendition: string): AudioSource | undefined => {
+    const duration = tracks[rendition];
+    return duration === undefined
+      ? undefined
+      : {
+          key: `stream/x/${rendition}-file`,
+          format: "mov",
+          stream: 0,
+          codec: "aac",
+          channels: 2,
+          sampleRate: 48_000,
+          duration,
+        };
+  };
+  const { video, model, segments, objects, folder } = await setUp(t, mediaClips.plain, { audio: find });
+  for (const [rendition, seconds] of Object.entries(tracks)) {
+    await objects.put(find(rendition)!.key, createReadStream(await clip({ ...mediaClips.soundOnly, seconds })));
+    const parts: Buffer[] = [];
+    for (const n of ["init", ...Array.from({ length: model.segments.count }, (_, i) => i)] as const)
+      parts.push(await (await segments.get(video, rendition, n))!.bytes());
+    const path = join(folder, `${rendition}.mp4`);
+    writeFileSync(path, Buffer.concat(parts));
+    const heard =
+      Number(
+        (await runFfmpeg(["-i", path, "-f", "null", "-progress", "pipe:1", "-"]))
+          .toString()
+          .match(/out_time_us=(\d+)/g)!
+          .at(-1)!
+          .split("=")[1],
+      ) / 1e6;
+    assert.ok(Math.abs(heard - model.duration) < 0.05, `${rendition} is ${heard} s long`);
+  }
+});
 
 test(
-  "a download is sent under the name that is asked for, in parts, and refused where there is none",
+  "a download is sent under the requested name, supports ranges, and is 404 if there is none",
   needsFfmpeg,
   async (t) => {
     const { video: probed, objects, mux } = await setUp(t, mediaClips.plain, { passthrough: true });
@@ -198,7 +194,7 @@ test(
       [200, 'attachment; filename="A-pfel-Birnen-final.mov"'],
     );
     assert.equal((await original.arrayBuffer()).byteLength, (await objects.open(video.sourceKey!))!.size);
-    // What a clip was taken from is more than the clip.
+    // The source of a clip contains more than the clip.
     assert.equal((await get(`/${clipped.uid}/downloads/original`)).status, 404);
   },
 );

@@ -25,19 +25,19 @@ export interface DownloadJob {
   build: string;
 }
 
-/** How often a job is tried before the download has failed. */
+/** Attempts of a job before the download fails. */
 export const ATTEMPTS = 5;
 const BUSY_MS = 1000;
-/** Of one segment, while the encoder has others to do. */
+/** Attempts for one segment while the encoder is busy. */
 const PATIENCE = 600;
 const NOTE_MS = 1000;
-/** What is known when all heads have been seen; the rest is copying. */
+/** Progress once all segment headers are read; the rest is copying. */
 const SEEN_PERCENT = 50;
 
 export const downloadKey = (uid: string, type: DownloadType, build: string): string =>
   `stream/${uid}/downloads/${build}-${downloadName[type]}`;
 
-/** Does the job `stream.download`: makes the file, and tells how far it has come. */
+/** Runs the job `stream.download`: builds the file and reports its progress. */
 export function createMaker(parts: MakeParts) {
   const { objects, videos, table, clock, log } = parts;
 
@@ -60,7 +60,7 @@ export function createMaker(parts: MakeParts) {
         key,
         file.body((share) => note(SEEN_PERCENT + share * (100 - SEEN_PERCENT))),
       );
-      // Deleted meanwhile, by itself or with its video: then what was made is nobody's.
+      // Deleted meanwhile, alone or with its video: the result is unreferenced.
       if (!(await table.change(row, { status: "ready", percent: 100, modified_at: clock.now() })))
         await objects.delete([key]);
     } catch (err) {
@@ -71,7 +71,7 @@ export function createMaker(parts: MakeParts) {
   };
 }
 
-/** Waits as long as the encoder has too much to do. */
+/** Waits while the encoder is overloaded. */
 async function patiently(
   rendition: RenditionSource,
   segment: number | "init",

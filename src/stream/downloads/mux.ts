@@ -11,27 +11,27 @@ import type { SegmentBytes } from "../playback/index.ts";
 import type { RenditionSource } from "./rendition-source.ts";
 
 export interface MuxOptions {
-  /** In the order of the tracks. */
+  /** In track order. */
   renditions: readonly RenditionSource[];
   kind: "isom" | "M4A ";
-  /** Asks for a segment, and has patience. */
+  /** Opens a segment, waiting for a busy encoder. */
   open(rendition: RenditionSource, segment: number | "init"): Promise<SegmentBytes>;
-  /** From 0 to 1: segments that have been seen. */
+  /** Share of segments read so far, from 0 to 1. */
   onSeen?: (share: number) => void;
   signal: AbortSignal;
 }
 
 export interface MuxedFile {
   size: number;
-  /** From its first octet to the last; segments are read one after the other. */
+  /** The whole file; segments are read one after the other. */
   body(onRead?: (share: number) => void): AsyncGenerator<Uint8Array, void>;
 }
 
-/** Octets of a segment that go into the file, one after the other. */
+/** Consecutive octets of a segment that are copied into the file. */
 interface Taken {
   track: number;
   segment: number;
-  /** Of the segment, so that another one in its place is noticed. */
+  /** Size of the segment, to detect that it was replaced. */
   size: number;
   ranges: { start: number; end: number }[];
 }
@@ -39,21 +39,22 @@ interface Taken {
 interface Track {
   written: WrittenTrack;
   chunks: Chunk[];
-  /** Segment that comes next, of so many. */
+  /** The next segment, and the number of segments. */
   next: number;
   count: number;
 }
 
 /**
- * One file of the segments of some renditions, with its index first. The heads of all segments are read for the index, and then their samples,
- * as they are: memory is for the index only, some dozens of megabytes for ten hours. Nothing is encoded here. Throws Mp4Error.
+ * Muxes the segments of several renditions into one file with its index first. All segment headers are read for the
+ * index, then the samples are copied unchanged: memory is needed only for the index, some dozens of megabytes for ten
+ * hours. Nothing is encoded here. Throws Mp4Error.
  */
 export async function muxFile({ renditions, kind, open, onSeen, signal }: MuxOptions): Promise<MuxedFile> {
   const tracks = await Promise.all(renditions.map((rendition, i) => openTrack(rendition, i + 1, open)));
   const taken: Taken[] = [];
   const steps = renditions.reduce((sum, { count }) => sum + count, 0);
   let mediaBytes = 0;
-  // Each segment is a chunk, and those of one time lie near each other: segments of different renditions may differ in length.
+  // Each segment is a chunk, interleaved by time: segments of different renditions may differ in length.
   for (let step = 1; step <= steps; step++) {
     const track = earliest(tracks);
     signal.throwIfAborted();
@@ -95,7 +96,7 @@ async function openTrack(rendition: RenditionSource, id: number, open: MuxOption
   return { written: { header, samples: createSampleLog(), chunks }, chunks, next: 0, count: rendition.count };
 }
 
-/** The track that has come least far, of those that have more. */
+/** The unfinished track with the earliest time. */
 function earliest(tracks: readonly Track[]): number {
   const secondsOf = ({ written: { header, samples }, next, count }: Track) =>
     next === count ? Infinity : samples.end / header.timescale;

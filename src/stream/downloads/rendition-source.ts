@@ -4,7 +4,7 @@ import type { SegmentBytes, SourceRung } from "../playback/index.ts";
 import type { Video } from "../videos/index.ts";
 import type { DownloadType } from "./types.ts";
 
-/** A rendition that goes into a file: its initialisation segment, and segments 0 to `count` - 1. */
+/** A rendition to mux: its initialisation segment, and segments 0 to `count` - 1. */
 export interface RenditionSource {
   name: string;
   count: number;
@@ -13,13 +13,13 @@ export interface RenditionSource {
 
 interface Rooms {
   segments: Pick<Segments, "get">;
-  /** Absent: no source is offered. */
+  /** Absent: the source is not offered as a rendition. */
   source?: Pick<SourceRung, "of" | "segment"> | undefined;
 }
 
 /**
- * What a download is made of: the source itself where it is a rendition, for nothing is better; else the largest H.264 of the ladder, whose
- * missing segments are encoded now. Empty: the video has no such thing.
+ * Renditions of a download: the source itself if it is a rendition, as the best quality; else the largest H.264
+ * rendition of the ladder, whose missing segments are encoded now. Empty: the video has nothing of this type.
  */
 export async function chooseRenditions(
   video: Video,

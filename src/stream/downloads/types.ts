@@ -1,4 +1,4 @@
-/** "default": MP4 with picture and sound; "audio": M4A. */
+/** "default": MP4 with video and audio; "audio": M4A. */
 export type DownloadType = "default" | "audio";
 export const DOWNLOAD_TYPES: readonly DownloadType[] = ["default", "audio"];
 
@@ -9,6 +9,6 @@ export interface Download {
   percentComplete: number;
 }
 
-/** What it is called below `downloads/`. */
+/** File name below `downloads/`. */
 export const downloadName: Record<DownloadType, string> = { default: "default.mp4", audio: "audio.m4a" };
 export const mediaType: Record<DownloadType, string> = { default: "video/mp4", audio: "audio/mp4" };

@@ -13,7 +13,7 @@ const delayOf = ({ primedAudio }: Pick<MediaModel, "primedAudio">): number => (p
 export const storedFrames = ({ segments, primedAudio }: AudioModel, n: number): number =>
   audioFrames(segments, n).count + (primedAudio === true && n === 0 ? 1 : 0);
 
-/** Segment n of these frames of AAC, which are all it has. */
+/** Builds segment n from exactly these AAC frames. */
 export function audioSegment(model: AudioModel, n: number, frames: readonly Buffer[]): Buffer {
   const { first } = audioFrames(model.segments, n);
   const count = storedFrames(model, n);
@@ -50,7 +50,7 @@ function description(): Buffer {
   return bytes;
 }
 
-/** ISO 14496-3 1.6.2.1: object type 2, index 3 of the rates, two channels. */
+/** ISO 14496-3 1.6.2.1: object type 2, sampling frequency index 3, two channels. */
 const SPECIFIC_CONFIG = [0x11, 0x90];
 
 function elementaryStream(): Buffer {

@@ -20,7 +20,7 @@ const grids = fc
     return { fps: { num, den }, framesPerSegment, frames, count: Math.ceil(frames / framesPerSegment) };
   });
 
-test("audio segments follow each other without a gap, none is empty, and each begins with its pictures", () => {
+test("audio segments follow each other without a gap, none is empty, and each starts with its video", () => {
   fc.assert(
     fc.property(grids, fc.double({ min: 0, max: 1, noNaN: true }), (grid, where) => {
       const n = Math.min(grid.count - 1, Math.floor(where * grid.count));
@@ -34,7 +34,7 @@ test("audio segments follow each other without a gap, none is empty, and each be
   );
 });
 
-test("sound ends with the last picture, or less than a frame of sound later", () => {
+test("audio ends with the last video frame, or less than one audio frame later", () => {
   fc.assert(
     fc.property(grids, (grid) => {
       const pictures = (grid.frames * grid.fps.den) / grid.fps.num;

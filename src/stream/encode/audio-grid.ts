@@ -1,6 +1,6 @@
 import type { SegmentGrid } from "../model.ts";
 
-/** Every audio rendition: AAC-LC, stereo. */
+/** Sample rate of every audio rendition: AAC-LC, stereo. */
 export const AUDIO_RATE = 48_000;
 /** Samples of one AAC frame: ISO 14496-3 4.5.1.1. */
 export const AUDIO_FRAME = 1024;
@@ -8,22 +8,23 @@ export const AUDIO_CHANNELS = 2;
 /** Bits per second. */
 export const AUDIO_BITRATE = 128_000;
 
-/** AAC frames, counted from second zero of the video: frame k is heard from sample k * 1024 on. */
+/** AAC frames, counted from the start of the video: frame k starts at sample k * 1024. */
 export interface AudioFrames {
   first: number;
   count: number;
 }
 
 /**
- * What segment n has: it begins with the frame in which the first picture of the segment is shown (so up to 21 ms before it), and ends where the next
- * one begins; the last one ends with the last picture. Never empty. Multiplied by AUDIO_FRAME these are times on a scale of AUDIO_RATE.
+ * Frames of segment n: it starts with the audio frame that contains the segment's first video frame (so up to 21 ms
+ * earlier), and ends where the next one starts; the last one ends with the last video frame. Never empty. Multiplied by
+ * AUDIO_FRAME these are times in the timescale AUDIO_RATE.
  */
 export function audioFrames(segments: SegmentGrid, n: number): AudioFrames {
   const first = firstFrame(segments, n);
   return { first, count: firstFrame(segments, n + 1) - first };
 }
 
-/** Of the whole rendition. */
+/** Number of frames in the whole rendition. */
 export const audioFrameCount = (segments: SegmentGrid): number => firstFrame(segments, segments.count);
 
 function firstFrame({ fps, framesPerSegment, frames, count }: SegmentGrid, n: number): number {

@@ -8,7 +8,7 @@ import { type RunParts, SourceGone } from "./video-run.ts";
 export interface AudioRun {
   model: MediaModel;
   source: Pick<AudioSource, "key" | "format" | "stream"> & { start: number };
-  /** In a row. */
+  /** Consecutive segments. */
   segments: readonly number[];
   urgency: "urgent" | "soon" | "background";
   signal: AbortSignal;
@@ -17,15 +17,18 @@ export interface AudioRun {
   onSegment(n: number, bytes: Buffer): Promise<void>;
 }
 
-/** Frames that the encoder hears before the first one that is kept, so that it is in the state it would be in anyway, and after the last. */
+/** Frames encoded before the first stored one, to bring the encoder into its steady state, and after the last. */
 const BEFORE = 8;
 const AFTER = 4;
-/** The encoder's delay: its packet i is heard from (i - 1) * 1024 on. */
+/** The encoder's delay: its packet i starts at (i - 1) * 1024. */
 const PRIMING = 1;
-/** How far in front decoding begins, in seconds: codecs with a memory need some of it. */
+/** Seconds that decoding starts early: codecs with memory need some of it. */
 const PREROLL = 1;
 
-/** AAC frames [first, …) of the segments, encoded so that they fit those of other runs. Rejects MediaRunError, SourceGone, or what the callback throws. */
+/**
+ * Encodes the AAC frames [first, …) of the segments so that they join those of other runs. Rejects with MediaRunError,
+ * SourceGone, or the error of the callback.
+ */
 export async function runAudio({ tools, objects }: Pick<RunParts, "tools" | "objects">, run: AudioRun): Promise<void> {
   const { model, source, segments, urgency, signal, awaited, onSegment } = run;
   const path = await objects.file(source.key);
@@ -88,13 +91,13 @@ export async function runAudio({ tools, objects }: Pick<RunParts, "tools" | "obj
   if (waiting.length > 0) throw new SourceGone(`the source ${source.key} has no sound for segment ${waiting[0]!}`);
 }
 
-/** Exactly the samples of `count` frames from frame `first` on: what is missing before, after, or in a hole is silence. */
+/** Exactly the samples of `count` frames from frame `first`: gaps before, after and inside become silence. */
 function audioFilter(start: number, first: number, count: number): string {
   return [
     ...(start === 0 ? [] : [`asetpts=PTS-${start.toFixed(6)}/TB`]),
-    // First the rate: the filter counts `first_pts` in samples of what comes in.
+    // Resample first: the filter counts `first_pts` in input samples.
     `aresample=${AUDIO_RATE}`,
-    // Time stamps decide: at the first one to the sample, later when they are off by more than what containers round.
+    // Timestamps decide: sample-exact at the start, later only if they are off by more than container rounding.
     `aresample=async=1:min_comp=0.00001:min_hard_comp=0.04:first_pts=${first * AUDIO_FRAME}`,
     "aformat=channel_layouts=stereo",
     "apad",

@@ -12,8 +12,9 @@ export interface FillOptions {
 /** Encodes ahead of viewers, several renditions in one run. */
 export interface BackgroundEncoding {
   /**
-   * Encodes the missing ones of these segments, in every rendition of the ladder and the main audio: one run for all video renditions.
-   * Resolves with the number that were missing. Rejects MediaRunError, Mp4Error, SourceGone, InitDiffers, VideoGone, mediaToolsMissing.
+   * Encodes the missing ones of these segments, in every rendition of the ladder and the main audio: one run for all
+   * video renditions. Resolves with the number that were missing. Rejects with MediaRunError, Mp4Error, SourceGone,
+   * InitDiffers, VideoGone, mediaToolsMissing.
    */
   fill(video: Video, segments: readonly number[], options: FillOptions): Promise<number>;
   /** Encodes the missing segments of one audio rendition. */

@@ -26,6 +26,7 @@ test(
     const model = modelOf({ seconds: 6, segmentSeconds: 1, audio: false });
     const urgent = () => starts.filter((urgency) => urgency === "urgent").length;
     const tooMany = () => urgent() > CHUNKS * MAX_RUNS_PER_CHUNK;
+    const isOver = () => ended === CHUNKS || tooMany();
     let ended = 0;
 
     /** One segment after the other, of one video after the other. */

@@ -13,7 +13,7 @@ const rung = (width: number, height: number, bitrate: number, more: Partial<Vide
   ...more,
 });
 
-test("H.264 levels are the lowest that hold size, rate and bits", () => {
+test("H.264 levels are the lowest that allow size, frame rate and bitrate", () => {
   assert.equal(videoCodecs(rung(426, 240, 400_000), model(30)), "avc1.64001e");
   assert.equal(videoCodecs(rung(640, 360, 800_000), model(30)), "avc1.64001e");
   assert.equal(videoCodecs(rung(1280, 720, 2_800_000), model(30_000, 1001)), "avc1.64001f");
@@ -25,11 +25,11 @@ test("H.264 levels are the lowest that hold size, rate and bits", () => {
   assert.equal(videoCodecs(rung(3840, 2160, 16_000_000), model(60)), "avc1.640034");
 });
 
-test("a very wide strip needs the level of its longer side", () => {
+test("a very wide video needs the level of its longer side", () => {
   assert.equal(videoCodecs(rung(3000, 64, 400_000), model(30)), "avc1.640020");
 });
 
-test("a halved rendition has half the rate, and the level of that", () => {
+test("a rendition at half the frame rate has the level of that rate", () => {
   assert.deepEqual(renditionRate({ halved: true }, model(60_000, 1001)), { num: 30_000, den: 1001 });
   assert.deepEqual(renditionRate({ halved: true }, model(25)), { num: 25, den: 2 });
   assert.equal(videoCodecs(rung(854, 480, 1_400_000, { halved: true }), model(60)), "avc1.64001f");
@@ -56,7 +56,7 @@ test("all renditions of a video have the same timescale, and frames last a whole
   assert.equal(timescaleOf({ halved: true }, model(60_000, 1001)), 90_000);
 });
 
-test("HEVC and AV1 say their own", () => {
+test("HEVC and AV1 use their own levels", () => {
   assert.equal(videoCodecs(rung(1280, 720, 1_800_000, { codec: "hevc" }), model(30)), "hvc1.1.6.L93.90");
   assert.equal(videoCodecs(rung(1920, 1080, 3_000_000, { codec: "av1" }), model(30)), "av01.0.08M.08");
 });

@@ -1,7 +1,8 @@
 import type { Fraction, MediaModel, VideoRendition } from "../model.ts";
 
 /**
- * RFC 6381 names of what the encoder makes, known before anything is encoded: profile and level are told to the encoder, not left to it.
+ * RFC 6381 codec strings of encoded renditions, known before encoding: profile and level are passed to the encoder, not
+ * left to it.
  */
 export const videoCodecs = (rendition: VideoRendition, model: MediaModel): string => {
   const level = levelOf(rendition, model);
@@ -10,10 +11,10 @@ export const videoCodecs = (rendition: VideoRendition, model: MediaModel): strin
   return `avc1.6400${level.toString(16).padStart(2, "0")}`;
 };
 
-/** Of MAIN_AUDIO and of extra tracks: AAC-LC. */
+/** AAC-LC, for MAIN_AUDIO and extra tracks. */
 export const AUDIO_CODECS = "mp4a.40.2";
 
-/** Frames a second of this rendition. */
+/** Frames per second of this rendition. */
 export const renditionRate = (
   { halved }: Pick<VideoRendition, "halved">,
   { segments: { fps } }: Pick<MediaModel, "segments">,
@@ -21,14 +22,15 @@ export const renditionRate = (
   halved === true ? (fps.num % 2 === 0 ? { num: fps.num / 2, den: fps.den } : { num: fps.num, den: fps.den * 2 }) : fps;
 
 /**
- * Ticks per second of the video tracks of a rendition; each frame lasts a whole number of them. All renditions of a video share one timescale:
- * hls.js computes its timestamp offset anew for every segment whose timescale differs from the first one's, and leaves gaps.
+ * Ticks per second of the video tracks of a rendition; each frame lasts a whole number of them. All renditions of a
+ * video share one timescale: hls.js recomputes its timestamp offset for every segment whose timescale differs from the
+ * first one's, and leaves gaps.
  */
 export function timescaleOf(
   rendition: Pick<VideoRendition, "halved">,
   model: Pick<MediaModel, "segments" | "editLists">,
 ): number {
-  // Stored segments of earlier versions have a timescale of their own where the frame rate is halved.
+  // Stored segments of earlier versions have their own timescale if the frame rate is halved.
   const { num, den } = model.editLists === true ? model.segments.fps : renditionRate(rendition, model);
   return (90_000 * den) % num === 0 ? 90_000 : num * Math.ceil(10_000 / num);
 }
@@ -42,7 +44,7 @@ export function ticksOf(
   return (timescaleOf(rendition, model) * den) / num;
 }
 
-/** As the codec counts levels: H.264 tenths (31 is 3.1), HEVC thirtieths (93 is 3.1), AV1 `seq_level_idx` (5 is 3.1). */
+/** In the codec's units: H.264 tenths (31 is 3.1), HEVC thirtieths (93 is 3.1), AV1 `seq_level_idx` (5 is 3.1). */
 export function levelOf(rendition: VideoRendition, model: Pick<MediaModel, "segments">): number {
   const { num, den } = renditionRate(rendition, model);
   return rendition.level ?? lowestLevel({ ...rendition, rate: num / den }, LEAST_LEVELS[rendition.codec]);
@@ -64,11 +66,14 @@ interface Asked {
   width: number;
   height: number;
   rate: number;
-  /** Of the cap; the buffer is twice as large. */
+  /** Bitrate cap; the buffer is twice as large. */
   bitrate: number;
 }
 
-/** ITU-T H.264 Table A-1: macroblocks a second, of a frame, of the decoded picture buffer; kbit/s and kbit of High profile (times 1.25). */
+/**
+ * ITU-T H.264 Table A-1: macroblocks per second, per frame, and in the decoded picture buffer; kbit/s and kbit of High
+ * profile (times 1.25).
+ */
 const H264_LEVELS: readonly (readonly [
   level: number,
   perSecond: number,
@@ -98,7 +103,7 @@ const H264_LEVELS: readonly (readonly [
   [62, 16_711_680, 139_264, 696_320, 1_000_000, 1_000_000],
 ];
 
-/** Frames that x264 keeps with pyramids of B-frames. */
+/** Reference frames of x264 with B-pyramid. */
 const H264_KEPT = 4;
 
 function h264Level({ width, height, rate, bitrate }: Asked, least: number): number {
@@ -107,7 +112,7 @@ function h264Level({ width, height, rate, bitrate }: Asked, least: number): numb
   const fits = H264_LEVELS.find(
     ([level, perSecond, frame, buffer, kilobits, cpb]) =>
       level >= least &&
-      // A.3.1 f, g: neither side may be longer than the root of eight frames.
+      // A.3.1 f, g: neither side may exceed the square root of eight frame sizes.
       size <= frame &&
       Math.max(columns, rows) <= Math.sqrt(8 * frame) &&
       size * rate <= perSecond &&
@@ -118,7 +123,7 @@ function h264Level({ width, height, rate, bitrate }: Asked, least: number): numb
   return (fits ?? H264_LEVELS.at(-1)!)[0];
 }
 
-/** ITU-T H.265 Tables A.8, A.9: luma samples of a picture and a second; kbit/s of the main tier. */
+/** ITU-T H.265 Tables A.8, A.9: luma samples per picture and per second; kbit/s of the main tier. */
 const HEVC_LEVELS: readonly (readonly [level: number, picture: number, perSecond: number, rate: number])[] = [
   [30, 36_864, 552_960, 128],
   [60, 122_880, 3_686_400, 1500],
@@ -136,7 +141,7 @@ const HEVC_LEVELS: readonly (readonly [level: number, picture: number, perSecond
 ];
 
 function hevcLevel({ width, height, rate, bitrate }: Asked, least: number): number {
-  // Coding units are whole.
+  // Sizes are rounded up to whole coding units.
   const size = Math.ceil(width / 8) * 8 * Math.ceil(height / 8) * 8;
   const fits = HEVC_LEVELS.find(
     ([level, picture, perSecond, kilobits]) =>
@@ -149,7 +154,7 @@ function hevcLevel({ width, height, rate, bitrate }: Asked, least: number): numb
   return (fits ?? HEVC_LEVELS.at(-1)!)[0];
 }
 
-/** AV1 A.3: luma samples of a picture, sides, displayed samples a second; kbit/s of the main tier. */
+/** AV1 A.3: luma samples per picture, maximum sides, displayed samples per second; kbit/s of the main tier. */
 const AV1_LEVELS: readonly (readonly [
   index: number,
   picture: number,

@@ -14,11 +14,11 @@ import type { Video } from "../videos/video.ts";
 import { createSegments, type SegmentsParts } from "./segments.ts";
 
 export interface EncoderWorldOptions extends Partial<Omit<SegmentsParts, "tools">> {
-  /** Stands between the room and the real tools. */
+  /** Wraps the real tools. */
   around?: (tools: MediaTools) => MediaTools;
 }
 
-/** Segments over real files and the real ffmpeg, which says what it was asked to do. */
+/** Segments from real files and the real ffmpeg, with a record of its runs. */
 export async function openEncoder(t: TestContext, { around = (tools) => tools, ...more }: EncoderWorldOptions = {}) {
   const folder = mkdtempSync(join(tmpdir(), "reelpost-encode-test-"));
   const objects = await openFsObjects({ folder: join(folder, "objects") });
@@ -48,7 +48,7 @@ export async function openEncoder(t: TestContext, { around = (tools) => tools, .
   });
 
   let next = 0;
-  /** A video in the middle of its processing, made of this file. */
+  /** A video in processing, with this file as its source. */
   async function video(
     path: string,
     model: Omit<MediaModel, "version" | "source"> & { source?: Partial<MediaModel["source"]> },
@@ -71,7 +71,7 @@ export async function openEncoder(t: TestContext, { around = (tools) => tools, .
     return handle.bytes();
   }
 
-  /** Everything of a rendition as one file, its segments asked for in this order. */
+  /** A whole rendition as one file, its segments requested in this order. */
   async function whole(of: Video, rendition: string, order?: readonly number[]): Promise<string> {
     const { count } = of.model!.segments;
     const wanted = order ?? Array.from({ length: count }, (_, n) => n);
@@ -85,7 +85,7 @@ export async function openEncoder(t: TestContext, { around = (tools) => tools, .
   return { folder, objects, segments, tools, runs, video, bytesOf, whole, parts };
 }
 
-/** What a probe would say of a clip of test/support/media.ts. */
+/** Probe result of a clip of test/support/media.ts. */
 export function modelOf({
   seconds = 4,
   fps = { num: 30, den: 1 },
@@ -101,7 +101,7 @@ export function modelOf({
   size?: [width: number, height: number];
   ladder?: VideoRendition[];
   audio?: boolean;
-  /** Shorter ones make small clips have more of them. */
+  /** Shorter segments give small clips more of them. */
   segmentSeconds?: number;
 } = {}): Omit<MediaModel, "version" | "source"> {
   const rate = fps.num / fps.den;
@@ -136,8 +136,8 @@ export const rung = (
 ): VideoRendition => ({ name, codec: "h264", width, height, bitrate: 2_000_000, ...more });
 
 /**
- * Likeness of two films, picture by picture, as PSNR in dB; the second is brought to the size and rate of the first by the filter given. Rejects when
- * one has more pictures than the other.
+ * Similarity of two videos, frame by frame, as PSNR in dB; the filter brings the second to the size and frame rate of
+ * the first. Rejects if one has more frames than the other.
  */
 export async function likeness(
   path: string,
@@ -168,7 +168,7 @@ function psnr(a: Buffer, b: Buffer): number {
   return sum === 0 ? 99 : 10 * Math.log10((255 * 255 * a.length) / sum);
 }
 
-/** Sound as samples from -1 to 1, of the first channel. */
+/** Audio samples of the first channel, from -1 to 1. */
 export async function samples(path: string, args: string[] = []): Promise<Float32Array> {
   const raw = await runFfmpeg([
     "-i",

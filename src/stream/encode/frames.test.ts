@@ -5,12 +5,12 @@ import { readFragments, readInit } from "../../protocol/mp4/index.ts";
 import type { MediaModel } from "../model.ts";
 import { likeness, modelOf, openEncoder, rung } from "./encode.testing.ts";
 
-/** A picture and its neighbour in the test clips are less than this alike, in dB: one that is off by one cannot pass. */
+/** Adjacent frames of the test clips are less similar than this, in dB: an off-by-one frame fails. */
 const ALIKE = 30;
 const same = <T>(value: T): T => value;
 const least = (numbers: readonly number[]) => Math.min(...numbers);
 
-test("the measure tells a picture from its neighbour", needsFfmpeg, async () => {
+test("the measure distinguishes a frame from its neighbour", needsFfmpeg, async () => {
   const path = await clip(mediaClips.ntsc);
   const shifted = await clip({ ...mediaClips.ntsc, filter: "trim=start_frame=1,tpad=stop=1:stop_mode=clone" });
   const alike = await likeness(shifted, path);
@@ -18,7 +18,7 @@ test("the measure tells a picture from its neighbour", needsFfmpeg, async () => 
 });
 
 test(
-  "pictures of a 29.97 video, in any order of segments, are the source's, each in its place",
+  "frames of a 29.97 video are those of the source, each at its position, in any order of segments",
   needsFfmpeg,
   async (t) => {
     const path = await clip(mediaClips.ntsc);
@@ -33,7 +33,7 @@ test(
 );
 
 test(
-  "a ladder filled in two chunks, with something of it kept already, has the pictures of the source in every rung",
+  "a ladder encoded in two chunks around stored segments has the frames of the source in every rung",
   needsFfmpeg,
   async (t) => {
     const path = await clip(mediaClips.ntsc);
@@ -49,7 +49,7 @@ test(
         segmentSeconds: 1,
       }),
     );
-    // Seeks of viewers left holes: another one in each rung.
+    // Viewers' seeks left gaps: a different one in each rung.
     const kept = await Promise.all([bytesOf(of, "90p", 0), bytesOf(of, "136p", 3), bytesOf(of, "180p", 7)]);
     runs.length = 0;
     const { signal } = new AbortController();
@@ -70,7 +70,7 @@ test(
   },
 );
 
-/** Where the pictures begin, from the first time stamp of all. */
+/** Time of the first frame, relative to the first timestamp of the file. */
 async function firstPicture(path: string): Promise<number> {
   const ask = async (...entries: string[]) =>
     Number((await runFfmpeg([...entries, "-of", "csv=p=0", path], "ffprobe")).toString().split(/[,\n]/)[0]);
@@ -85,7 +85,7 @@ interface Case {
   model: Parameters<typeof modelOf>[0];
   change?: (model: ReturnType<typeof modelOf>) => ReturnType<typeof modelOf>;
   source?: Partial<MediaModel["source"]>;
-  /** Of the source, for comparing. */
+  /** Applied to the source before comparing. */
   filter?: string;
   size?: [number, number];
   rendition?: string;
@@ -162,7 +162,7 @@ const cases: Record<string, Case> = {
 for (const [name, { recipe, model, change, source, filter, size, rendition = "180p", alike = ALIKE }] of Object.entries(
   cases,
 )) {
-  test(`the pictures are the source's: ${name}`, needsFfmpeg, async (t) => {
+  test(`the frames are those of the source: ${name}`, needsFfmpeg, async (t) => {
     const path = await clip(recipe);
     const { video, whole } = await openEncoder(t);
     const of = await video(path, {
@@ -178,21 +178,17 @@ for (const [name, { recipe, model, change, source, filter, size, rendition = "18
   });
 }
 
-test(
-  "a transport stream, whose times begin at 1.4 s, is encoded whole from its copy in mp4",
-  needsFfmpeg,
-  async (t) => {
-    const path = await clip(mediaClips.transportStream);
-    const copy = `${path}.mezzanine.mp4`;
-    await runFfmpeg(["-i", path, "-map", "0", "-c", "copy", "-bsf:a", "aac_adtstoasc", "-copyts", copy]);
-    const { video, whole } = await openEncoder(t);
-    const of = await video(copy, { ...modelOf({ segmentSeconds: 1 }), source: { start: await firstPicture(copy) } });
-    assert.ok(least(await likeness(await whole(of, "180p", [3, 1, 0, 2]), path)) > ALIKE);
-  },
-);
+test("a transport stream that starts at 1.4 s is encoded completely from its MP4 copy", needsFfmpeg, async (t) => {
+  const path = await clip(mediaClips.transportStream);
+  const copy = `${path}.mezzanine.mp4`;
+  await runFfmpeg(["-i", path, "-map", "0", "-c", "copy", "-bsf:a", "aac_adtstoasc", "-copyts", copy]);
+  const { video, whole } = await openEncoder(t);
+  const of = await video(copy, { ...modelOf({ segmentSeconds: 1 }), source: { start: await firstPicture(copy) } });
+  assert.ok(least(await likeness(await whole(of, "180p", [3, 1, 0, 2]), path)) > ALIKE);
+});
 
-test("pictures of uneven length are held as long as they were, also across the seams", needsFfmpeg, async (t) => {
-  // One picture stands from 1 s to 3.5 s: there is none in the third segment, nor in the second half second before it.
+test("frames of uneven duration keep it, also across segment boundaries", needsFfmpeg, async (t) => {
+  // One frame is shown from 1 s to 3.5 s: the third segment has none, nor has the second half second before it.
   const path = await clip({
     video: ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-fps_mode", "vfr"],
     filter: "select='lt(t,1.01)+gt(t,3.5)'",
@@ -203,7 +199,7 @@ test("pictures of uneven length are held as long as they were, also across the s
   assert.ok(least(await likeness(made, path, { filter: "fps=30" })) > ALIKE);
 });
 
-test("a source whose pictures begin late or end early stands still there", needsFfmpeg, async (t) => {
+test("a source whose video starts late or ends early shows a still frame there", needsFfmpeg, async (t) => {
   const path = await clip({ seconds: 2, output: ["-output_ts_offset", "0"] });
   const { video, whole } = await openEncoder(t);
   const late = await clip({

@@ -4,14 +4,17 @@ import type { Clock } from "../../kernel/index.ts";
 
 export interface GrowingFile {
   path: string;
-  /** Awaited; what it throws ends the following. */
+  /** Awaited; an error it throws ends the reading. */
   take(chunk: Buffer): Promise<void>;
 }
 
 const READ_BYTES = 1 << 20;
 const LOOK_EVERY_MS = 200;
 
-/** Reads files while another program writes them, until it is `done`, and then what is left. Rejects with what `take` throws. */
+/**
+ * Reads files while another program writes them, until it is `done`, then reads the rest. Rejects with the error of
+ * `take`.
+ */
 export async function followFiles(
   files: readonly GrowingFile[],
   { clock, done }: { clock: Pick<Clock, "sleep">; done: Promise<unknown> },
@@ -45,9 +48,9 @@ async function follow(
   }
   try {
     for (;;) {
-      // Asked before reading: what was written until then is seen by this round.
+      // Checked before reading: this round then sees everything written until the end.
       const last = state.ended;
-      // No symlink: the encoder could point it at a file that it may not read itself.
+      // Symlinks are refused: the encoder could point one at a file that it may not read.
       handle ??= await open(path, constants.O_RDONLY | constants.O_NOFOLLOW).catch(absent);
       if (handle !== undefined) position = await readOn(handle, position);
       if (last) return;

@@ -1,4 +1,4 @@
-export { AUDIO_BITRATE, AUDIO_CHANNELS, AUDIO_FRAME, AUDIO_RATE, audioFrameCount, audioFrames } from "./audio-grid.ts";
+export { AUDIO_BITRATE, AUDIO_CHANNELS, AUDIO_FRAME, AUDIO_RATE, audioFrameCount } from "./audio-grid.ts";
 export { storedFrames } from "./audio-fragments.ts";
 export { AUDIO_CODECS, lowestLevel, renditionRate, timescaleOf, videoCodecs } from "./codecs.ts";
 export { type AudioSource, type AudioSources, segmentKey, type Segments } from "./port.ts";

@@ -5,7 +5,7 @@ import type { BurnedWatermark, VideoRendition } from "../model.ts";
 import { videoCodecs } from "./codecs.ts";
 import { likeness, modelOf, openEncoder, rung } from "./encode.testing.ts";
 
-/** Colour of the middle of a box of a picture, red, green and blue. */
+/** Mean colour of a box in a frame: red, green and blue. */
 async function colourAt(path: string, frame: number, x: number, y: number): Promise<number[]> {
   const raw = await runFfmpeg([
     "-i",
@@ -21,72 +21,58 @@ async function colourAt(path: string, frame: number, x: number, y: number): Prom
   return [...raw];
 }
 
-test(
-  "what codecs.ts says of every codec is what the encoder does, and its segments fit each other",
-  needsFfmpeg,
-  async (t) => {
-    const path = await clip({ ...mediaClips.ntsc, seconds: 3 });
-    const { video, whole, tools, segments } = await openEncoder(t);
-    const { encoders } = await tools.ready();
-    const all: VideoRendition[] = [
-      rung("180p", 320, 180),
-      rung("180p-hevc", 320, 180, { codec: "hevc", bitrate: 300_000 }),
-      rung("180p-av1", 320, 180, { codec: "av1", bitrate: 300_000 }),
-    ];
-    const ladder = all.filter(({ codec }) =>
-      encoders.has({ h264: "libx264", hevc: "libx265", av1: "libsvtav1" }[codec]),
+test("every codec is encoded as codecs.ts declares, and its segments fit each other", needsFfmpeg, async (t) => {
+  const path = await clip({ ...mediaClips.ntsc, seconds: 3 });
+  const { video, whole, tools, segments } = await openEncoder(t);
+  const { encoders } = await tools.ready();
+  const all: VideoRendition[] = [
+    rung("180p", 320, 180),
+    rung("180p-hevc", 320, 180, { codec: "hevc", bitrate: 300_000 }),
+    rung("180p-av1", 320, 180, { codec: "av1", bitrate: 300_000 }),
+  ];
+  const ladder = all.filter(({ codec }) => encoders.has({ h264: "libx264", hevc: "libx265", av1: "libsvtav1" }[codec]));
+  const of = await video(
+    path,
+    modelOf({
+      seconds: 3,
+      fps: { num: 30_000, den: 1001 },
+      frames: await countFrames(path),
+      ladder,
+      segmentSeconds: 1,
+      audio: false,
+    }),
+  );
+  await segments.fill(of, [0], { signal: new AbortController().signal });
+  for (const rendition of ladder) {
+    const made = await whole(of, rendition.name, [2, 0, 1]);
+    const found = await likeness(made, path);
+    assert.ok(Math.min(...found) > 26, `${rendition.name}: ${found.map((db) => db.toFixed(0)).join(" ")}`);
+    const said = await runFfmpeg(
+      ["-select_streams", "v:0", "-show_entries", "stream=codec_tag_string,profile,level", "-of", "default=nw=1", made],
+      "ffprobe",
     );
-    const of = await video(
-      path,
-      modelOf({
-        seconds: 3,
-        fps: { num: 30_000, den: 1001 },
-        frames: await countFrames(path),
-        ladder,
-        segmentSeconds: 1,
-        audio: false,
-      }),
-    );
-    await segments.fill(of, [0], { signal: new AbortController().signal });
-    for (const rendition of ladder) {
-      const made = await whole(of, rendition.name, [2, 0, 1]);
-      const found = await likeness(made, path);
-      assert.ok(Math.min(...found) > 26, `${rendition.name}: ${found.map((db) => db.toFixed(0)).join(" ")}`);
-      const said = await runFfmpeg(
-        [
-          "-select_streams",
-          "v:0",
-          "-show_entries",
-          "stream=codec_tag_string,profile,level",
-          "-of",
-          "default=nw=1",
-          made,
-        ],
-        "ffprobe",
-      );
-      const {
-        codec_tag_string: tag,
-        profile,
-        level,
-      } = Object.fromEntries(
-        said
-          .toString()
-          .trim()
-          .split("\n")
-          .map((line) => line.split("=")),
-      ) as Record<string, string>;
-      const codecs = videoCodecs(rendition, of.model!);
-      const actual = {
-        h264: `avc1.6400${Number(level).toString(16).padStart(2, "0")}`,
-        hevc: `hvc1.1.6.L${level}.90`,
-        av1: `av01.0.${level!.padStart(2, "0")}M.08`,
-      }[rendition.codec];
-      assert.equal(codecs, actual, `${tag} ${profile} ${level}`);
-    }
-  },
-);
+    const {
+      codec_tag_string: tag,
+      profile,
+      level,
+    } = Object.fromEntries(
+      said
+        .toString()
+        .trim()
+        .split("\n")
+        .map((line) => line.split("=")),
+    ) as Record<string, string>;
+    const codecs = videoCodecs(rendition, of.model!);
+    const actual = {
+      h264: `avc1.6400${Number(level).toString(16).padStart(2, "0")}`,
+      hevc: `hvc1.1.6.L${level}.90`,
+      av1: `av01.0.${level!.padStart(2, "0")}M.08`,
+    }[rendition.codec];
+    assert.equal(codecs, actual, `${tag} ${profile} ${level}`);
+  }
+});
 
-test("a watermark lies where it should in every rung, as strong as it should be", needsFfmpeg, async (t) => {
+test("a watermark has the configured position and opacity in every rung", needsFfmpeg, async (t) => {
   const path = await clip({
     inputs: ["-f", "lavfi", "-i", "color=black:size=640x360:rate=25:duration=3"],
     audio: false,
@@ -154,59 +140,55 @@ test("a watermark lies where it should in every rung, as strong as it should be"
   }
 });
 
-test(
-  "a high dynamic range is turned into the standard one: white stays white, and colours are told right",
-  needsFfmpeg,
-  async (t) => {
-    const pq = [
-      "-c:v",
-      "libx265",
-      "-preset",
-      "ultrafast",
-      "-pix_fmt",
-      "yuv420p10le",
-      "-color_primaries",
-      "bt2020",
-      "-color_trc",
-      "smpte2084",
-      "-colorspace",
-      "bt2020nc",
-      "-x265-params",
-      "log-level=error:keyint=25",
-      "-tag:v",
-      "hvc1",
-    ];
-    const path = await clip({ seconds: 2, fps: "25", video: pq, audio: false });
-    const { video, whole, tools } = await openEncoder(t);
-    if (!(await tools.ready()).filters.has("zscale")) return t.skip("ffmpeg has no zscale");
-    const model = modelOf({ seconds: 2, fps: { num: 25, den: 1 }, segmentSeconds: 1, audio: false });
-    const of = await video(path, {
-      ...model,
-      video: { ...model.video!, codec: "hevc", hdr: "pq", pixelFormat: "yuv420p10le" },
-    });
-    const made = await whole(of, "180p", [1, 0]);
-    const said = (
-      await runFfmpeg(
-        [
-          "-select_streams",
-          "v:0",
-          "-show_entries",
-          "stream=pix_fmt,color_space,color_transfer,color_primaries",
-          "-of",
-          "csv=p=0",
-          made,
-        ],
-        "ffprobe",
-      )
+test("HDR is converted to SDR: white stays white, and colours are tagged correctly", needsFfmpeg, async (t) => {
+  const pq = [
+    "-c:v",
+    "libx265",
+    "-preset",
+    "ultrafast",
+    "-pix_fmt",
+    "yuv420p10le",
+    "-color_primaries",
+    "bt2020",
+    "-color_trc",
+    "smpte2084",
+    "-colorspace",
+    "bt2020nc",
+    "-x265-params",
+    "log-level=error:keyint=25",
+    "-tag:v",
+    "hvc1",
+  ];
+  const path = await clip({ seconds: 2, fps: "25", video: pq, audio: false });
+  const { video, whole, tools } = await openEncoder(t);
+  if (!(await tools.ready()).filters.has("zscale")) return t.skip("ffmpeg has no zscale");
+  const model = modelOf({ seconds: 2, fps: { num: 25, den: 1 }, segmentSeconds: 1, audio: false });
+  const of = await video(path, {
+    ...model,
+    video: { ...model.video!, codec: "hevc", hdr: "pq", pixelFormat: "yuv420p10le" },
+  });
+  const made = await whole(of, "180p", [1, 0]);
+  const said = (
+    await runFfmpeg(
+      [
+        "-select_streams",
+        "v:0",
+        "-show_entries",
+        "stream=pix_fmt,color_space,color_transfer,color_primaries",
+        "-of",
+        "csv=p=0",
+        made,
+      ],
+      "ffprobe",
     )
-      .toString()
-      .trim();
-    assert.equal(said, "yuv420p,bt709,bt709,bt709");
-    assert.equal(await countFrames(made), 50);
-  },
-);
+  )
+    .toString()
+    .trim();
+  assert.equal(said, "yuv420p,bt709,bt709,bt709");
+  assert.equal(await countFrames(made), 50);
+});
 
-test("nothing that stands in the source besides pictures and sound gets to viewers", needsFfmpeg, async (t) => {
+test("only video and audio of the source reach viewers, no metadata", needsFfmpeg, async (t) => {
   const path = await clip({
     output: [
       "-metadata",

@@ -15,7 +15,7 @@ const tenSegments = modelOf({ seconds: 10, fps: { num: 30_000, den: 1001 }, fram
 const isError = (kind: string, http: number) => (err: unknown) =>
   err instanceof UserError && err.kind === kind && err.entry.http === http;
 
-/** Lets every run wait at a gate, and tells of those that do. */
+/** Blocks every run at a gate, and lists the blocked runs. */
 function gated() {
   const waiting: { run: MediaRun; go(): void; fail(err: unknown): void }[] = [];
   const arrivals: (() => void)[] = [];
@@ -48,7 +48,7 @@ function gated() {
 }
 
 test(
-  "five hundred viewers at once: few runs, none of them lost, and another video is not kept waiting by them",
+  "five hundred concurrent viewers cause few runs, all are served, and another video is not delayed by them",
   needsFfmpeg,
   async (t) => {
     const { video, segments, runs } = await openEncoder(t);
@@ -62,13 +62,13 @@ test(
     );
     const one = segments.get(other, "90p", 5).then((handle) => (order.push("other"), handle));
     for (const handle of await Promise.all([...viewers, one])) assert.ok(handle !== undefined && handle.size > 500);
-    // Twenty segments in rows of four, the one of the other, and what goes ahead.
+    // Twenty segments in batches of four, the one of the other video, and look-ahead.
     assert.ok(runs.length <= 12, `${runs.length} runs`);
     assert.ok(order.indexOf("other") < 400, "the other video had its turn among them");
   },
 );
 
-test("two segments are made ahead, after what was asked for, and not past the end", needsFfmpeg, async (t) => {
+test("two segments are encoded ahead, after the requested ones, and not past the end", needsFfmpeg, async (t) => {
   const { video, segments, runs } = await openEncoder(t);
   const of = await video(await tenSeconds(), tenSegments);
   await segments.get(of, "90p", 3);
@@ -83,7 +83,7 @@ test("two segments are made ahead, after what was asked for, and not past the en
 });
 
 test(
-  "who leaves takes his wish back: before its turn nothing is run, during it the run ends, and others keep theirs",
+  "a viewer that disconnects cancels its request: queued ones do not run, a run ends, and other viewers keep theirs",
   needsFfmpeg,
   async (t) => {
     const gate = gated();
@@ -110,7 +110,7 @@ test(
   },
 );
 
-test("what nobody waits for gives way to what somebody waits for", needsFfmpeg, async (t) => {
+test("look-ahead gives way to awaited segments", needsFfmpeg, async (t) => {
   const gate = gated();
   const { video, segments } = await openEncoder(t, { around: gate.around, concurrency: 2 });
   const of = await video(await tenSeconds(), tenSegments);
@@ -129,7 +129,7 @@ test("what nobody waits for gives way to what somebody waits for", needsFfmpeg, 
 });
 
 test(
-  "an encoder that is killed is started again; one that cannot do it is told of, and others go on",
+  "an encoder that is killed is restarted; one that fails is reported, and others continue",
   needsFfmpeg,
   async (t) => {
     let kills = 1;
@@ -154,7 +154,7 @@ test(
   },
 );
 
-test("without ffmpeg the documented error comes, and what is kept is played", needsFfmpeg, async (t) => {
+test("without ffmpeg the documented error is returned, and stored segments play", needsFfmpeg, async (t) => {
   let missing = false;
   const world = await openEncoder(t, {
     around: (tools) => ({
@@ -174,7 +174,7 @@ test("without ffmpeg the documented error comes, and what is kept is played", ne
   assert.ok(await world.segments.get(of, "90p", 0));
 });
 
-test("too many wishes are refused at once, and room comes back", needsFfmpeg, async (t) => {
+test("too many requests are rejected immediately, and accepted again later", needsFfmpeg, async (t) => {
   const gate = gated();
   const { video, segments } = await openEncoder(t, { around: gate.around, concurrency: 1, mostWaiting: 3 });
   const of = await video(await tenSeconds(), tenSegments);
@@ -187,29 +187,33 @@ test("too many wishes are refused at once, and room comes back", needsFfmpeg, as
   assert.ok(await segments.get(of, "90p", 6));
 });
 
-test("a video that is deleted meanwhile ends quietly, and leaves nothing behind", needsFfmpeg, async (t) => {
-  let there = true;
-  const gate = gated();
-  const { video, segments, objects } = await openEncoder(t, { around: gate.around, isThere: async () => there });
-  const of = await video(await tenSeconds(), tenSegments);
-  const asked = [segments.get(of, "90p", 0), segments.get(of, "audio", 0)];
-  await gate.arrived(2);
-  there = false;
-  gate.open();
-  assert.deepEqual(await Promise.all(asked), [undefined, undefined]);
-  const kept: string[] = [];
-  for await (const { key } of objects.list(`stream/${of.uid}/`)) kept.push(key);
-  // What was there before is for whoever deletes the video.
-  assert.deepEqual(
-    kept.filter((key) => key !== `stream/${of.uid}/audio/init.mp4`),
-    [`stream/${of.uid}/source`],
-  );
-  await objects.delete([of.sourceKey!]);
-  await assert.rejects(segments.get(of, "90p", 5), isError("encodingFailed", 424));
-});
+test(
+  "encoding for a video that is deleted meanwhile ends quietly, and leaves nothing behind",
+  needsFfmpeg,
+  async (t) => {
+    let there = true;
+    const gate = gated();
+    const { video, segments, objects } = await openEncoder(t, { around: gate.around, isThere: async () => there });
+    const of = await video(await tenSeconds(), tenSegments);
+    const asked = [segments.get(of, "90p", 0), segments.get(of, "audio", 0)];
+    await gate.arrived(2);
+    there = false;
+    gate.open();
+    assert.deepEqual(await Promise.all(asked), [undefined, undefined]);
+    const kept: string[] = [];
+    for await (const { key } of objects.list(`stream/${of.uid}/`)) kept.push(key);
+    // Objects stored before are removed by the deletion of the video.
+    assert.deepEqual(
+      kept.filter((key) => key !== `stream/${of.uid}/audio/init.mp4`),
+      [`stream/${of.uid}/source`],
+    );
+    await objects.delete([of.sourceKey!]);
+    await assert.rejects(segments.get(of, "90p", 5), isError("encodingFailed", 424));
+  },
+);
 
 test(
-  "a source that ends before its model says stands still, and one that is gone or no video is told of",
+  "a source shorter than its model shows a still frame, and one that is missing or invalid is reported",
   needsFfmpeg,
   async (t) => {
     const { video, segments, bytesOf } = await openEncoder(t);
@@ -224,7 +228,7 @@ test(
   },
 );
 
-test("closing ends what runs and refuses what waits; folders of runs are gone", needsFfmpeg, async (t) => {
+test("closing ends runs and rejects waiting requests; the folders of runs are removed", needsFfmpeg, async (t) => {
   const gate = gated();
   const { video, segments, folder, objects, parts } = await openEncoder(t, { around: gate.around, concurrency: 1 });
   const of = await video(await tenSeconds(), tenSegments);

@@ -14,14 +14,14 @@ import { delayOf } from "./video-options.ts";
 
 const TRACK = 1;
 
-/** A segment without some of its pictures. */
+/** A segment with missing frames. */
 export class PicturesMissing extends Mp4Error {
   override readonly name = "PicturesMissing";
 }
 
 /**
- * The initialisation segment that all runs have in common: of what the encoder wrote only the description of its samples is kept, without anything
- * that could differ from run to run. Throws Mp4Error.
+ * The initialisation segment common to all runs: keeps only the sample description of the encoder's output, without
+ * anything that could differ between runs. Throws Mp4Error.
  */
 export function videoInit(bytes: Buffer, rendition: VideoRendition, model: MediaModel): Buffer {
   const at = bytes.indexOf("moov", 0, "latin1") - 4;
@@ -42,8 +42,9 @@ export function videoInit(bytes: Buffer, rendition: VideoRendition, model: Media
 }
 
 /**
- * Segment n of what the encoder wrote: the muxer counts from the beginning of its run, a player from the beginning of the video. Throws Mp4Error
- * unless it is exactly the pictures of the segment, each in its place: an encoder that drops or doubles one must not go unnoticed.
+ * Segment n of the encoder's output: its timestamps count from the start of the run, and are changed to count from the
+ * start of the video. Throws Mp4Error unless it has exactly the frames of the segment, each at its position: dropped
+ * and duplicated frames must be detected.
  */
 export async function videoSegment(
   bytes: Buffer,
@@ -84,7 +85,7 @@ export async function videoSegment(
   return Buffer.concat([head, bytes.subarray(fragment.dataStart, fragment.dataStart + fragment.dataSize)]);
 }
 
-/** When each sample is shown, from the decoding time of the first. */
+/** Presentation time of each sample, relative to the decoding time of the first. */
 function showTimes({
   count,
   durations,

@@ -36,7 +36,7 @@ export interface SegmentEncoder {
   sound(video: Video, rendition: string, segments: readonly number[], options: EncodeOptions): Promise<void>;
 }
 
-/** More would take the processor from the video of the same moment. */
+/** More would take CPU time from video requested at the same moment. */
 const AUDIO_LOOKAHEAD = 3;
 
 export function createSegmentEncoder({ store, audio, ...parts }: SegmentEncoderDeps): SegmentEncoder {

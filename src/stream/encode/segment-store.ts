@@ -17,7 +17,7 @@ interface SegmentStoreDeps {
   objects: ObjectStore;
   log: Log;
   isThere: (uid: string) => Promise<boolean>;
-  /** Called for every segment that is stored, or was already, once it is on the disk. */
+  /** Called for every segment once it is durably stored, or if it already was. */
   onKept: (uid: string, rendition: string, n: number | "init") => void;
 }
 

@@ -18,15 +18,15 @@ export interface SegmentsParts {
   objects: ObjectStore;
   clock: Clock;
   log: Log;
-  /** Where added audio tracks lie. Absent: there are none. */
+  /** Sources of added audio tracks. Absent: none. */
   audio?: AudioSources;
-  /** Whether a video is still there; asked after a segment was made. Default: yes. */
+  /** Whether a video still exists; called after a segment was encoded. Default: always true. */
   isThere?: (uid: string) => Promise<boolean>;
   /** Concurrent encoder runs for segments that viewers wait for; look-ahead leaves one slot free. 0 (default): one per processor, at least two. */
   concurrency?: number;
-  /** Segments that may be waited for at once. Default 1000. */
+  /** Maximum number of awaited segments. Default 1000. */
   mostWaiting?: number;
-  /** For runs with several renditions: a folder of our own. Default: in the system's temporary folder. */
+  /** Private directory for runs with several renditions. Default: in the system's temporary directory. */
   scratch?: string;
 }
 
@@ -90,7 +90,7 @@ export function createSegments(parts: SegmentsParts): SegmentsRoom {
       if (runs.size >= concurrency || running + 1 > concurrency / 2) makeRoom();
       return runs.size < concurrency && start(urgent, "urgent");
     }
-    // What nobody waits for takes no processor away from what somebody waits for.
+    // Look-ahead must not take CPU time from awaited requests.
     const soon =
       running > concurrency / 2 - 1 || runs.size >= Math.max(1, concurrency - 1)
         ? []
@@ -125,7 +125,7 @@ export function createSegments(parts: SegmentsParts): SegmentsRoom {
     return true;
   }
 
-  /** Of sound what comes next costs next to nothing. */
+  /** Encoding the next audio segments too costs almost nothing. */
   function following({ video, rendition, requests: own }: Run): number[] {
     if (!encoder.isAudio(rendition)) return [];
     const row = encoder.audioLookahead(
@@ -156,7 +156,7 @@ export function createSegments(parts: SegmentsParts): SegmentsRoom {
     if (request.waiters.size === 0) return void requests.delete(request.key);
     if (closed) return tell(request, (waiter) => waiter.reject(streamErrors.encodingFailed({ reason: SHUTTING_DOWN })));
     if (err instanceof VideoGone) return tell(request, (waiter) => waiter.resolve(undefined));
-    // Somebody came for it while it was being stopped.
+    // A viewer requested it while the run was being stopped.
     if (stopped) return;
     if (err instanceof UserError) return tell(request, (waiter) => waiter.reject(err));
     request.failures++;
@@ -256,7 +256,7 @@ export function createSegments(parts: SegmentsParts): SegmentsRoom {
     },
     async get(video, rendition, n, { signal, ahead: wanted = true } = {}) {
       if (!(await encoder.has(video, rendition, n))) return undefined;
-      // Twice: it may come between the look and the answer.
+      // Checked twice: it may be stored between the lookup and the result.
       const handle =
         (await store.open(video.uid, rendition, n)) ??
         (store.isKnownStored(video.uid, rendition, n) ? await store.open(video.uid, rendition, n) : undefined);
@@ -284,7 +284,7 @@ export function createSegments(parts: SegmentsParts): SegmentsRoom {
   };
 }
 
-/** What viewers may know. */
+/** The reason as shown to viewers. */
 function reasonOf(err: unknown): string {
   if (err instanceof MediaRunError)
     return {

@@ -6,7 +6,7 @@ import { MAIN_AUDIO, type MediaModel } from "../model.ts";
 import { audioFrameCount } from "./audio-grid.ts";
 import { modelOf, openEncoder, samples } from "./encode.testing.ts";
 
-/** A tone that gets higher: every moment is another one, and a seam that does not fit is heard as a click. */
+/** A rising tone: every moment differs, and a bad seam is audible as a click. */
 const SWEEP =
   "aevalsrc=exprs='0.5*sin(2*PI*(200*t+60*t*t))|0.5*sin(2*PI*(300*t+40*t*t))':sample_rate=48000:duration=10";
 const sweep = (audio: string[], more: ClipRecipe = {}): ClipRecipe => ({
@@ -23,7 +23,7 @@ const grid = (seconds: number, segmentSeconds: number, source: Partial<MediaMode
   return { ...rest, audio: { ...rest.audio!, stream: 0, codec: "pcm_s16le", passthrough: false }, source };
 };
 
-/** Signal to noise in dB of samples [from, to), `a` against `b`. */
+/** Signal-to-noise ratio in dB of samples [from, to), `a` against `b`. */
 function snr(a: Float32Array, b: Float32Array, from: number, to: number): number {
   let signal = 0;
   let noise = 0;
@@ -35,7 +35,7 @@ function snr(a: Float32Array, b: Float32Array, from: number, to: number): number
 }
 
 test(
-  "sound in pieces, encoded in any order, is where it was and has no clicks at the seams",
+  "audio segments encoded in any order keep their position and have no clicks at the seams",
   needsFfmpeg,
   async (t) => {
     for (const [audio, least] of [
@@ -46,7 +46,7 @@ test(
       const path = await clip(sweep([...audio]));
       const { video, whole, segments } = await openEncoder(t);
       const of = await video(path, grid(10, 1));
-      // One by one, so that every seam is one between runs.
+      // One by one, so that every seam is between two runs.
       for (const n of [9, 3, 0, 7, 5, 8, 1, 2, 6, 4])
         await segments.fillAudio(of, MAIN_AUDIO, [n], { signal: new AbortController().signal });
       const made = await samples(await whole(of, MAIN_AUDIO));
@@ -120,7 +120,7 @@ test("audio of a model of earlier versions has neither a priming frame nor an ed
   assert.deepEqual(await fragmentOf({ primedAudio: true }, 1), [49 * 1024, 49, true]);
 });
 
-test("a request for sound makes what follows too, in the same run", needsFfmpeg, async (t) => {
+test("a request for audio also encodes the following segments, in the same run", needsFfmpeg, async (t) => {
   const { video, segments, runs, bytesOf } = await openEncoder(t);
   const of = await video(await clip(sweep(PCM)), grid(10, 1));
   for (const n of [1, 2, 3]) await segments.get(of, MAIN_AUDIO, n, { ahead: false });
@@ -131,7 +131,7 @@ test("a request for sound makes what follows too, in the same run", needsFfmpeg,
 });
 
 test(
-  "what is missing is silence: before sound that begins late, in holes, and to the end of the video",
+  "missing audio becomes silence: before audio that starts late, in gaps, and to the end of the video",
   needsFfmpeg,
   async (t) => {
     const path = await clip({ ...mediaClips.plain, seconds: 2 });
@@ -163,7 +163,7 @@ test(
   },
 );
 
-test("sound of a clip begins where the clip does, and players see no gap in it", needsFfmpeg, async (t) => {
+test("audio of a clip starts with the clip, and players see no gap in it", needsFfmpeg, async (t) => {
   const path = await clip(sweep(PCM));
   const { video, whole } = await openEncoder(t);
   const of = await video(path, grid(4, 1, { start: 3.21 }));
@@ -180,7 +180,7 @@ test("sound of a clip begins where the clip does, and players see no gap in it",
   );
 });
 
-test("an added track is made of its own file", needsFfmpeg, async (t) => {
+test("an added track is encoded from its own file", needsFfmpeg, async (t) => {
   const world = await openEncoder(t, {
     audio: {
       find: async (of, rendition) =>

@@ -1,28 +1,31 @@
 import type { MediaModel, VideoRendition } from "../model.ts";
 import { watermarkBox } from "./watermark-box.ts";
 
-/** Segments of one rendition that are made in one run, in rising order. */
+/** Segments of one rendition to encode in one run, in ascending order. */
 export interface Wanted {
   rendition: VideoRendition;
   segments: readonly number[];
 }
 
 export interface GraphOptions {
-  /** Index of the input with the watermark; absent: none is burned in. */
+  /** Input index of the watermark; absent: no watermark. */
   watermark?: number;
-  /** Whether ffmpeg can turn a high dynamic range into the standard one. */
+  /** Whether ffmpeg can convert HDR to SDR. */
   tonemap: boolean;
-  /** Frame of the grid from which on pictures are looked for: if the first one is found later it is held from there. Absent: then the frames before it are missing. */
+  /**
+   * Grid frame where the search for frames starts: if the first one is later, it is repeated from there. Absent: the
+   * frames before it are missing.
+   */
   from?: number;
 }
 
 export interface Graph {
   filter: string;
-  /** Of `wanted`, in its order. */
+  /** In the order of `wanted`. */
   pads: string[];
 }
 
-/** Frames of the grid that a segment covers, `to` excluded. */
+/** Grid frames of a segment, `to` excluded. */
 export function framesOf(
   { segments: { framesPerSegment, frames } }: Pick<MediaModel, "segments">,
   n: number,
@@ -30,7 +33,7 @@ export function framesOf(
   return { from: n * framesPerSegment, to: Math.min((n + 1) * framesPerSegment, frames) };
 }
 
-/** How many pictures segment n of this rendition has. */
+/** Number of frames in segment n of this rendition. */
 export function picturesOf(
   model: Pick<MediaModel, "segments">,
   { halved }: Pick<VideoRendition, "halved">,
@@ -41,8 +44,8 @@ export function picturesOf(
 }
 
 /**
- * The source is decoded once, put on the grid, and scaled down step by step from rendition to rendition: each picture of a smaller one is made
- * of the next larger. Numbers of frames are absolute, so that it does not matter where decoding began.
+ * The source is decoded once, put on the frame grid, and scaled down step by step: each smaller rendition is made from
+ * the next larger one. Frame numbers are absolute, so that they do not depend on where decoding started.
  */
 export function videoGraph(model: MediaModel, wanted: readonly Wanted[], options: GraphOptions): Graph {
   const order = wanted
@@ -70,7 +73,7 @@ export function videoGraph(model: MediaModel, wanted: readonly Wanted[], options
 
 const area = ({ rendition: { width, height } }: Wanted) => width * height;
 
-/** From what the decoder gives to the frames of these segments. */
+/** From decoder output to the grid frames of these segments. */
 function onGrid(model: MediaModel, segments: readonly number[], { from: begin }: GraphOptions): string {
   const {
     source,
@@ -82,9 +85,9 @@ function onGrid(model: MediaModel, segments: readonly number[], { from: begin }:
   return [
     ...(source.start === 0 ? [] : [`setpts=PTS-${source.start.toFixed(6)}/TB`]),
     ...(video!.interlaced ? ["bwdif=mode=send_frame:parity=auto:deint=interlaced"] : []),
-    // The last picture counts however short the file says that it is shown.
+    // The last frame counts, however short its duration in the file.
     `fps=fps=${fps.num}/${fps.den}:round=near:eof_action=pass${begin === undefined ? "" : `:start_time=${((begin * fps.den) / fps.num).toFixed(6)}`}`,
-    // A source that ends early stands still to the end of the grid.
+    // If the source ends early, its last frame is repeated to the end of the grid.
     `tpad=stop=${to - (begin ?? from)}:stop_mode=clone`,
     `trim=start_pts=${from}:end_pts=${to}`,
     ...(isRow(segments) ? [] : [only(model, segments)]),
@@ -93,7 +96,7 @@ function onGrid(model: MediaModel, segments: readonly number[], { from: begin }:
 
 const isRow = (segments: readonly number[]) => segments.length === segments.at(-1)! - segments[0]! + 1;
 
-/** Drops the frames of all other segments. Their numbers stay. */
+/** Drops the frames of all other segments and keeps the numbers of the rest. */
 function only(model: MediaModel, segments: readonly number[]): string {
   const ranges: [number, number][] = [];
   for (const n of segments) {
@@ -114,9 +117,10 @@ function sized(
   const { width, height, halved } = rendition;
   const slower = halved === true && previous?.halved !== true ? ["framestep=2"] : [];
   const same = previous?.width === width && previous.height === height;
-  // Even numbers change the shape a little: said of the pixels it would make players stretch the picture.
+  // Rounding to even numbers changes the aspect ratio slightly: pixel aspect ratios would make players stretch the
+  // video.
   const scale = same ? [] : [`scale=${width}:${height}:flags=bicubic`, "setsar=1"];
-  // Scaled before the range is turned: that costs as much as all the rest for each pixel.
+  // Scaled before tone mapping, which costs as much per pixel as everything else.
   const first =
     previous === undefined
       ? [...(model.video!.hdr !== undefined && tonemap ? [toStandardRange(model.video!.hdr)] : []), "format=yuv420p"]
@@ -125,7 +129,7 @@ function sized(
 }
 
 export function toStandardRange(hdr: "pq" | "hlg"): string {
-  // What a file does not say of its colours is what ITU-R BT.2100 has.
+  // Defaults of ITU-R BT.2100 for colour properties that the file lacks.
   const as = `tin=${hdr === "pq" ? "smpte2084" : "arib-std-b67"}:pin=bt2020:min=bt2020nc:rin=tv`;
   return `zscale=${as}:t=linear:npl=100,format=gbrpf32le,zscale=p=bt709,tonemap=tonemap=hable:desat=0,zscale=t=bt709:m=bt709:r=tv`;
 }

@@ -2,8 +2,8 @@ import type { MediaModel, VideoRendition } from "../model.ts";
 import { levelOf, renditionRate, ticksOf, timescaleOf } from "./codecs.ts";
 
 /**
- * Options of an output of ffmpeg that make every segment begin with a key frame that nothing refers past, in the same way in every run:
- * that is what makes segments of different runs, machines and days fit each other and one initialisation segment.
+ * ffmpeg output options that start every segment with a key frame that no later frame refers past, identically in every
+ * run: this makes segments of different runs, machines and days fit each other and one initialisation segment.
  */
 export function videoOptions(rendition: VideoRendition, model: MediaModel): string[] {
   const rate = renditionRate(rendition, model);
@@ -13,7 +13,7 @@ export function videoOptions(rendition: VideoRendition, model: MediaModel): stri
     "passthrough",
     "-enc_time_base",
     `${rate.den}/${rate.num}`,
-    // Nothing that somebody wrote into the source gets to viewers.
+    // Metadata of the source must not reach viewers.
     "-map_metadata",
     "-1",
     "-map_chapters",

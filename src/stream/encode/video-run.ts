@@ -20,31 +20,35 @@ export interface RunParts {
 
 export interface VideoRun {
   model: MediaModel;
-  /** At least one. Without segments only the initialisation segment is made. */
+  /** At least one. Without segments only the initialisation segment is created. */
   wanted: readonly Wanted[];
   urgency: "urgent" | "soon" | "background";
   signal: AbortSignal;
   /** See MediaRun. */
   awaited?: AbortSignal;
-  /** Called as soon as each is there, those of a rendition in order. */
+  /** Called as soon as each is available, in order within a rendition. */
   onInit(rendition: VideoRendition, bytes: Buffer): Promise<void>;
   onSegment(rendition: VideoRendition, n: number, bytes: Buffer): Promise<void>;
 }
 
-/** The source, or what is burned into it, is not there. */
+/** The source or the watermark image is missing. */
 export class SourceGone extends Error {
   override readonly name = "SourceGone";
 }
 
 /**
- * How far before the first picture decoding begins, in seconds. "none": at the first picture itself, which costs nothing where a key frame is there, and may
- * be too late where an index tells of key frames inexactly. Then half a second, for a picture that is shown for long; if that was not enough, more.
+ * Seconds that decoding starts before the first frame. "none": at the first frame itself, which costs nothing if it is
+ * a key frame, but may be too late if the index is inexact. Then half a second, for a frame of long duration; if that
+ * was not enough, more.
  */
 const PREROLLS = ["none", 0.5, 60, Infinity] as const;
-/** Of a frame: a key frame whose time was rounded up is still that of the frame. */
+/** Fraction of a frame: a key frame whose time was rounded up still belongs to the frame. */
 const ROUNDING = 1 / 3;
 
-/** One process of ffmpeg makes all that is wanted. Rejects MediaRunError, Mp4Error, SourceGone, or what a callback throws. */
+/**
+ * Encodes everything in `wanted` in one ffmpeg process. Rejects with MediaRunError, Mp4Error, SourceGone, or the error
+ * of a callback.
+ */
 export async function runVideo(parts: RunParts, run: VideoRun): Promise<void> {
   const left = new Map(run.wanted.map(({ rendition, segments }) => [rendition, [...segments]]));
   const { fps } = run.model.segments;
@@ -53,7 +57,7 @@ export async function runVideo(parts: RunParts, run: VideoRun): Promise<void> {
   let begun = false;
   for (const preroll of PREROLLS) {
     const exact = preroll === "none";
-    // A filter that makes one picture of several fields needs those before it; at the very beginning there is nothing to be late for.
+    // A deinterlacer needs earlier fields; at the very start of the file none exist.
     if (exact && (begin === 0 || run.model.video!.interlaced)) continue;
     const from = exact ? begin : Math.max(0, begin - Math.ceil((preroll * fps.num) / fps.den));
     const wanted = run.wanted
@@ -72,7 +76,10 @@ export async function runVideo(parts: RunParts, run: VideoRun): Promise<void> {
   throw new SourceGone(`the source ${run.model.source.key} has no pictures for segment ${first}`);
 }
 
-/** Where decoding begins, as a frame of the grid. `exact`: a run whose first picture comes later fails, instead of holding that picture from there. */
+/**
+ * Where decoding starts, as a grid frame. `exact`: a run whose first frame is later fails, instead of repeating that
+ * frame from there.
+ */
 interface Beginning {
   from: number;
   exact: boolean;
@@ -101,7 +108,7 @@ async function runOnce(
   const seek =
     model.source.start + ((exact ? from + ROUNDING : from) * model.segments.fps.den) / model.segments.fps.num;
   const inputs = [
-    // Not exactly: a picture that is still shown when the segment begins would be thrown away.
+    // Not accurate seeking: it would drop a frame that is still shown when the segment starts.
     "-noaccurate_seek",
     ...(seek > 0 ? ["-ss", seek.toFixed(6)] : []),
     "-copyts",
@@ -148,7 +155,7 @@ async function runOnce(
       paths.map((path, i) => ({ path, take: takers[i]! })),
       { clock: parts.clock, done: running },
     );
-    // Whatever goes wrong with what is read ends the writing.
+    // Any failure while reading stops the encoder.
     following.catch((err: unknown) => broken.abort(err));
     const [ran, followed] = await Promise.allSettled([running, following]);
     if (followed.status === "rejected") throw followed.reason;
@@ -185,7 +192,7 @@ async function needFile(objects: ObjectStore, key: string): Promise<string> {
   return path;
 }
 
-/** Generous, so that they end only what has gone astray: a slow machine under load is not to be mistaken for that. */
+/** Generous, to end only stuck processes: a slow machine under load must not look stuck. */
 function boundsOf(
   model: MediaModel,
   wanted: readonly Wanted[],
@@ -196,7 +203,7 @@ function boundsOf(
   );
   const frames = Math.max(1, ...wanted.map(({ segments }) => segments.length)) * model.segments.framesPerSegment;
   const codecs = wanted.some(({ rendition }) => rendition.codec !== "h264") ? 8 : 1;
-  // A 1080p ladder takes about 1.5 microseconds of a processor for each pixel of ten seconds; this is a hundred times as much.
+  // A 1080p ladder takes about 1.5 microseconds of CPU time per pixel for ten seconds; this is a hundred times as much.
   const cpuSeconds = 120 + Math.ceil((pixels * frames * codecs) / 2_000_000);
   return {
     wallMs: 60_000 + cpuSeconds * 1000,

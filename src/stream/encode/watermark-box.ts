@@ -14,8 +14,9 @@ export interface WatermarkBox {
 }
 
 /**
- * Where the mark lies in this rendition. `scale` is a share of the picture, in width and height, within which the mark keeps its shape; 0: its own size
- * in a picture of the size of the source, so that it looks the same in every rendition. `padding` is a share of width and of height.
+ * Box of the watermark in this rendition. `scale` is a share of the frame's width and height within which the mark
+ * keeps its aspect ratio; 0: its own size in a frame of the source's size, so that it looks the same in every
+ * rendition. `padding` is a share of width and height.
  */
 export function watermarkBox(
   { width: markWidth, height: markHeight, scale, padding, position }: BurnedWatermark,

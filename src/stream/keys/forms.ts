@@ -1,8 +1,8 @@
 import { createPrivateKey, createPublicKey, type KeyObject } from "node:crypto";
 
-/** The forms in which a signing key is handed out and comes back. */
+/** The encodings in which a signing key is exported and read. */
 
-/** PKCS#1 in PEM, and that in base64: as environment variables take it. */
+/** PKCS#1 in PEM, and that in base64, for environment variables. */
 export const pemForm = (key: KeyObject): string =>
   Buffer.from(key.export({ type: "pkcs1", format: "pem" })).toString("base64");
 
@@ -14,10 +14,10 @@ export function jwkForm(id: string, key: KeyObject): string {
   ).toString("base64");
 }
 
-/** Longer than any key that is in use. */
+/** Longer than any key in use. */
 const MAX_PEM = 32_768;
 
-/** PEM, plain or in base64, PKCS#1 or PKCS#8. Undefined: it is no private RSA key. */
+/** PEM, plain or in base64, PKCS#1 or PKCS#8. Undefined: not a private RSA key. */
 export function readPem(text: string): KeyObject | undefined {
   if (text.length > MAX_PEM) return undefined;
   const pem = text.includes("-----BEGIN") ? text : Buffer.from(text, "base64").toString("latin1");
@@ -29,6 +29,6 @@ export function readPem(text: string): KeyObject | undefined {
   }
 }
 
-/** Whether both are halves of one pair. */
+/** True if both belong to one key pair. */
 export const isPair = (privateKey: KeyObject, publicKey: KeyObject): boolean =>
   createPublicKey(privateKey).equals(publicKey);

@@ -11,9 +11,9 @@ export interface KeyRow {
   created_at: number;
   /** SubjectPublicKeyInfo, PEM. */
   public_key: string;
-  /** The account, of the key that it signs with where it names none; there is one of them. */
+  /** The account, for its default signing key; at most one per account. */
   own_of: string | null;
-  /** PKCS#8, PEM, sealed; only of that one. */
+  /** PKCS#8, PEM, sealed; only for the default key. */
   sealed: string | null;
 }
 
@@ -46,11 +46,11 @@ export const streamKeysMigrations: Migration[] = [
 export interface KeysTable {
   find(id: string): Promise<KeyRow | undefined>;
   own(account: string): Promise<KeyRow | undefined>;
-  /** Those that were made for somebody, the oldest first. */
+  /** Keys created on request, oldest first. */
   list(account: string): Promise<Pick<KeyRow, "id" | "account_id" | "created_at">[]>;
   /** False: the account has `max` already. */
   insert(row: KeyRow, max: number): Promise<boolean>;
-  /** False: it has one already. */
+  /** False: the account has one already. */
   insertOwn(row: KeyRow): Promise<boolean>;
   /** False: there was none. */
   delete(account: string, id: string): Promise<boolean>;
@@ -77,7 +77,7 @@ export function createKeysTable(db: Db): KeysTable {
         .execute(),
     insert: (row, max) =>
       db.transaction<KeyTables, boolean>(async (tx) => {
-        // Counted by the index of one account, which holds no more than that.
+        // Counts by the account index, which is bounded by this limit.
         const { count } = await tx
           .selectFrom("stream_signing_keys")
           .select(({ fn }) => fn.countAll<number>().as("count"))

@@ -28,7 +28,7 @@ async function setUp(t: TestContext, engine: TestEngine, { max = 1000 } = {}) {
 const kind = (name: string) => (err: unknown) => err instanceof UserError && err.kind === name;
 
 export function signingKeysConformance(engine: TestEngine): void {
-  test("a key signs what its public half, which is all that is kept, finds good", async (t) => {
+  test("a key signs data that its public half, the only stored part, verifies", async (t) => {
     const { keys, db } = await setUp(t, engine);
     const made = await keys.create(A);
     const known = await keys.find(made.id);
@@ -40,7 +40,7 @@ export function signingKeysConformance(engine: TestEngine): void {
     assert.ok(!JSON.stringify(rows).includes("PRIVATE"));
   });
 
-  test("keys are listed with the oldest first, each account's to itself, and without the account's own", async (t) => {
+  test("keys are listed oldest first, per account, and without the account's own", async (t) => {
     const { keys, clock } = await setUp(t, engine);
     const first = await keys.create(A);
     clock.advance(1000);
@@ -53,7 +53,7 @@ export function signingKeysConformance(engine: TestEngine): void {
     ]);
   });
 
-  test("an account has as many keys as it may have", async (t) => {
+  test("the number of keys per account is limited", async (t) => {
     const { keys } = await setUp(t, engine, { max: 1 });
     const { id } = await keys.create(A);
     await keys.own(A);
@@ -63,7 +63,7 @@ export function signingKeysConformance(engine: TestEngine): void {
     await keys.create(A);
   });
 
-  test("a key that is deleted is unknown at once, here and where the event comes to", async (t) => {
+  test("a deleted key is unknown immediately, here and in processes that receive the event", async (t) => {
     const { keys, other } = await setUp(t, engine);
     const elsewhere = await other();
     t.after(async () => elsewhere.close());
@@ -79,7 +79,7 @@ export function signingKeysConformance(engine: TestEngine): void {
     await assert.rejects(keys.delete(A, id), kind("keyNotFound"));
   });
 
-  test("an account's own key is made once, whoever asks, and again after it was deleted", async (t) => {
+  test("an account's own key is created once, also by concurrent callers, and again after its deletion", async (t) => {
     const { keys, other } = await setUp(t, engine);
     const elsewhere = await other();
     t.after(async () => elsewhere.close());
@@ -94,12 +94,12 @@ export function signingKeysConformance(engine: TestEngine): void {
     assert.equal(await keys.find(one.id), undefined);
   });
 
-  test("ids that are none are asked of nobody", async (t) => {
+  test("malformed ids are not looked up", async (t) => {
     const { keys } = await setUp(t, engine);
     for (const id of ["", "x", "A".repeat(32), "../keys", "0".repeat(31)]) assert.equal(await keys.find(id), undefined);
   });
 
-  test("both forms of a key are the same key", async (t) => {
+  test("both encodings of a key contain the same key", async (t) => {
     const { keys } = await setUp(t, engine);
     const { id, privateKey } = await keys.create(A);
     const pem = Buffer.from(pemForm(privateKey), "base64").toString();

@@ -13,16 +13,16 @@ export interface SigningKeysOptions {
   secrets: Secrets;
   clock: Clock;
   ids: Ids;
-  /** Of one account. Default 1000. */
+  /** Maximum number of keys per account. Default 1000. */
   max?: number;
 }
 
-/** The id of the event is that of the key. */
+/** The event id is that of the key. */
 const KEY_GONE = "stream.key";
-/** RFC 7518 3.3 asks for 2048 or more. */
+/** RFC 7518 3.3 requires 2048 or more. */
 const RSA_BITS = 2048;
 const KEPT = 5000;
-/** A revocation is told at once; this is for when the telling fails. */
+/** Revocations are announced immediately; this bounds the delay if a notification is lost. */
 const FRESH_MS = 10_000;
 
 export function createSigningKeys({ db, events, secrets, clock, ids, max = 1000 }: SigningKeysOptions): SigningKeys {
@@ -58,7 +58,7 @@ export function createSigningKeys({ db, events, secrets, clock, ids, max = 1000 
       })
     )
       return { id, privateKey };
-    // Another process was faster; should its key be gone again by now, one is made next time.
+    // Another process was faster; if its key was deleted by now, the next call creates one.
     const theirs = await table.own(account);
     if (theirs === undefined) throw streamErrors.keyNotFound({ id });
     return { id: theirs.id, privateKey: unseal(theirs) };

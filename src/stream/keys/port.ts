@@ -1,16 +1,19 @@
 import type { KeyObject } from "node:crypto";
 
-/** The keys that playback tokens of an account are signed with. Any of them signs for any of its videos. */
+/** Signing keys of playback tokens. Every key of an account signs for all of its videos. */
 export interface SigningKeys {
-  /** The private half is told this once and not kept. Throws tooManyKeys. */
+  /** Returns the private half only this once; it is not stored. Throws tooManyKeys. */
   create(account: string): Promise<NewSigningKey>;
-  /** The oldest first; without the account's own. */
+  /** Oldest first; without the account's own. */
   list(account: string): Promise<SigningKey[]>;
-  /** No token of it is accepted from now on, here at once and elsewhere within the blink of an event. The account's own too: another one is made in its place. Throws keyNotFound. */
+  /**
+   * Its tokens are rejected from now on, here immediately and in other processes when the event arrives. The account's
+   * own key too: a new one replaces it. Throws keyNotFound.
+   */
   delete(account: string, id: string): Promise<void>;
-  /** Whosever it is: asked for every segment. Undefined as soon as it is revoked; ids do not come back. */
+  /** Finds a key of any account; called for every segment. Undefined as soon as it is revoked; ids are not reused. */
   find(id: string): Promise<VerifyingKey | undefined>;
-  /** The key that tokens are signed with for an account that names none of its own. Made when it is asked for first. */
+  /** The default signing key of an account. Created on first use. */
   own(account: string): Promise<{ id: string; privateKey: KeyObject }>;
   close(): void;
 }

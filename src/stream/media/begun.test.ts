@@ -9,12 +9,12 @@ import { setTimeout } from "node:timers/promises";
 import { hasBegun } from "./begun.ts";
 
 test(
-  "a command has begun when there is a program behind what shuts it in, and no longer when it is over",
+  "a command has started once a program runs behind its sandbox wrappers, and no longer after it exits",
   { skip: process.platform !== "linux" && "there is no /proc" },
   async (t) => {
     const folder = mkdtempSync(join(tmpdir(), "reelpost-begun-"));
     t.after(() => rmSync(folder, { recursive: true }));
-    // A shell by the name of bubblewrap, which begins its program when it is told to.
+    // A shell named bwrap that starts its program on request.
     const name = join(folder, "bwrap");
     copyFileSync(realpathSync("/bin/sh"), name);
     const command = spawn(name, ["-c", "echo ready; read line; sleep 60; :"], {

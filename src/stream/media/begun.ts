@@ -1,15 +1,16 @@
 import { readFileSync } from "node:fs";
 
-/** What a command of ours begins with (`confine`), by the names that Linux shows. */
+/** Wrappers that start every command (`confine`), by their process names in Linux. */
 const BEFORE = new Set(["nice", "prlimit", "setpriv", "bwrap"]);
 
 /**
- * Whether a command has come to its program. Before that it may not have asked yet to die with us (PR_SET_PDEATHSIG): stopped there, it would stand still for
- * ever once we are killed. False where nothing can be read, as outside of Linux.
+ * Whether a command has started its program. Before that it may not have called PR_SET_PDEATHSIG yet: if stopped then,
+ * it would stay stopped forever once this process is killed. False where nothing can be read, as on systems other than
+ * Linux.
  */
 export function hasBegun(pid: number): boolean {
   try {
-    // bubblewrap stays, and the program is a child of its child.
+    // bubblewrap stays the parent: the program is a child of its child.
     const [child] = readFileSync(`/proc/${pid}/task/${pid}/children`, "latin1").split(" ");
     if (child !== undefined && child !== "") return hasBegun(Number(child));
     return !BEFORE.has(readFileSync(`/proc/${pid}/comm`, "latin1").trim());

@@ -27,7 +27,10 @@ export interface DiscoverOptions {
   exposed: boolean;
 }
 
-/** Finds the programs, the strongest confinement that works here, and what the encoders can. Throws mediaToolsMissing. */
+/**
+ * Finds the programs, the strongest confinement that works here, and the encoders' capabilities. Throws
+ * mediaToolsMissing.
+ */
 export async function discover(settings: MediaSettings, { log, signal, exposed }: DiscoverOptions): Promise<Readied> {
   const programs = findPrograms(settings);
   const user = userOf(settings, programs);

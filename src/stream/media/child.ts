@@ -5,21 +5,24 @@ import type { MediaResult, MediaRun } from "./port.ts";
 import { MediaRunError, type MediaRunReason } from "./run-error.ts";
 
 export const STDERR_LIMIT = 16 * 1024;
-/** As bubblewrap tells that what it ran was ended by a signal. */
+/** bubblewrap's exit code if its program was killed by a signal. */
 const KILLED = 128 + 9;
 const FILE_TOO_LARGE = 128 + 25;
-/** What nice, prlimit and setpriv end with when the program behind them cannot be run (POSIX, nice), and how a program tells that its libraries are gone. */
+/**
+ * Exit codes of nice, prlimit and setpriv if the program cannot be run (POSIX, nice), and of a program whose libraries
+ * are missing.
+ */
 const NOT_RUN = [126, 127];
-/** bubblewrap ends with 1 whatever it is. */
+/** bubblewrap exits with 1 for every failure. */
 const NOT_RUN_INSIDE = /^bwrap: execvp /m;
-/** Nothing of the server's own surroundings: settings and secrets are in them. */
+/** Without the server's own environment, which contains settings and secrets. */
 export const ENVIRONMENT = { PATH: "/usr/local/bin:/usr/bin:/bin", LC_ALL: "C", AV_LOG_FORCE_NOCOLOR: "1" };
 
 export type ChildOptions = Required<Pick<MediaRun, "wallMs" | "outputBytes">> &
   Pick<MediaRun, "onOutput"> & {
     signal: AbortSignal;
     nice?: number;
-    /** Told of the process group; what it returns is called when nothing of it is left. */
+    /** Called with the process group; the function it returns is called when the group is empty. */
     onStart?: (group: number) => () => void;
   };
 
@@ -35,7 +38,10 @@ export interface ChildCommand {
 /** First descriptor number after the standard streams. */
 export const FIRST_DESCRIPTOR = 3;
 
-/** Runs one command to its end. Whatever ends it, nothing of its process group is left when this settles. Rejects MediaRunError, or what `onOutput` threw. */
+/**
+ * Runs one command to its end. In all cases its process group is empty when this settles. Rejects with MediaRunError,
+ * or the error of `onOutput`.
+ */
 export async function runChild(
   name: string,
   { command: [executable, ...args], descriptors = [], close = () => {} }: ChildCommand,
@@ -136,14 +142,14 @@ export const aborted = (name: string, signal: AbortSignal) =>
     : new MediaRunError("aborted", `${name} is not wanted any more`, "", { cause: signal.reason });
 
 /**
- * With autogrouping (sched(7)) the processor is first shared among sessions, and niceness counts only inside of one: `detached` made this run a session of
- * its own, which would weigh as much as that of a run that somebody waits for.
+ * With autogrouping (sched(7)) CPU time is first shared among sessions, and niceness counts only within one: `detached`
+ * made this run its own session, which would weigh as much as that of an urgent run.
  */
 export function lowerSession(pid: number | undefined, nice: number): void {
   try {
     writeFileSync(`/proc/${pid}/autogroup`, String(nice));
   } catch {
-    // Another system, a kernel without it, or the run has ended: nice(1) is what remains.
+    // Another system, a kernel without autogroups, or the run has ended: only nice(1) applies.
   }
 }
 
@@ -152,6 +158,6 @@ export function killGroup(pid: number | undefined): void {
   try {
     process.kill(-pid, "SIGKILL");
   } catch {
-    // Nobody is left in it.
+    // The group is empty.
   }
 }

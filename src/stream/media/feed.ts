@@ -1,12 +1,12 @@
 import { Writable } from "node:stream";
 
-/** What is written for a child that may not be there yet, and may be gone before the writer knows. */
+/** Input for a child that may not have started yet, and may exit before the writer knows. */
 export interface Feed {
-  /** Never emits "error". Its `writableLength` is what the child has not taken. */
+  /** Never emits "error". Its `writableLength` is the input that the child has not read. */
   stdin: Writable;
-  /** Passes everything on from now; `onTaken` is called as pieces are taken. Once. */
+  /** Forwards everything from now on; `onTaken` is called as chunks are read. Call it once. */
   to(target: Writable, onTaken: () => void): void;
-  /** Nobody reads it any more: everything goes nowhere from now on. */
+  /** The reader has gone: discards all input from now on. */
   discard(): void;
 }
 
@@ -14,7 +14,7 @@ export function createFeed(): Feed {
   let target: Writable | undefined;
   let taken = () => {};
   let gone = false;
-  /** What waits for the child to be there, or for the pipe to take it; one at a time, as streams have it. */
+  /** The chunk that waits for the child to start or for the pipe; one at a time, like all streams. */
   let waiting: (() => void) | undefined;
   let callback: (() => void) | undefined;
 
@@ -61,7 +61,7 @@ export function createFeed(): Feed {
   return {
     stdin,
     to(next, onTaken) {
-      // The child ended: what it did not take is lost with it, and its end is told by its exit.
+      // The child ended: unread input is lost, and its exit reports the end.
       next.on("error", discard);
       if (gone) return void next.destroy();
       target = next;

@@ -1,4 +1,7 @@
-/** Demuxers that read one file and nothing else. What lists or names other files (hls, dash, concat, image2, sdp) must never be in it. */
+/**
+ * Demuxers that read a single file. Formats that refer to other files (hls, dash, concat, image2, sdp) must never be
+ * added.
+ */
 export const SAFE_FORMATS = [
   "mov",
   "matroska",
@@ -21,13 +24,14 @@ export const SAFE_FORMATS = [
   "gxf",
   "lxf",
 ];
-/** 8192 x 4320: what any codec here is used for. */
+/** 8192 x 4320: the largest size in practice for every codec here. */
 export const MAX_PIXELS = 8192 * 4320;
 export const MAX_STREAMS = 100;
 
 /**
- * Puts before every `-i` what it may be: a local file (or what `protocols` names) of a harmless container, within bounds. A demuxer forced with `-f` is allowed too.
- * A playlist that calls itself clip.mp4 would otherwise be opened, with all that it names.
+ * Puts restrictions before every `-i`: a local file (or the `protocols`) in a harmless container, within bounds. A
+ * demuxer forced with `-f` is allowed too. Otherwise a playlist named clip.mp4 would be opened, with all files it
+ * refers to.
  */
 export function safeInputs(args: readonly string[], threads?: number, protocols = "file"): string[] {
   const safe: string[] = [];

@@ -9,7 +9,7 @@ const never = new AbortController().signal;
 const settle = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 describe("lanes", () => {
-  test("whatever comes, leaves and gives up: never more than there are places, never a place that stays empty while somebody waits for it", async () => {
+  test("never exceed their slots, and never leave a slot unused while a run waits, whatever starts, ends and gives up", async () => {
     type Step = { do: "enter"; urgency: Urgency } | { do: "leave" | "abort"; which: number };
     const step = fc.oneof(
       fc.record({
@@ -69,7 +69,7 @@ describe("lanes", () => {
     );
   });
 
-  test("who has given up before it began is not let in", async () => {
+  test("do not start a run that was aborted while waiting", async () => {
     const lanes = createLanes({ urgent: 1, background: 1, waiting: 1 });
     await assert.rejects(lanes.enter("urgent", AbortSignal.abort(new Error("gone"))), /gone/);
     const leave = await lanes.enter("urgent", never);
@@ -81,7 +81,7 @@ describe("lanes", () => {
   });
 });
 
-test("before every input stands what it may be; what comes after it cannot take that back", () => {
+test("restrictions precede every input, and later options cannot lift them", () => {
   const args = safeInputs(
     [
       "-protocol_whitelist",

@@ -3,19 +3,22 @@ import type { MediaRun } from "./port.ts";
 
 export type Urgency = NonNullable<MediaRun["urgency"]>;
 
-/** Who may run now. What viewers wait for does not stand behind what nobody waits for: the two have places of their own. */
+/** Admission of runs. Awaited runs do not queue behind background runs: each kind has its own slots. */
 export interface Lanes {
-  /** Resolves with what gives the place back. Throws encoderBusy when too many wait already; rejects with the signal's reason. */
+  /**
+   * Resolves with a function that releases the slot. Throws encoderBusy if too many are waiting; rejects with the
+   * signal's reason.
+   */
   enter(urgency: Urgency, signal: AbortSignal): Promise<() => void>;
   waiting(urgency: Urgency): number;
   running(): number;
 }
 
 export interface LanesOptions {
-  /** Places for urgent runs, of which those that are only `soon` leave one free; and for the background. */
+  /** Slots for urgent runs, one of which `soon` runs leave free; and for background runs. */
   urgent: number;
   background: number;
-  /** Of each urgency, how many may wait. */
+  /** Maximum number of waiting runs per urgency. */
   waiting: number;
 }
 

@@ -24,7 +24,7 @@ async function until(condition: () => boolean, what: string) {
 
 const stream = async () => readFile(await clip({ extension: "ts", seconds: 2 }));
 const copy = ["-f", "mpegts", "-i", "pipe:0", "-map", "0:v", "-c", "copy", "-f", "mpegts", "pipe:3"];
-/** Of its own, so that it never ends. */
+/** Reads no input, so that it never ends. */
 const endless = (word: string, to: string) => [
   "-f",
   "lavfi",
@@ -40,7 +40,7 @@ let words = 0;
 const newWord = () => `reelpost-live-${process.pid}-${++words}`;
 const nothing = () => {};
 
-/** A server that counts who connects, and by what address it is reached. */
+/** A server that counts connections, and the address it is reached at. */
 async function listener(t: TestContext) {
   let connections = 0;
   const server = createServer((socket) => {
@@ -54,7 +54,7 @@ async function listener(t: TestContext) {
 
 for (const sandbox of ["bwrap", "landlock", "prlimit"] as const) {
   describe(`a live run confined by ${sandbox}`, needsPrograms(sandbox === "landlock" ? "perl" : sandbox), () => {
-    test("takes what is written before it is up, writes to several pipes, and ends when its input does", async (t) => {
+    test("accepts input before it is up, writes to several pipes, and ends when its input does", async (t) => {
       const reports: MediaRunReport[] = [];
       const tools = openTools(t, { sandbox }, { onRun: (run) => void reports.push(run) });
       const sizes = [0, 0];
@@ -97,10 +97,10 @@ for (const sandbox of ["bwrap", "landlock", "prlimit"] as const) {
       run.kill();
     });
 
-    test("is held back by who does not take what it makes, and is killed when nothing moves", async (t) => {
+    test("is held back by a slow reader, and killed when it stalls", async (t) => {
       const word = newWord();
       let chunks = 0;
-      // On a busy machine ffmpeg takes its time until there is a first piece.
+      // On a busy machine ffmpeg takes a while to produce the first chunk.
       const run = openTools(t, { sandbox }).live({
         args: endless(word, "pipe:3"),
         outputs: [() => (chunks++, new Promise<void>((resolve) => void setTimeout(resolve, 120_000).unref()))],
@@ -111,7 +111,7 @@ for (const sandbox of ["bwrap", "landlock", "prlimit"] as const) {
       await until(() => processesWith(word).length === 0, "it to be gone");
     });
 
-    test("is killed when it does not take what it is given", async (t) => {
+    test("is killed when it does not read its input", async (t) => {
       const run = openTools(t, { sandbox }).live({
         args: [...endless(newWord(), "pipe:3"), "-map", "0"],
         outputs: [nothing],
@@ -122,7 +122,7 @@ for (const sandbox of ["bwrap", "landlock", "prlimit"] as const) {
       await new Promise((resolve) => run.stdin.end(Buffer.alloc(1000), () => resolve(undefined)));
     });
 
-    test("is gone when it is not wanted, when its reader fails, and when the tools close", async (t) => {
+    test("is killed when it is aborted, when its reader fails, and when the tools close", async (t) => {
       const tools = openTools(t, { sandbox });
       const word = newWord();
       let came = false;
@@ -148,7 +148,7 @@ for (const sandbox of ["bwrap", "landlock", "prlimit"] as const) {
       await until(() => processesWith(word).length === 0, "them to be gone");
     });
 
-    test("says what is wrong with its input, and opens no others", async (t) => {
+    test("reports errors in its input, and opens no other inputs", async (t) => {
       const tools = openTools(t, { sandbox });
       const run = tools.live({ args: copy, outputs: [nothing] });
       run.stdin.end(Buffer.alloc(5000, "nothing of the sort"));
@@ -163,7 +163,7 @@ for (const sandbox of ["bwrap", "landlock", "prlimit"] as const) {
       assert.equal(connections(), 0);
     });
 
-    test("connects to others where it may", async (t) => {
+    test("connects to other hosts only where allowed", async (t) => {
       const tools = openTools(t, { sandbox });
       const { url, connections } = await listener(t);
       const bytes = await stream();
@@ -181,7 +181,7 @@ for (const sandbox of ["bwrap", "landlock", "prlimit"] as const) {
 }
 
 test(
-  "without the program a long run says what to install, and takes no harm from what is written to it",
+  "without the program a long run reports what to install, and accepts writes without failing",
   needsFfmpeg,
   async (t) => {
     const run = openTools(t, { ffmpeg: "/nowhere/ffmpeg" }).live({ args: copy, outputs: [nothing] });

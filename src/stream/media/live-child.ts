@@ -8,7 +8,7 @@ import type { MediaResult } from "./port.ts";
 import { MediaRunError, type MediaRunReason } from "./run-error.ts";
 
 export interface LiveChildOptions extends Pick<LiveMediaRun, "outputs"> {
-  /** The whole command, once it is known. What it rejects with ends the run before it began. */
+  /** The whole command, once it is known. If it rejects, the run ends before it starts. */
   command: () => Promise<ChildCommand>;
   idleMs: number;
   inputBytes: number;
@@ -16,10 +16,13 @@ export interface LiveChildOptions extends Pick<LiveMediaRun, "outputs"> {
   signal: AbortSignal;
 }
 
-/** How often it is looked whether anything moves. */
+/** Interval of the stall check. */
 const LOOK_MS = 1000;
 
-/** Like runChild, but what it reads and writes goes through pipes for as long as somebody writes: bounded by silence, and by no length of time. */
+/**
+ * Like runChild, but streams input and output through pipes as long as the writer writes: limited by a stall timeout,
+ * not by total time.
+ */
 export function startLiveChild(name: string, options: LiveChildOptions): LiveMedia {
   const feed = createFeed();
   const killed = new AbortController();
@@ -92,7 +95,7 @@ async function runLive(
     }
   }
   try {
-    // Who does not come back from taking a piece cannot keep the end of it from being told.
+    // A reader that never returns must not prevent the end from being reported.
     if (child.stdin != null)
       await Promise.race([
         stopped.promise,

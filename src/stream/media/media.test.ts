@@ -28,7 +28,7 @@ async function folder(t: TestContext): Promise<string> {
   return path;
 }
 
-/** Runs until it is killed, and can be told from all others by the word. */
+/** Runs until it is killed; the word identifies it among all processes. */
 const endless = (word: string) => [
   "-f",
   "lavfi",
@@ -57,14 +57,14 @@ const installed = (name: string) =>
     .map((place) => join(place, name))
     .find((path) => existsSync(path))!;
 
-/** Tools whose ffmpeg is a link that a test can take away. */
+/** Tools whose ffmpeg is a link that a test can remove. */
 async function openWithFfmpegOf(t: TestContext, sandbox: "prlimit") {
   const programs = join(await folder(t), "ffmpeg");
   await symlink(installed("ffmpeg"), programs);
   return { programs, ...openTools(t, { sandbox, ffmpeg: programs }) };
 }
 
-/** A server that notes who connects. */
+/** A server that records connections. */
 async function listener(t: TestContext) {
   let connections = 0;
   const server = createServer((socket) => {
@@ -76,7 +76,7 @@ async function listener(t: TestContext) {
   return { port: (server.address() as { port: number }).port, connections: () => connections };
 }
 
-test("says what ffmpeg can", needsFfmpeg, async (t) => {
+test("reports ffmpeg's capabilities", needsFfmpeg, async (t) => {
   const { version, encoders, filters, sandbox } = await openTools(t).ready();
   assert.match(version, /^\S*\d/);
   assert.deepEqual(
@@ -88,7 +88,7 @@ test("says what ffmpeg can", needsFfmpeg, async (t) => {
 
 for (const sandbox of ["bwrap", "landlock", "prlimit"] as const) {
   describe(`confined by ${sandbox}`, needsPrograms(PROGRAM[sandbox]), () => {
-    test("reads the file it is given and answers on standard output", async (t) => {
+    test("reads its input file and writes to standard output", async (t) => {
       const tools = openTools(t, { sandbox });
       const path = await clip();
       const { output } = await tools.ffprobe({
@@ -107,7 +107,7 @@ for (const sandbox of ["bwrap", "landlock", "prlimit"] as const) {
       assert.deepEqual([pieces.reduce((a, b) => a + b), kept.length], [10 * 320 * 180 * 1.5, 0]);
     });
 
-    test("writes into its folder", async (t) => {
+    test("writes to its folder", async (t) => {
       const path = await clip();
       const writes = await folder(t);
       await openTools(t, { sandbox }).ffmpeg({
@@ -118,7 +118,7 @@ for (const sandbox of ["bwrap", "landlock", "prlimit"] as const) {
       assert.ok(existsSync(join(writes, "copy.mkv")));
     });
 
-    test("playlists and scripts that are called mp4 are not opened, nor is what they name", async (t) => {
+    test("playlists and scripts named mp4 are not opened, nor are the files they refer to", async (t) => {
       const tools = openTools(t, { sandbox });
       const { port, connections } = await listener(t);
       const at = await folder(t);
@@ -133,7 +133,7 @@ for (const sandbox of ["bwrap", "landlock", "prlimit"] as const) {
       for (const [name, text] of Object.entries(disguised)) {
         const path = join(at, `${name}.mp4`);
         await writeFile(path, text);
-        // Even the file that it names may be read: what stands in the way is the container alone.
+        // The file they refer to is readable: only the container check prevents it.
         for (const program of ["ffprobe", "ffmpeg"] as const) {
           const args = program === "ffprobe" ? ["-show_format", "-i", path] : ["-i", path, "-f", "null", "-"];
           await assert.rejects(
@@ -146,7 +146,7 @@ for (const sandbox of ["bwrap", "landlock", "prlimit"] as const) {
       assert.equal(connections(), 0);
     });
 
-    test("inputs from the network are refused", async (t) => {
+    test("network inputs are rejected", async (t) => {
       const { port, connections } = await listener(t);
       const args = ["-protocol_whitelist", "file,http,tcp", "-i", `http://127.0.0.1:${port}/a.mp4`, "-f", "null", "-"];
       await assert.rejects(openTools(t, { sandbox }).ffmpeg({ args, reads: [] }), ended("failed", /not on whitelist/i));
@@ -167,13 +167,13 @@ for (const sandbox of ["bwrap", "landlock", "prlimit"] as const) {
       const [pid] = processesWith(mark).filter(isFfmpeg);
       if (existsSync("/proc/self/autogroup"))
         assert.match(readFileSync(`/proc/${pid}/autogroup`, "latin1"), /nice 5$/m);
-      // Field 19 of proc_pid_stat(5), behind the name in brackets.
+      // Field 19 of proc_pid_stat(5), after the name in brackets.
       assert.equal(readFileSync(`/proc/${pid}/stat`, "latin1").split(") ")[1]!.split(" ")[16], "5");
       stop.abort();
       await assert.rejects(run);
     });
 
-    test("is killed when it takes too long, burns too much, says or wants too much", async (t) => {
+    test("is killed when it exceeds its time, CPU time, output or memory", async (t) => {
       const tools = openTools(t, { sandbox, urgent_encoders: 4 });
       await tools.ready();
       const word = newWord();
@@ -212,7 +212,7 @@ for (const sandbox of ["bwrap", "landlock", "prlimit"] as const) {
       await until(() => processesWith(word).length === 0, "the killed to be gone");
     });
 
-    test("files that it writes are bounded", async (t) => {
+    test("the files it writes are limited in size", async (t) => {
       const writes = await folder(t);
       const args = [
         "-f",
@@ -234,7 +234,7 @@ for (const sandbox of ["bwrap", "landlock", "prlimit"] as const) {
 
     // Its other half is in test/faults/stream-ffmpeg.test.ts.
     if (sandbox === "prlimit")
-      test("may be replaced: without it there is word of it, and with it things go on", async (t) => {
+      test("may be replaced: runs fail with a clear error while it is missing, and succeed once it is back", async (t) => {
         const { ffmpeg, programs } = await openWithFfmpegOf(t, sandbox);
         const run = {
           args: ["-f", "lavfi", "-i", "testsrc2=size=64x64:rate=30:duration=0.1", "-f", "null", "-"],
@@ -245,7 +245,7 @@ for (const sandbox of ["bwrap", "landlock", "prlimit"] as const) {
         const missing = (err: unknown) => err instanceof UserError && err.kind === "mediaToolsMissing";
         for (let i = 0; i < 2; i++) await assert.rejects(ffmpeg(run), missing);
         await symlink(installed("ffmpeg"), programs);
-        // Looked for again after some seconds at the latest.
+        // Searched again after a few seconds at most.
         for (let late = performance.now() + 20_000, found = false; !found;)
           found = await ffmpeg(run).then(
             () => true,
@@ -256,7 +256,7 @@ for (const sandbox of ["bwrap", "landlock", "prlimit"] as const) {
           );
       });
 
-    test("is gone when it is not wanted, when its reader fails, and when the tools close", async (t) => {
+    test("is killed when it is aborted, when its reader fails, and when the tools close", async (t) => {
       const tools = openTools(t, { sandbox });
       const word = newWord();
       const started = (n: number) => until(() => processesWith(word).length >= n, "it to start");
@@ -413,7 +413,7 @@ for (const sandbox of ["bwrap", "landlock", "prlimit"] as const) {
       assert.ok(sandbox === "landlock" || lstatSync(join(at, "link")).isSymbolicLink());
     });
 
-    test("no process of a program outlives its run, in a session of its own either", async (t) => {
+    test("no process of a program outlives its run, even in its own session", async (t) => {
       const place = await folder(t);
       const program = join(place, "ffmpeg");
       const word = newWord();
@@ -488,9 +488,9 @@ test("uses limits alone on a public address only if stream.sandbox is prlimit", 
   assert.deepEqual([sandbox, offline, warned.length], ["prlimit", false, 1]);
 });
 
-describe("when the server dies", () => {
+describe("if the server dies", () => {
   for (const sandbox of ["bwrap", "landlock", "prlimit"] as const) {
-    test(`so do the children confined by ${sandbox}`, needsPrograms(PROGRAM[sandbox]), async (t) => {
+    test(`children confined by ${sandbox} die too`, needsPrograms(PROGRAM[sandbox]), async (t) => {
       const word = newWord();
       const program = `
         import { createMediaTools } from ${JSON.stringify(import.meta.resolve("./tools.ts"))};
@@ -501,7 +501,7 @@ describe("when the server dies", () => {
         stdio: ["ignore", "ignore", "inherit"],
       });
       t.after(() => void server.kill("SIGKILL"));
-      // Its own command line has the word in it too.
+      // Its own command line contains the word too.
       const children = () => processesWith(word).filter((pid) => pid !== server.pid);
       await until(() => children().filter((pid) => isFfmpeg(pid)).length >= 2, "both to start");
       server.kill("SIGKILL");
@@ -510,7 +510,7 @@ describe("when the server dies", () => {
   }
 });
 
-test("runs take turns, urgent ones first, and too many are refused", needsFfmpeg, async (t) => {
+test("runs are queued, urgent ones first, and rejected if too many wait", needsFfmpeg, async (t) => {
   const reports: MediaRunReport[] = [];
   const tools = openTools(
     t,
@@ -537,7 +537,7 @@ test("runs take turns, urgent ones first, and too many are refused", needsFfmpeg
   assert.deepEqual(tools.load(), { running: 0, waiting: { urgent: 0, soon: 0, background: 0 } });
 });
 
-test("without the program everything that needs it says what to install", async (t) => {
+test("without the program every run reports what to install", async (t) => {
   const missing = (err: unknown) =>
     err instanceof UserError && err.kind === "mediaToolsMissing" && /apt-get install ffmpeg/.test(err.fix ?? "");
   const tools = openTools(t, { ffmpeg: "/nowhere/ffmpeg" });

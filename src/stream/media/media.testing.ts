@@ -8,14 +8,14 @@ import { createMediaTools, type MediaToolsParts } from "./tools.ts";
 export const streamSettings = (given: NonNullable<SettingsInput["stream"]> = {}) =>
   settingsSchema.parse({ stream: given }).stream;
 
-/** What is on this machine is looked for once in a process: it takes half a dozen runs of ffmpeg. */
+/** Programs are discovered once per process: it takes half a dozen ffmpeg runs. */
 const found = new Map<string, ReturnType<typeof discover>>();
 const findOnce: typeof discover = (settings, options) =>
   found.getOrInsertComputed(`${settings.sandbox} ${options.exposed}`, () =>
     discover(settings, { ...options, signal: new AbortController().signal }),
   );
 
-/** Real tools with the settings of a test; closed with it. */
+/** Real tools with the settings of a test; closed when it ends. */
 export function openTools(
   t: TestContext,
   given: NonNullable<SettingsInput["stream"]> = {},
@@ -33,13 +33,13 @@ export function openTools(
   return tools;
 }
 
-/** Processes that have the word in their command line. Read from /proc, so on Linux only. */
+/** Processes whose command line contains the word. Read from /proc, so Linux only. */
 export function processesWith(word: string): number[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
     .flatMap((pid) => {
       try {
-        // Of one that is dead but not yet waited for it is empty.
+        // Empty for a zombie.
         return readFileSync(`/proc/${pid}/cmdline`, "latin1").includes(word) ? [Number(pid)] : [];
       } catch {
         return [];
@@ -47,7 +47,7 @@ export function processesWith(word: string): number[] {
     });
 }
 
-/** Whether the process has become the program itself, behind everything that confines it. */
+/** Whether the process has become the program itself, after all of its confinement wrappers. */
 export function isFfmpeg(pid: number): boolean {
   try {
     return readFileSync(`/proc/${pid}/comm`, "latin1").trim() === "ffmpeg";

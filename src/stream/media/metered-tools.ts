@@ -7,7 +7,7 @@ import { createMediaTools } from "./tools.ts";
 interface MeteredToolsDeps {
   settings: Pick<Settings, "stream">;
   metrics?: Metrics;
-  /** Look for the programs now rather than when the first video needs them. */
+  /** Find the programs now rather than when the first video needs them. */
   warm: boolean;
   /** True if other machines can reach this server. */
   exposed: boolean;
@@ -15,7 +15,10 @@ interface MeteredToolsDeps {
 
 const STOP_MS = 15_000;
 
-/** ffmpeg and ffprobe of this system, with metrics. Without them everything but video works: the reason is logged once, and is the error of every run. */
+/**
+ * ffmpeg and ffprobe of this system, with metrics. Without them everything except video works: the reason is logged
+ * once, and is the error of every run.
+ */
 export function createMeteredTools(
   { settings: { stream }, metrics, warm, exposed }: MeteredToolsDeps,
   { log, lifecycle }: Pick<Basics, "log" | "lifecycle">,

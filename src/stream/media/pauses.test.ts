@@ -23,7 +23,7 @@ function start(t: TestContext) {
   };
 }
 
-test("what nobody waits for stands still while somebody waits, also what begins meanwhile", (t) => {
+test("background runs are paused while an urgent run is active, including those that start meanwhile", (t) => {
   const { pauses, told } = start(t);
   const endBackground = pauses.enter(1, "background");
   assert.deepEqual(told(), []);
@@ -41,7 +41,7 @@ test("what nobody waits for stands still while somebody waits, also what begins 
   endSoon();
 });
 
-test("somebody who comes to wait for what is made ahead is held up by nobody", (t) => {
+test("a look-ahead run that a viewer starts to wait for is resumed", (t) => {
   const { pauses, told } = start(t);
   const came = new AbortController();
   pauses.enter(1, "background");
@@ -56,7 +56,7 @@ test("somebody who comes to wait for what is made ahead is held up by nobody", (
   assert.deepEqual(told(), ["1 SIGCONT"]);
 });
 
-test("what has only been started is stopped when its program is there, if somebody still waits then", (t) => {
+test("a run that has just started is stopped once its program runs, if a viewer still waits then", (t) => {
   const { pauses, told, pass, beginning } = start(t);
   for (const group of [1, 2, 3]) beginning.add(group);
   pauses.enter(1, "background");
@@ -74,7 +74,7 @@ test("what has only been started is stopped when its program is there, if somebo
   assert.deepEqual(told(), []);
 });
 
-test("nobody stands still for ever: after three seconds it works for a quarter of that", (t) => {
+test("no run is paused forever: after three seconds it works for a quarter of that time", (t) => {
   const { pauses, told, pass } = start(t);
   pauses.enter(1, "background");
   pauses.enter(2, "urgent");
@@ -89,7 +89,7 @@ test("nobody stands still for ever: after three seconds it works for a quarter o
   assert.deepEqual(told(), ["1 SIGSTOP"]);
 });
 
-test("short waits in a row leave some of the time to the background", (t) => {
+test("short successive waits leave some of the time to background runs", (t) => {
   const { pauses, told, pass } = start(t);
   pauses.enter(1, "background");
   const end = pauses.enter(2, "urgent");

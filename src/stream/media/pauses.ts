@@ -1,9 +1,14 @@
 import { hasBegun } from "./begun.ts";
 import type { MediaRun } from "./port.ts";
 
-/** Holds back what nobody waits for while somebody waits: niceness shares out processors, but neither their caches nor the memory behind them. */
+/**
+ * Pauses background runs while a viewer waits: niceness shares processors, but not their caches and memory bandwidth.
+ */
 export interface Pauses {
-  /** A run begins, as a process group. Held back is the background, and what is made ahead: until `awaited` is aborted, and somebody waits for it. Returns its end. */
+  /**
+   * Starts a run, given its process group. Background runs are paused, and so are look-ahead runs until `awaited` is
+   * aborted because a viewer waits for them. Returns a function that ends the run.
+   */
   enter(group: number, urgency: NonNullable<MediaRun["urgency"]>, awaited?: AbortSignal): () => void;
 }
 
@@ -11,14 +16,14 @@ export interface PausesParts {
   /** Milliseconds. */
   now?: () => number;
   signal?: (group: number, signal: "SIGSTOP" | "SIGCONT") => void;
-  /** Whether a run may be stopped already. */
+  /** Whether a run can be stopped already. */
   hasBegun?: (group: number) => boolean;
 }
 
-/** Milliseconds that runs are held back at a time; after that they work for a part of that time, whoever waits. */
+/** Maximum length of a pause in milliseconds; then paused runs work for a share of that time, even if viewers wait. */
 const LONGEST_MS = 3_000;
 const PART = 1 / 4;
-/** Until a run that has just been started is looked at again. */
+/** Delay before a newly started run is checked again. */
 const BEGIN_MS = 25;
 
 export function createPauses({
@@ -72,7 +77,7 @@ export function createPauses({
   return {
     enter(group, urgency, awaited) {
       if (urgency === "urgent" || awaited?.aborted === true) return wait();
-      // Pictures for pages and the like: somebody waits for them too, though not as for a film that stands still.
+      // Images for pages and the like: they are awaited too, but less urgently than a stalled video.
       if (urgency === "soon" && awaited === undefined) return () => {};
       let leave: (() => void) | undefined;
       const hurry = () => {
@@ -97,6 +102,6 @@ function toGroup(group: number, signal: "SIGSTOP" | "SIGCONT"): void {
   try {
     process.kill(-group, signal);
   } catch {
-    // Nobody is left in it.
+    // The group is empty.
   }
 }

@@ -3,7 +3,7 @@ import { delimiter, isAbsolute, join } from "node:path";
 import type { Settings } from "../../kernel/settings.ts";
 import { streamErrors } from "../errors.ts";
 
-/** Absolute paths. What confines is optional: not every system has it. */
+/** Absolute paths. Confinement programs are optional: some systems lack them. */
 export interface Programs {
   ffmpeg: string;
   ffprobe: string;
@@ -14,7 +14,7 @@ export interface Programs {
   perl?: string;
 }
 
-/** Throws mediaToolsMissing that names the program. */
+/** Throws mediaToolsMissing with the name of the program. */
 export function findPrograms(
   settings: Pick<Settings["stream"], "ffmpeg" | "ffprobe">,
   path = process.env["PATH"] ?? "",

@@ -1,6 +1,6 @@
 /**
- * What ended a run before its time. `failed`: the program's own words are in `stderr`; `killed`: by nobody we know, which is how the bound of processor
- * time and the system's memory killer look; `missing`: it could not be started.
+ * Why a run ended early. `failed`: the program's error text is in `stderr`; `killed`: by an unknown sender, such as the
+ * CPU time limit or the kernel's OOM killer; `missing`: it could not be started.
  */
 export type MediaRunReason =
   | "failed"
@@ -13,11 +13,11 @@ export type MediaRunReason =
   | "closed"
   | "missing";
 
-/** Neither the caller's mistake nor a broken invariant as such: whoever asked for the run knows what its end means. */
+/** Neither a user error nor a bug as such: the caller of the run decides what it means. */
 export class MediaRunError extends Error {
   override readonly name = "MediaRunError";
   readonly reason: MediaRunReason;
-  /** The last of standard error, at most 16 KiB. */
+  /** The end of standard error, at most 16 KiB. */
   readonly stderr: string;
 
   constructor(reason: MediaRunReason, message: string, stderr = "", options?: ErrorOptions) {

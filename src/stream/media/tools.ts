@@ -18,20 +18,20 @@ export interface MediaToolsParts {
   log: Log;
   /** Whether other machines can reach this server. Default false. */
   exposed?: boolean;
-  /** Told of every run, for metrics. Must not throw. */
+  /** Called for every run, for metrics. Must not throw. */
   onRun?: (run: MediaRunReport) => void;
-  /** Default: of this machine. */
+  /** Default: number of processors of this machine. */
   processors?: number;
-  /** How many runs of each urgency may wait. Default 500. */
+  /** Maximum number of waiting runs per urgency. Default 500. */
   mostWaiting?: number;
-  /** Looks for the programs. Default: on this machine, now. */
+  /** Finds the programs. Default: on this machine, now. */
   find?: typeof discover;
 }
 
 export interface MediaRunReport {
   program: "ffmpeg" | "ffprobe";
   urgency: Urgency;
-  /** For a place, and for the program. */
+  /** Time waiting for a slot and for the program. */
   waitedMs: number;
   ranMs: number;
   outcome: "ok" | MediaRunReason | "refused";
@@ -44,17 +44,18 @@ export interface MediaLoad {
 }
 
 /**
- * Background runs are paused while a viewer waits, for at most four fifths of the time. Niceness must leave them the rest: at 19 a run gets a seventieth of
- * the share of a program at 0, next to nothing on a busy machine. At 5 it gets a third.
+ * Background runs are paused while a viewer waits, for at most four fifths of the time. Niceness must leave them the
+ * rest: at 19 a run gets a seventieth of the share of a program at 0, almost nothing on a busy machine. At 5 it gets a
+ * third.
  */
 export const NICENESS: Record<Urgency, number> = { urgent: 0, soon: 3, background: 5 };
-/** The processor time of a broadcast has no bound but its length; it writes no files. */
+/** A broadcast's CPU time is unlimited; it writes no files. */
 const LIVE = { cpuSeconds: 2 ** 31, memoryMb: 4096, fileBytes: 0 };
 const LIVE_DEFAULTS = { idleMs: 60_000, inputBytes: 64 << 20 };
 const DEFAULTS = { wallMs: 60_000, cpuSeconds: 600, outputBytes: 64 << 20, memoryMb: 4096, fileBytes: 64 * 2 ** 30 };
-/** Of one block: a picture of the largest size in 4:4:4 with 16 bits is 212 MB. */
+/** Per allocation: a frame of the maximum size in 4:4:4 with 16 bits is 212 MB. */
 const MAX_ALLOC = 512 << 20;
-/** After this a program that was missing is looked for again: it may have been installed. */
+/** A missing program is searched again after this time: it may have been installed. */
 const FORGET_MS = 5_000;
 const COMMON = {
   ffmpeg: ["-hide_banner", "-nostdin", "-nostats", "-loglevel", "error"],
@@ -125,7 +126,7 @@ export function createMediaTools({
     } catch (err) {
       if (err instanceof MediaRunError) outcome = err.reason;
       if (!(err instanceof MediaRunError) || err.reason !== "missing") throw err;
-      // It was there once: it may be replaced this very moment, and is looked for anew by the next one.
+      // It existed before: it may be in the middle of a replacement, and the next run searches for it again.
       found = undefined;
       throw streamErrors.mediaToolsMissing({ reason: err.message }, { cause: err });
     } finally {
@@ -204,7 +205,7 @@ export function createMediaTools({
   };
 }
 
-/** Of a program that has gone since it was found there is nothing to be confined. */
+/** A program that was removed since it was found cannot be confined. */
 function confineNow(...given: Parameters<typeof confine>): ConfinedCommand {
   try {
     return confine(...given);

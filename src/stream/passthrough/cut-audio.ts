@@ -6,12 +6,13 @@ export interface CutAudio extends CutTrack {
 }
 
 const TARGET_SECONDS = 4;
-/** How late the sound may begin: a player begins where there is both, and what comes before is lost. */
+/** Maximum delay of the audio: players start where both tracks exist, and skip anything earlier. */
 const LATEST_SECONDS = 0.1;
 
 /**
- * Cuts a track of AAC. The frames that only prime the decoder lie before second zero by the edit list, and are left out: segments have no edit
- * list. What is lost by that is the overlap of the first frame, 21 ms that fade in. A text says why that cannot be. Throws Mp4Error.
+ * Cuts an AAC track. Priming frames, which the edit list places before the start of the video, are left out: segments
+ * have no edit list. This loses the overlap of the first frame, a fade-in of 21 ms. Returns a text with the reason if
+ * the track cannot be cut. Throws Mp4Error.
  */
 export function cutAudio(track: Track, movie: Movie, origin: number, fileSize: number): CutAudio | string {
   const aac = track.descriptions.length === 1 && track.selfContained ? readAac(track.descriptions[0]!) : undefined;

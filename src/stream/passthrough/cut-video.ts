@@ -15,11 +15,13 @@ export interface CutVideo extends CutTrack {
   fps: number;
 }
 
-/** A segment ends with the first key frame after this. */
+/** A segment ends at the first key frame after this. */
 const TARGET_SECONDS = 3.5;
-/** Sources with key frames farther apart take too long to start in the middle. */
+/** Sources with key frames farther apart take too long to start after a seek. */
 const LONGEST_SECONDS = 20;
-/** How late the pictures may begin, and how much of them an edit list may leave out at the end: more is seen. */
+/**
+ * Maximum delay of the first frame, and maximum time that an edit list may cut at the end: longer ones are noticeable.
+ */
 const LATEST_SECONDS = 0.1;
 const TAIL_SECONDS = 0.1;
 
@@ -32,7 +34,7 @@ export interface CutVideoOptions {
   segmentTimescale: number | undefined;
 }
 
-/** Cuts a video track at its key frames. A text says why that cannot be. Throws Mp4Error. */
+/** Cuts a video track at its key frames. Returns a text with the reason if that is impossible. Throws Mp4Error. */
 export function cutVideo(
   track: Track,
   { movie, origin, fileSize, segmentTimescale }: CutVideoOptions,
@@ -113,7 +115,7 @@ interface Seen {
   shown: number;
   duration: number;
   size: number;
-  /** Of key frames. */
+  /** Set for key frames. */
   mark: (() => SampleMark) | undefined;
 }
 
@@ -126,8 +128,9 @@ interface Place {
 }
 
 /**
- * A segment has to begin with a key frame that nothing before it in time needs or is needed by: of an open group of pictures the first ones
- * shown are decoded after the key frame and need the group before. So a key frame is taken only when all of its group has been seen.
+ * A segment must start with a key frame across which no frame depends on another: in an open GOP the first frames shown
+ * are decoded after the key frame and need the previous GOP. So a key frame is accepted only after all of its GOP has
+ * been read.
  */
 function createCutter(target: number, longest: number) {
   const segments: Cut[] = [];

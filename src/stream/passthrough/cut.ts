@@ -9,7 +9,10 @@ import {
   type SampleWalk,
 } from "../../protocol/mp4/index.ts";
 
-/** A track of the source as it is cut: where each segment begins among the samples. Times in ticks of the track, from second zero of the video. */
+/**
+ * A source track as it is cut: the first sample of each segment. Times in ticks of the track, from the start of the
+ * video.
+ */
 export interface CutTrack {
   tables: SampleTables;
   timescale: number;
@@ -27,22 +30,25 @@ export interface CutTrack {
 export interface Cut {
   from: SampleMark;
   count: number;
-  /** Octets of its samples. */
+  /** Total octets of its samples. */
   size: number;
-  /** When its first sample is decoded. */
+  /** Decoding time of its first sample. */
   time: number;
-  /** Taken from the duration of its first sample, which began before second zero. */
+  /** Subtracted from the duration of its first sample, which started before the video did. */
   early: number;
   start: number;
   duration: number;
 }
 
-/** A sample of a segment and where it lies in the source. */
+/** A sample of a segment and its position in the source. */
 export interface CutSample extends FragmentSample {
   offset: number;
 }
 
-/** Walks all samples, each of which must lie in the file, and all together too: a small index must not stand for more octets than there are. */
+/**
+ * Iterates over all samples. Each must lie within the file, and so must their total size: a small index must not
+ * describe more octets than the file has.
+ */
 export function* everySample(tables: SampleTables, fileSize: number): Generator<SampleWalk, void> {
   const walk = walkSamples(tables);
   if (walk === undefined) throw new Mp4Error("the track has no samples");
@@ -55,7 +61,10 @@ export function* everySample(tables: SampleTables, fileSize: number): Generator<
   } while (walk.next());
 }
 
-/** The samples of segment `n`, and the decoding time of the first, in ticks of the segments. Rounded times, not rounded durations, so that errors do not add up. */
+/**
+ * The samples of segment `n`, and the decoding time of the first, in ticks of the segments. Rounds times, not
+ * durations, so that errors do not add up.
+ */
 export function samplesOf(
   { tables, segments, shiftBase, timescale, segmentTimescale = timescale }: CutTrack,
   n: number,

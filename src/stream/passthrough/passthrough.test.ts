@@ -18,7 +18,7 @@ import type { Video } from "../videos/video.ts";
 import { testModel, testVideo } from "../videos/videos.testing.ts";
 import { createPassthrough } from "./passthrough.ts";
 
-/** B-frames that other B-frames are predicted from, so that pictures are decoded far out of their order. */
+/** B-frames used as references by other B-frames, so that decoding order differs a lot from display order. */
 const REORDERED = [
   "-c:v",
   "libx264",
@@ -29,7 +29,7 @@ const REORDERED = [
   "-x264-params",
   "bframes=4:b-adapt=0:b-pyramid=normal:scenecut=0",
 ];
-/** Without pictures that fill up the time before the first one. */
+/** Without duplicated frames before the first one. */
 const AS_THEY_COME = [...REORDERED, "-fps_mode", "passthrough"];
 const two = (video: string[], sound: string[]) => [
   ...video,
@@ -65,7 +65,7 @@ async function setUp(t: TestContext, recipe: ClipRecipe, more: Partial<Video> = 
   return { folder, path, objects, video: source, rung: createPassthrough({ objects, log: silentLog, enabled: true }) };
 }
 
-/** Everything that is played: the initialisation segment and all others; and what they say of each sample. */
+/** Everything that is played: the initialisation segment and all others, with their data on each sample. */
 async function assemble(rung: SourceRung, video: Video, track: "video" | "audio") {
   const { segments } = (await rung.of(video))![track]!;
   const init = await buffer((await rung.segment(video, track, "init"))!.read());
@@ -107,7 +107,7 @@ async function packetsOf(path: string, stream: "v:0" | "a:0"): Promise<Packet[]>
       )
     ).toString(),
   ) as { packets: { pts_time: string; size: string }[]; format: { start_time: string } };
-  // A video begins with the first of its tracks.
+  // A video starts with the first of its tracks.
   return packets.map(({ pts_time, size }) => ({
     pts: Number(pts_time) - Number(format.start_time),
     size: Number(size),
@@ -166,9 +166,9 @@ const offered: Record<string, ClipRecipe> = {
   silent: { ...mediaClips.silent, video: REORDERED },
 };
 
-describe("a source is cut without encoding", needsFfmpeg, () => {
+describe("a passthrough source", needsFfmpeg, () => {
   for (const [what, recipe] of Object.entries(offered)) {
-    test(`${what}: every picture and every frame of sound at its time`, async (t) => {
+    test(`${what}: has every video and audio frame at its time`, async (t) => {
       const { rung, video, path, folder } = await setUp(
         t,
         recipe,
@@ -194,7 +194,7 @@ describe("a source is cut without encoding", needsFfmpeg, () => {
       assert.equal(shown.audio!.codecs, "mp4a.40.2");
       const sound = await assemble(rung, video, "audio");
       const heard = await packetsOf(path, "a:0");
-      // The frames that prime the decoder are not there: they lie before second zero, or before the track's own beginning.
+      // Priming frames are missing: they precede the start of the video, or that of the track.
       const primed = heard.length - sound.samples.length;
       assert.ok(primed <= 1, `${primed} frames of sound are missing`);
       assertSame(sound.samples, heard.slice(primed));
@@ -228,7 +228,7 @@ describe("a source is cut without encoding", needsFfmpeg, () => {
     assert.deepEqual(init.timescale, timescaleOf({}, video.model!));
   });
 
-  test("segments begin with key frames, and are some seconds long", async (t) => {
+  test("segments start with key frames and last a few seconds", async (t) => {
     const { rung, video } = await setUp(t, { ...mediaClips.ntsc, video: REORDERED });
     const { segments, samples } = await assemble(rung, video, "video");
     assert.deepEqual(
@@ -238,7 +238,7 @@ describe("a source is cut without encoding", needsFfmpeg, () => {
     for (const { start } of segments) assert.equal(samples.find(({ pts }) => Math.abs(pts - start) < 1e-6)?.sync, true);
   });
 
-  test("octets of a segment can be asked for from anywhere", async (t) => {
+  test("supports byte ranges within segments", async (t) => {
     const { rung, video } = await setUp(t, mediaClips.plain);
     const segment = (await rung.segment(video, "video", 0))!;
     const whole = await buffer(segment.read());
@@ -268,14 +268,14 @@ describe("a source is cut without encoding", needsFfmpeg, () => {
     "pictures long after the sound": { inputs: two(["-itsoffset", "0.5"], []), video: AS_THEY_COME },
   };
   for (const [what, recipe] of Object.entries(refused)) {
-    test(`${what}: not offered`, async (t) => {
+    test(`${what}: is not offered`, async (t) => {
       const { rung, video } = await setUp(t, recipe);
       assert.equal(await rung.of(video), undefined);
       assert.equal(await rung.segment(video, "video", 0), undefined);
     });
   }
 
-  test("pictures that an edit list leaves out are not shown", async (t) => {
+  test("does not show frames that an edit list excludes", async (t) => {
     const whole = await clip({ ...mediaClips.ntsc, video: REORDERED });
     const { rung, video } = await setUp(t, {
       inputs: ["-ss", "1", "-i", whole],
@@ -285,7 +285,7 @@ describe("a source is cut without encoding", needsFfmpeg, () => {
     assert.equal(await rung.of(video), undefined);
   });
 
-  test("of an open group of pictures nothing begins: its first pictures need the group before", async (t) => {
+  test("does not start a segment at an open GOP: its first frames need the previous one", async (t) => {
     const { rung, video } = await setUp(t, {
       seconds: 12,
       video: [...REORDERED.slice(0, -1), "bframes=3:open-gop=1:keyint=50:min-keyint=50:scenecut=0:b-adapt=0"],
@@ -303,12 +303,12 @@ describe("a source is cut without encoding", needsFfmpeg, () => {
     }
   });
 
-  test("sound that begins long after the pictures is left to the encoder", async (t) => {
+  test("leaves audio that starts long after the video to the encoder", async (t) => {
     const { rung, video } = await setUp(t, { inputs: two([], ["-itsoffset", "0.5"]), video: AS_THEY_COME });
     assert.equal((await rung.of(video))!.audio, undefined);
   });
 
-  test("sound that players do not play is left to the encoder", async (t) => {
+  test("leaves audio that players cannot decode to the encoder", async (t) => {
     const { rung, video } = await setUp(t, { extension: "mov", audio: ["-c:a", "pcm_s16le"] });
     const shown = await rung.of(video);
     assert.deepEqual([shown!.video.codecs.slice(0, 5), shown!.audio], ["avc1.", undefined]);
@@ -341,7 +341,7 @@ describe("a source is not offered", needsFfmpeg, () => {
   }
 });
 
-test("its index is read once, and no more of them are kept than fit", needsFfmpeg, async (t) => {
+test("its index is read once, and the index cache is limited in size", needsFfmpeg, async (t) => {
   const { objects, video } = await setUp(t, mediaClips.plain);
   let opened = 0;
   const counted: Pick<ObjectStore, "open"> = { open: (key) => (opened++, objects.open(key)) };

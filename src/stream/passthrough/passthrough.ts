@@ -11,7 +11,7 @@ export interface PassthroughOptions {
   log: Log;
   /** settings.stream.passthrough */
   enabled: boolean;
-  /** Octets of indexes that are kept in memory. Default 64 MiB; the one that was asked for last is kept whatever its size. */
+  /** Maximum octets of cached indexes. Default 64 MiB; the most recently used one is kept whatever its size. */
   maxBytes?: number;
 }
 
@@ -21,14 +21,17 @@ interface Known {
 }
 
 const KEPT_BYTES = 64 * 1024 * 1024;
-/** What a source weighs that is not offered. */
+/** Cache weight of a source that is not offered. */
 const LEAST = 500;
-/** Indexes that are read at the same time: each may have dozens of megabytes. */
+/** Maximum number of concurrent index reads: each may need dozens of megabytes. */
 const READ_AT_ONCE = 3;
 
-/** The source as a rendition, cut at its key frames from byte ranges; nothing is encoded and nothing is kept but its index, in memory. */
+/**
+ * The source as a rendition, cut at its key frames from byte ranges; nothing is encoded, and only its index is cached,
+ * in memory.
+ */
 export function createPassthrough({ objects, log, enabled, maxBytes = KEPT_BYTES }: PassthroughOptions): SourceRung {
-  /** By uid, the one asked for last at the end. A source never changes. */
+  /** By uid, most recently used last. A source never changes. */
   const known = new Map<string, { value: Promise<Known | undefined>; weight: number }>();
   const turns: (() => void)[] = [];
   let reading = 0;
@@ -82,7 +85,7 @@ export function createPassthrough({ objects, log, enabled, maxBytes = KEPT_BYTES
   function weigh(uid: string, weight: number) {
     const entry = known.get(uid);
     if (entry === undefined) return;
-    // Of one that was forgotten while it was read, and read again, two readings end here.
+    // If an entry was evicted during its read and read again, two reads finish here.
     total += weight - entry.weight;
     entry.weight = weight;
     for (const [other] of known) {
@@ -123,7 +126,7 @@ function show({ video, audio }: SourceIndex): SourceRenditions {
   };
 }
 
-/** Playlists count from zero: what a track begins later belongs to its first segment. */
+/** Playlists start at zero: the initial delay of a track is part of its first segment. */
 function showTrack({ segments, timescale, codecs, peakBandwidth, averageBandwidth }: CutTrack): SourceTrack {
   const shown = segments.map(({ start, duration }, n) => ({
     start: n === 0 ? 0 : start / timescale,

@@ -10,10 +10,10 @@ interface Piece {
   end: number;
 }
 
-/** Pieces with less between them are read in one go, and what is between is left out. */
+/** Ranges with smaller gaps are read in one go, and the gaps are dropped. */
 const GAP = 64 * 1024;
 
-/** A segment as players get it: a head of ours, and then samples as they lie in the source. */
+/** A segment as sent to players: a generated header, then samples copied from the source. */
 export function segmentBytes(source: ObjectHandle, track: CutTrack, n: number): SegmentBytes | undefined {
   const cut = track.segments[n];
   if (cut === undefined) return undefined;
@@ -23,7 +23,7 @@ export function segmentBytes(source: ObjectHandle, track: CutTrack, n: number): 
   return octets(head, (from, to) => readPieces(source, within(pieces, from, to)), head.length + cut.size);
 }
 
-/** All of it in memory. */
+/** The whole segment in memory. */
 export const bufferBytes = (bytes: Buffer): SegmentBytes => octets(bytes, async function* () {}, bytes.length);
 
 function octets(head: Buffer, rest: (from: number, to: number) => AsyncIterable<Buffer>, size: number): SegmentBytes {
@@ -38,7 +38,7 @@ function octets(head: Buffer, rest: (from: number, to: number) => AsyncIterable<
   };
 }
 
-/** Neighbours become one. */
+/** Merges adjacent ranges. */
 function joined(pieces: Piece[]): Piece[] {
   const result: Piece[] = [];
   for (const piece of pieces) {
@@ -49,7 +49,7 @@ function joined(pieces: Piece[]): Piece[] {
   return result;
 }
 
-/** Octets [from, to) of all pieces, one after the other. */
+/** Octets [from, to) of the concatenated ranges. */
 function within(pieces: readonly Piece[], from: number, to: number): Piece[] {
   const result: Piece[] = [];
   let at = 0;
@@ -76,7 +76,7 @@ async function* readPieces(source: ObjectHandle, pieces: readonly Piece[]): Asyn
   }
 }
 
-/** Pieces in ascending order with little between them. */
+/** Reads ascending ranges with small gaps. */
 async function* readNear(source: ObjectHandle, pieces: readonly Piece[]): AsyncGenerator<Buffer, void> {
   let at = pieces[0]!.start;
   let current = 0;

@@ -16,7 +16,7 @@ ENTRY.set([1, 100, 0, 31, 255, 225, 0], 94);
 
 const RATE = 25;
 
-/** A file of these pictures, 25 a second, all in one chunk; or all in one place. */
+/** A file of these frames, 25 per second, all in one chunk or all at one offset. */
 function fileOf(samples: readonly FragmentSample[], { description = ENTRY, overlaid = false } = {}): Buffer {
   const log = createSampleLog();
   const list = <T>(Make: { from(values: number[]): T }, pick: (sample: FragmentSample) => number) =>
@@ -61,17 +61,17 @@ async function starts(samples: FragmentSample[]): Promise<number[]> {
   return found.video.segments.map(({ start }) => start / RATE);
 }
 
-test("a segment begins with the first key frame after some seconds", async () => {
+test("a segment starts with the first key frame after a few seconds", async () => {
   assert.deepEqual(await starts(pictures(500)), [0, 4, 8, 12, 16]);
 });
 
-test("not with a key frame that pictures follow which are shown before it", async () => {
-  // At 4 s the group is open: its key frame is decoded two pictures too early.
+test("a segment does not start with a key frame followed by frames that are displayed before it", async () => {
+  // At 4 s the GOP is open: its key frame is decoded two frames too early.
   const open = (i: number) => picture(i, i === 100 ? { shift: 2 } : i === 101 || i === 102 ? { shift: -1 } : {});
   assert.deepEqual(await starts(pictures(500, open)), [0, 6, 10, 14, 18]);
 });
 
-test("a source whose groups are all open, or too long, is not offered", async () => {
+test("a source whose GOPs are all open or too long is not offered", async () => {
   const open = (i: number) =>
     picture(i, i > 0 && i % 50 === 0 ? { shift: 2 } : i > 2 && i % 50 <= 2 ? { shift: -1 } : {});
   assert.match(String(await index(fileOf(pictures(600, open)))), /too far apart/);
@@ -81,13 +81,13 @@ test("a source whose groups are all open, or too long, is not offered", async ()
   );
 });
 
-test("what does not lie in the file, or would be more than the file, is not offered", async () => {
+test("samples outside the file, or larger in total than the file, are not offered", async () => {
   const file = fileOf(pictures(100));
   assert.match(String(await index(file.subarray(0, -1))), /size of|beyond the end/);
   const lie = Buffer.from(file);
   lie.writeUInt32BE(900, lie.indexOf("stsz") + 8);
   assert.match(String(await index(lie)), /beyond the end/);
-  // A small file that would be sent as a large one: every picture is the same octets.
+  // A small file that would be sent as a large one: every frame has the same octets.
   assert.match(
     String(
       await index(
@@ -101,7 +101,7 @@ test("what does not lie in the file, or would be more than the file, is not offe
   );
 });
 
-test("nothing is offered that is no H.264 with its parameters in the index, or that begins in the middle of a group", async () => {
+test("video other than H.264 with its parameters in the index, or that starts inside a GOP, is not offered", async () => {
   const other = Buffer.from(ENTRY);
   other.write("avc3", 4, "latin1");
   assert.match(String(await index(fileOf(pictures(100), { description: other }))), /not H\.264/);

@@ -16,11 +16,11 @@ import { cutVideo, type CutVideo } from "./cut-video.ts";
 export interface SourceIndex {
   video: CutVideo;
   audio: CutAudio | undefined;
-  /** Octets of memory, about. */
+  /** Approximate octets of memory. */
   weight: number;
 }
 
-/** Reads the index of a source and cuts it. A text says why it is not offered. */
+/** Reads the index of a source and cuts its tracks. Returns a text with the reason if it is not offered. */
 export async function readSourceIndex(read: ReadAt, size: number, model: MediaModel): Promise<SourceIndex | string> {
   const { video, audio } = model;
   try {
@@ -49,13 +49,16 @@ export async function readSourceIndex(read: ReadAt, size: number, model: MediaMo
   }
 }
 
-/** ffmpeg numbers its streams as the file has its tracks. */
+/** ffmpeg numbers streams in the order of the file's tracks. */
 function trackOf({ tracks }: Movie, stream: number | undefined, handler: string): Track | undefined {
   const track = stream === undefined ? undefined : tracks[stream];
   return track?.handler === handler ? track : undefined;
 }
 
-/** When the first sample that is shown begins, in seconds of the movie. The timeline of a video begins with the first of its tracks. */
+/**
+ * Start of the first displayed sample, in seconds of the movie. The timeline of a video starts with the first of its
+ * tracks.
+ */
 function startOf(track: Track, movie: Movie): number {
   const placement = placementOf(track, movie);
   const first = walkSamples(track.samples());
@@ -64,7 +67,7 @@ function startOf(track: Track, movie: Movie): number {
     : Math.max(0, first.time + first.shift - placement.offset) / track.timescale;
 }
 
-/** Sound that cannot be cut is encoded, and the pictures are offered all the same. */
+/** Audio that cannot be cut is encoded, and the video is offered all the same. */
 function cutSafely(sound: Track, movie: Movie, origin: number, size: number): CutAudio | undefined {
   try {
     const cut = cutAudio(sound, movie, origin, size);

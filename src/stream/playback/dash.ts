@@ -18,7 +18,7 @@ import {
 import { type MediaModel, SOURCE_RENDITION, type VideoRendition } from "../model.ts";
 import { audioRates, maxBitRates, nearest, type Playable, playedSeconds, videoRates } from "./tracks.ts";
 
-/** Of the encoder's buffer: with so much ahead, the cap is enough bandwidth (ISO/IEC 23009-1 5.3.5.4). */
+/** Seconds of the encoder's buffer: with this much buffered, the cap is enough bandwidth (ISO/IEC 23009-1 5.3.5.4). */
 const MIN_BUFFER = 2;
 const SEGMENTS = {
   initialization: "../segments/$RepresentationID$/init.mp4",
@@ -111,12 +111,16 @@ function videosOf(playable: Playable): DashVideo[] {
 }
 
 /**
- * Sound ends with the last frame of AAC that is begun, up to 21 ms after the last picture, and the period is as long as the longest of its tracks.
- * Were it shorter, a player would find its end passed before the media element says so: dash.js 5.2 then seeks back from it and stays there.
+ * Audio ends with its last AAC frame, up to 21 ms after the last video frame, and the period is as long as its longest
+ * track. In a shorter one, a player would pass the end before the media element reports it: dash.js 5.2 then seeks back
+ * and stays there.
  */
 const soundingSeconds = ({ segments }: MediaModel): number => (audioFrameCount(segments) * AUDIO_FRAME) / AUDIO_RATE;
 
-/** Audio has it too: its segments begin up to a frame of AAC (21 ms) earlier, far within what a player allows for (DASH-IF IOP 3.2.7.1: half a segment). */
+/**
+ * Used for audio too: its segments start up to one AAC frame (21 ms) earlier, far within the tolerance of players
+ * (DASH-IF IOP 3.2.7.1: half a segment).
+ */
 const timelineOf = ({ segments: { fps, framesPerSegment, frames } }: MediaModel): SegmentTimeline => ({
   timescale: fps.num,
   segmentDuration: framesPerSegment * fps.den,

@@ -19,7 +19,7 @@ import {
   videoRates,
 } from "./tracks.ts";
 
-/** GROUP-IDs. The source with its own audio has the same choices, but for that. */
+/** GROUP-IDs. The source's group has the same choices, with the source's own audio. */
 const AUDIO_GROUP = "audio";
 const SOURCE_GROUP = "source";
 const TEXT_GROUP = "text";
@@ -82,7 +82,8 @@ function variantsOf(playable: Playable): HlsVariant[] {
   const rest = rungs.filter((rung) => rung !== first);
   if (source === undefined) return [first, ...rest];
   const asItIs = sourceVariant(source, playable, subtitles);
-  // The source plays without encoding, so it is listed first until the ladder is complete; then it is sorted among the H.264 renditions.
+  // The source plays without encoding, so it is listed first until the ladder is complete; then it is sorted among the
+  // H.264 renditions by bandwidth.
   if (!complete) return [asItIs, first, ...rest];
   const place =
     rest.findLastIndex(
@@ -145,12 +146,12 @@ const textRendition = ({ language, label }: TextTrack): HlsRendition => ({
   autoselect: true,
 });
 
-/** Beside the multivariant playlist; segments lie a folder over. */
+/** Next to the multivariant playlist; segments are in a sibling folder. */
 const playlistOf = (rendition: string) => `${rendition}.m3u8`;
 const segmentUri = (rendition: string, segment: number | "init") =>
   `../segments/${rendition}/${segment === "init" ? "init.mp4" : `${segment}.m4s`}`;
 
-/** `/{id}/manifest/<rendition>.m3u8`. Undefined: there is no such rendition. */
+/** `/{id}/manifest/<rendition>.m3u8`. Undefined: the rendition does not exist. */
 export function hlsMedia({ model, audio, source }: Playable, rendition: string): string | undefined {
   const durations = durationsOf(model, rendition, audio, source);
   return (
@@ -175,6 +176,9 @@ function durationsOf(
   return Array.from({ length: model.segments.count }, (_, n) => segmentSeconds(model, rendition, n));
 }
 
-/** `/{id}/manifest/text-<language>.m3u8`: the whole file as one segment. Its second zero is that of the video (RFC 8216 3.5: without X-TIMESTAMP-MAP it is). */
+/**
+ * `/{id}/manifest/text-<language>.m3u8`: the whole file as one segment. Its time zero is that of the video (RFC 8216
+ * 3.5: the default without X-TIMESTAMP-MAP).
+ */
 export const hlsText = ({ model }: Playable, language: string): string =>
   writeMediaPlaylist({ segments: [{ uri: `../captions/${language}.vtt`, duration: playedSeconds(model) }] });

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { ObjectHandle } from "../../store/index.ts";
 import { createHotSegments } from "./hot-segments.ts";
 
-/** A segment that counts how often it was read. */
+/** A segment that counts its reads. */
 function segment(size: number, fill = 1): ObjectHandle & { reads: number } {
   const object = {
     size,
@@ -18,7 +18,7 @@ function segment(size: number, fill = 1): ObjectHandle & { reads: number } {
   return object;
 }
 
-test("a segment is kept from the second time on, and read once however many ask for it at the same time", async () => {
+test("a segment is cached from its second request on, and read once for any number of concurrent requests", async () => {
   const hot = createHotSegments({ bytes: 8000 });
   const object = segment(1000);
   assert.equal(await hot.offer("a", object), undefined);
@@ -30,7 +30,7 @@ test("a segment is kept from the second time on, and read once however many ask 
   assert.equal(hot.get("b"), undefined);
 });
 
-test("what rested longest makes room, and what is an eighth of everything is not kept", async () => {
+test("the least recently used segments are evicted, and one larger than an eighth of the cache is not cached", async () => {
   const hot = createHotSegments({ bytes: 3000 });
   const twice = async (key: string, size: number) => {
     await hot.offer(key, segment(size));
@@ -48,7 +48,7 @@ test("what rested longest makes room, and what is an eighth of everything is not
   );
 });
 
-test("what was loaded twice counts once", async () => {
+test("a segment loaded twice counts once", async () => {
   const hot = createHotSegments({ bytes: 8000 });
   for (let n = 0; n < 20; n++) await hot.offer("a", segment(1000));
   for (let n = 0; n < 2; n++)
@@ -56,14 +56,14 @@ test("what was loaded twice counts once", async () => {
   assert.ok(["a", "b", "c", "d", "e", "f", "g", "h"].every((key) => hot.get(key) !== undefined));
 });
 
-test("what could not be read is not kept, and the next one tries again", async () => {
+test("a segment that cannot be read is not cached, and the next request retries", async () => {
   const hot = createHotSegments({ bytes: 8000 });
   await hot.offer("a", segment(10));
   await assert.rejects(hot.offer("a", { ...segment(10), bytes: () => Promise.reject(new Error("disk")) }), /disk/);
   assert.equal((await hot.offer("a", segment(10)))?.size, 10);
 });
 
-test("with no memory nothing is kept", async () => {
+test("with no memory nothing is cached", async () => {
   const hot = createHotSegments({ bytes: 0 });
   for (let n = 0; n < 3; n++) assert.equal(await hot.offer("a", segment(10)), undefined);
 });

@@ -3,17 +3,22 @@ import type { ObjectHandle } from "../../store/index.ts";
 /** A segment in memory. */
 export type HotSegment = Pick<ObjectHandle, "size" | "version" | "read"> & { memory: Buffer };
 
-/** Segments that several viewers ask for one after the other, in memory: what is sent from there costs half of what is read first. */
+/** Cache of segments that several viewers request: sending from memory costs half as much as reading first. */
 export interface HotSegments {
   get(key: string): HotSegment | undefined;
-  /** To be told of every segment that is sent from elsewhere. Undefined: not worth keeping, as most are that one viewer watches alone. */
+  /**
+   * Call it for every segment sent from elsewhere. Undefined: not worth caching, like most segments with a single
+   * viewer.
+   */
   offer(key: string, object: ObjectHandle): Promise<HotSegment | undefined>;
 }
 
-/** Names of segments that were asked for once, in each of two generations. */
+/** Maximum number of segments requested once to remember, in each of two generations. */
 const REMEMBERED = 8192;
 
-/** `bytes`: how many are kept at most; 0: none. Segments never change under their address, so nothing is ever stale. */
+/**
+ * `bytes`: maximum size of the cache; 0: disabled. Segments never change under their URL, so entries are never stale.
+ */
 export function createHotSegments({ bytes }: { bytes: number }): HotSegments {
   const kept = new Map<string, HotSegment>();
   const loading = new Map<string, Promise<HotSegment>>();
@@ -32,10 +37,10 @@ export function createHotSegments({ bytes }: { bytes: number }): HotSegments {
   }
 
   function keep(key: string, segment: HotSegment): void {
-    // It may have been loaded once more by somebody who looked for it before it was here.
+    // A concurrent miss may have loaded it a second time.
     size += segment.size - (kept.get(key)?.size ?? 0);
     kept.set(key, segment);
-    // The one that rested longest comes first: `get` moves what it gives to the end.
+    // Least recently used first: `get` moves entries to the end.
     for (const [oldest, { size: freed }] of kept) {
       if (size <= bytes) break;
       kept.delete(oldest);

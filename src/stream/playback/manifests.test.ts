@@ -19,7 +19,7 @@ const RATES = [
   [60, 1],
 ] as const;
 
-/** Up to eleven hours of any standard rate. */
+/** Up to eleven hours at any standard frame rate. */
 const models = fc
   .record({ rate: fc.constantFrom(...RATES), share: fc.double({ min: 0, max: 1, noNaN: true }) })
   .map(({ rate: [num, den], share }): MediaModel => {
@@ -36,7 +36,7 @@ const playable = (model: MediaModel): Playable => ({
   complete: true,
 });
 
-test("whatever its length and rate: HLS and DASH name the same segments, and they add up to the whole", () => {
+test("HLS and DASH list the same segments, and they add up to the whole video, for every length and frame rate", () => {
   fc.assert(
     fc.property(models, (model) => {
       const seconds = playedSeconds(model);
@@ -96,7 +96,7 @@ const rung = (name: string, width: number, height: number, more: Partial<VideoRe
   ...more,
 });
 
-test("players begin with 360p, or with what comes next below it, in the codec that plays everywhere", () => {
+test("players start with 360p, or the next one below it, in the most widely supported codec", () => {
   const names = (ladder: VideoRendition[]) => firstRung(ladder)?.name;
   assert.equal(
     names([
@@ -128,7 +128,7 @@ test("players begin with 360p, or with what comes next below it, in the codec th
   for (const codec of ["avc1.", "hvc1.", "av01."]) assert.ok(text.includes(`CODECS="${codec}`));
 });
 
-test("rungs with half the frames say so", () => {
+test("renditions at half the frame rate declare it", () => {
   const model = ntscModel({
     segments: { fps: { num: 60_000, den: 1001 }, framesPerSegment: 240, frames: 600, count: 3 },
     ladder: [rung("240p", 426, 240, { halved: true }), rung("720p", 1280, 720)],
@@ -143,7 +143,7 @@ test("rungs with half the frames say so", () => {
   );
 });
 
-test("renditions of another codec have a set of their own in DASH: players do not change codecs within one", () => {
+test("renditions of another codec have their own AdaptationSet: players do not change codecs within one", () => {
   const mpd = dashPresentation(
     playable(
       ntscModel({
@@ -158,7 +158,7 @@ test("renditions of another codec have a set of their own in DASH: players do no
   assert.deepEqual(sets, [["360p", "720p"], ["360p-av1"], ["audio"]]);
 });
 
-test("the hint takes what is nearest, and never the last one away", () => {
+test("the hint selects the nearest rendition, and never removes the last one", () => {
   fc.assert(
     fc.property(
       fc.array(fc.integer({ min: 1, max: 20_000_000 }), { minLength: 1, maxLength: 8 }),

@@ -62,7 +62,7 @@ const manifests = async (
 };
 const uris = (playlist: string) => playlist.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
 
-test("a manifest is complete before anything is encoded, and its addresses are relative", async (t) => {
+test("a manifest is complete before anything is encoded, and its URLs are relative", async (t) => {
   const get = await manifests(t, { video: { state: "inprogress", readyToStream: false, pctComplete: 0 } });
   const multi = await get("manifest/video.m3u8");
   assert.equal(multi.status, 200);
@@ -83,11 +83,11 @@ test("a manifest is complete before anything is encoded, and its addresses are r
   const audio = await get("manifest/audio.m3u8");
   const heard = [...audio.text.matchAll(/EXTINF:([\d.]+)/g)].reduce((sum, [, s]) => sum + Number(s), 0);
   assert.ok(heard >= 10.01 && heard < 10.01 + 1024 / 48_000, `${heard}`);
-  // To the end of the sound, which has whole frames.
+  // To the end of the audio, which has whole frames.
   assert.match((await get("manifest/video.mpd")).text, /mediaPresentationDuration="PT10.027667S"/);
 });
 
-test("captions, added audio and the source each have their place", async (t) => {
+test("captions, added audio and the source are each listed", async (t) => {
   const audio = { of: async () => [{ uid: "b".repeat(32), label: "Original", default: true }] };
   const get = await manifests(t, { tracks: { captions, audio, source } });
   const { text } = await get("manifest/video.m3u8");
@@ -117,7 +117,7 @@ test("captions, added audio and the source each have their place", async (t) => 
   assert.equal(vtt.headers.get("content-type"), "text/vtt; charset=utf-8");
   const mpd = (await get("manifest/video.mpd")).text;
   assert.match(mpd, /contentType="audio"[^>]*>\s*<Label>Original<\/Label>\s*<Role [^>]*value="main"/);
-  // The last segment has 2.51 s. The AdaptationSet's template is that of the ladder, which has other boundaries.
+  // The last segment lasts 2.51 s. The AdaptationSet's template is that of the ladder, which has other boundaries.
   assert.match(mpd, /contentType="video"[^>]*segmentAlignment="false"/);
   assert.match(
     mpd,
@@ -136,7 +136,7 @@ test("captions, added audio and the source each have their place", async (t) => 
     assert.equal((await get(path)).status, 404, path);
 });
 
-test("what has to be encoded comes after what is there: the source is first while the ladder is filled", async (t) => {
+test("renditions that need encoding follow stored ones: the source is first while the ladder is encoded", async (t) => {
   const get = await manifests(t, { tracks: { source }, video: { state: "inprogress" } });
   assert.deepEqual(uris((await get("manifest/video.m3u8")).text), ["source.m3u8", "180p.m3u8", "90p.m3u8"]);
 });
@@ -176,7 +176,7 @@ test("lists the source among the H.264 renditions by bandwidth", async (t) => {
   ]);
 });
 
-test("clientBandwidthHint leaves the nearest rung; one that says nothing leaves all", async (t) => {
+test("clientBandwidthHint leaves the nearest rung; an invalid one leaves all", async (t) => {
   const get = await manifests(t);
   const offered = async (hint: string) => uris((await get(`manifest/video.m3u8?clientBandwidthHint=${hint}`)).text);
   assert.deepEqual(await offered("0.1"), ["90p.m3u8"]);
@@ -185,7 +185,7 @@ test("clientBandwidthHint leaves the nearest rung; one that says nothing leaves 
   assert.equal((await get("manifest/video.mpd?clientBandwidthHint=0.1")).text.match(/<Representation /g)?.length, 2);
 });
 
-test("sound without a picture, and a picture without sound", async (t) => {
+test("plays audio without video, and video without audio", async (t) => {
   const heard = await manifests(t, {
     model: {
       video: undefined,
@@ -202,7 +202,7 @@ test("sound without a picture, and a picture without sound", async (t) => {
   assert.equal((await seen("manifest/audio.m3u8")).status, 404);
 });
 
-test("before the model is there the answer is 404 and to be asked again; of a video that failed it is 424", async (t) => {
+test("a video without a model yet is a retryable 404; a failed one is 424", async (t) => {
   for (const state of ["pendingupload", "downloading", "queued"] as const) {
     const get = await manifests(t, { video: { state, model: null } });
     for (const path of ["manifest/video.m3u8", "manifest/video.mpd", "segments/180p/0.m4s"]) {
@@ -227,7 +227,7 @@ test("before the model is there the answer is 404 and to be asked again; of a vi
     assert.equal((await get(path)).status, 424, path);
 });
 
-test("segments that are asked for again come from memory; those of an added track that is deleted do not", async (t) => {
+test("segments requested again come from memory, except those of a deleted added track", async (t) => {
   const objects = await emptyObjects(t);
   const added = `audio-${"b".repeat(32)}`;
   for (const rendition of ["180p", added]) await objects.put(segmentKey(UID, rendition, 0), Buffer.from(rendition));
@@ -252,7 +252,7 @@ test("segments that are asked for again come from memory; those of an added trac
   assert.equal(await status(added), 404);
 });
 
-test("ffmpeg and ffprobe read HLS and DASH to the last frame, without a warning", needsFfmpeg, async (t) => {
+test("ffmpeg and ffprobe read HLS and DASH to the last frame without warnings", needsFfmpeg, async (t) => {
   const { origin } = await serveVideo(t);
   const run = async (program: string, args: string[]) => {
     const { stdout, stderr } = await promisify(execFile)(program, ["-loglevel", "warning", ...args], {

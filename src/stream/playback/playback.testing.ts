@@ -56,7 +56,7 @@ const RUNGS: VideoRendition[] = [
   { name: "180p", codec: "h264", width: 320, height: 180, bitrate: 400_000 },
 ];
 
-/** Ten seconds of 29.97 frames: two segments of 4.004 s and a rest. */
+/** Ten seconds at 29.97 frames per second: two segments of 4.004 s and the rest. */
 export const ntscModel = (over: Partial<MediaModel> = {}): MediaModel => ({
   version: 1,
   duration: 10.01,
@@ -79,7 +79,7 @@ export const ntscModel = (over: Partial<MediaModel> = {}): MediaModel => ({
   ...over,
 });
 
-/** An origin of `routes`, or of playback, on a loopback port. Everybody may watch `videos`. */
+/** Serves `routes`, or playback, on a loopback port. `videos` are public. */
 export async function serveDelivery(
   t: Scope,
   {
@@ -127,7 +127,10 @@ export const storedSegments = (objects: ObjectStore): Pick<Segments, "get"> => (
   get: (video, rendition, segment) => objects.open(segmentKey(video.uid, rendition, segment)),
 });
 
-/** A video whose segments were all made by ffmpeg's own packager, on the grid of `ntscModel`. `tracks` are its captions and the like. */
+/**
+ * A video whose segments were all created by ffmpeg's own packager, on the grid of `ntscModel`. `tracks` are its
+ * captions and added audio.
+ */
 export async function serveVideo(
   t: Scope,
   {

@@ -14,15 +14,18 @@ interface PlaybackOptions extends PlaybackTracks {
   segments: Pick<Segments, "get">;
   /** Absent: manifests state estimated bitrates. */
   rates?: RenditionRates;
-  /** Broadcasts. They take precedence over uploaded videos. Absent: there are none. */
+  /** Broadcasts. They take precedence over uploaded videos. Absent: none. */
   live?: PlaybackPrecedence;
-  /** Count viewers on every route, those of broadcasts included. Default: none. */
+  /** Count viewers on every route, including broadcasts. Default: none. */
   counters?: readonly ViewerCounter[];
-  /** Octets of segments that are kept in memory; 0: none. Default 64 MiB. */
+  /** Maximum octets of segments cached in memory; 0: none. Default 64 MiB. */
   hotBytes?: number;
 }
 
-/** Seconds that a manifest is good for: captions and audio may be added at any time, and more is ready soon while a video is encoded. */
+/**
+ * Cache lifetime of a manifest in seconds: captions and audio may be added at any time, and renditions become ready
+ * while a video is encoded.
+ */
 const CACHE_READY = 60;
 const CACHE_GROWING = 2;
 
@@ -31,7 +34,9 @@ const ADDED_AUDIO = audioRendition("");
 const HLS = "application/vnd.apple.mpegurl";
 const DASH = "application/dash+xml";
 
-/** Manifests, segments and captions. A manifest names every segment as soon as the model of the video is there, whether it has been encoded or not. */
+/**
+ * Manifests, segments and captions. A manifest lists every segment as soon as the video has a model, encoded or not.
+ */
 export function createPlayback({
   segments,
   live,
@@ -70,12 +75,12 @@ export function createPlayback({
     const { video } = viewing;
     if (rendition === SOURCE_RENDITION) return source?.segment(video, "video", number);
     if (rendition === SOURCE_AUDIO) return source?.segment(video, "audio", number);
-    // It may be deleted while its video stays: whether it is there has to be asked each time.
+    // An added track may be deleted before its video: its existence must be checked each time.
     if (rendition.startsWith(ADDED_AUDIO)) return segments.get(video, rendition, number, viewing);
     const key = segmentKey(video.uid, rendition, number);
     const kept = hot.get(key);
     if (kept !== undefined) return kept;
-    // The viewing is handed on as it is: its signal is made only where somebody has to wait for an encoder.
+    // The viewing is passed as a whole: its signal is created only if the request waits for an encoder.
     const found = await segments.get(video, rendition, number, viewing);
     return found && ((await hot.offer(key, found)) ?? found);
   }
@@ -124,7 +129,7 @@ export function createPlayback({
 
 const hasText = ({ text }: Playable, language: string) => text.some((one) => one.language === language);
 
-/** Names become keys of objects: nothing else than what a rendition can be called gets that far. */
+/** Names become object keys: only valid rendition names are accepted. */
 const RENDITION = /^[a-z0-9][a-z0-9-]{0,63}$/;
 
 /** Ten hours of segments of 50 ms have six digits. */

@@ -5,7 +5,7 @@ import type { Video } from "../videos/index.ts";
 import type { RenditionRates } from "./rates.ts";
 import type { ExtraAudio, PlaybackTracks, SourceRenditions, TextTrack } from "./port.ts";
 
-/** Everything of a video that manifests are made from. */
+/** All data of a video that manifests are built from. */
 export interface Playable {
   model: MediaModel;
   audio: AudioChoice[];
@@ -13,18 +13,18 @@ export interface Playable {
   source?: SourceRenditions | undefined;
   /** Measured bitrates by rendition; others are estimated. */
   rates?: ReadonlyMap<string, BitRates>;
-  /** Nothing has to be encoded any more. */
+  /** True once everything is encoded. */
   complete: boolean;
 }
 
-/** One way to hear it. */
+/** One selectable audio track. */
 export interface AudioChoice {
-  /** Of its segments. */
+  /** Rendition of its segments. */
   rendition: string;
-  /** As viewers read it; each is another. */
+  /** Label shown to viewers; unique. */
   name: string;
   language?: string;
-  /** True of exactly one. */
+  /** True for exactly one. */
   default: boolean;
   /** A player may select it by the user's language: the default track and the first one of each other language (RFC 8216 4.3.4.1.1). */
   autoselect: boolean;
@@ -86,12 +86,12 @@ function choices({ audio: main }: MediaModel, extra: readonly ExtraAudio[]): Aud
   });
 }
 
-/** Seconds of the whole, as its segments have it. */
+/** Duration of the whole video in seconds, as the sum of its segments. */
 export const playedSeconds = ({ segments: { frames, fps } }: MediaModel): number => (frames * fps.den) / fps.num;
 
 /**
- * The encoder's buffer holds two seconds of its cap, and every segment begins with it almost full: the largest segment of four seconds
- * is half as large again as the cap alone would have it.
+ * The encoder's buffer holds two seconds at its cap, and every segment starts with it almost full: the largest segment
+ * of four seconds can exceed the cap by half.
  */
 const PEAK = 1.5;
 
@@ -110,7 +110,7 @@ export const maxBitRates = (all: readonly BitRates[]): BitRates => ({
   average: Math.max(0, ...all.map(({ average }) => average)),
 });
 
-/** `clientBandwidthHint`, in Mbit/s: what comes nearest. Undefined: everything, also where the hint says nothing. */
+/** The one nearest to `clientBandwidthHint`, in Mbit/s; all of them without a valid hint. */
 export function nearest<One>(
   all: readonly One[],
   hint: string | null,

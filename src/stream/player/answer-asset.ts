@@ -2,10 +2,10 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Assets } from "./assets.ts";
 
 const YEAR = 365 * 24 * 3600;
-/** Of scripts under a name that stays: pages of others load them, and a repair should reach them the same hour. */
+/** Cache lifetime of scripts under a stable name: other sites load them, and a fix should arrive within the hour. */
 const HOUR = 3600;
 
-/** Scripts and style sheets below `/embed/`, to whoever asks. */
+/** Serves the scripts and style sheets below `/embed/`, without access checks. */
 export async function answerAsset(
   assets: Assets,
   path: string,
@@ -44,7 +44,7 @@ export async function answerAsset(
   response.end(request.method === "HEAD" ? undefined : body);
 }
 
-/** A page of the version before asks for a hash that is gone: it gets what there is, but nobody keeps it under that name. */
+/** A page of an earlier version may request an old hash: it receives the current file, uncached under that name. */
 const cacheOf = (hashedFolder: boolean, exact: boolean) =>
   exact ? `public, max-age=${YEAR}, immutable` : hashedFolder ? "no-store" : `public, max-age=${HOUR}`;
 

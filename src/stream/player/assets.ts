@@ -9,18 +9,18 @@ import { bundleWeb } from "./bundle.ts";
 
 /** A script or a style sheet for browsers. */
 export interface Asset {
-  /** Such as `player.js`. */
+  /** For example `player.js`. */
   name: string;
   /** The name with a hash of the content: `player-1a2b3c4d5e6f.js`. */
   hashed: string;
   type: string;
   body: Buffer;
-  /** The body as browsers like it best; each is made once. */
+  /** The compressed body; each encoding is created once. */
   encoded(encoding: "br" | "gzip"): Promise<Buffer>;
 }
 
 export interface Assets {
-  /** By plain name. Throws when it cannot be had: a fault of the installation. */
+  /** By plain name. Throws if it cannot be loaded, because the installation is broken. */
   get(name: string): Promise<Asset>;
   /** By plain or hashed name. */
   find(name: string): Promise<{ asset: Asset; exact: boolean } | undefined>;
@@ -33,7 +33,7 @@ const TYPES: Record<string, string> = {
 };
 const HASHED = /^([a-z.-]+)-([0-9a-f]{12})\.(js|css)$/;
 
-/** What `npm run build` made, in the published package; in a checkout the sources are bundled when they are first asked for. */
+/** The output of `npm run build`, in the published package; in a checkout the sources are bundled on first use. */
 const BUILT = join(import.meta.dirname, "../../web");
 const SOURCES = join(import.meta.dirname, "../../../web");
 
@@ -50,7 +50,7 @@ export function createAssets({
     loading ??= load()
       .then((files) => new Map([...files].map(([name, body]) => [name, assetOf(name, body)])))
       .catch((err: unknown) => {
-        // A source that does not compile is mended while the program runs.
+        // A source that does not compile may be fixed while the program runs.
         loading = undefined;
         log.error({ err }, "stream: failed to bundle the player scripts");
         throw err;
@@ -92,7 +92,7 @@ function assetOf(name: string, body: Buffer): Asset {
 }
 
 const zip = promisify(gzip);
-/** 9 of 11: the last two cost ten times as long for a hundredth of the size. */
+/** 9 of 11: the last two levels take ten times as long for one percent of the size. */
 const brotli = (body: Buffer) =>
   promisify(brotliCompress)(body, {
     params: { [constants.BROTLI_PARAM_QUALITY]: 9, [constants.BROTLI_PARAM_SIZE_HINT]: body.length },

@@ -2,7 +2,7 @@ import { build } from "esbuild";
 import { readFile, readdir } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";
 
-/** The files that browsers load, by the name they have there, and where they begin in the sources. */
+/** Files that browsers load, by name, with their entry points in the sources. */
 const ENTRIES = {
   player: "player/main.ts",
   page: "player/player.css",
@@ -12,7 +12,9 @@ const ENTRIES = {
   "upload-page": "upload/upload.css",
 };
 
-/** Bundles `web/`: one file for each entry, for browsers of the last four years, and the licences of what went into them. */
+/**
+ * Bundles `web/`: one file per entry, for browsers of the last four years, and the licences of the bundled packages.
+ */
 export async function bundleWeb(folder: string): Promise<Map<string, Buffer>> {
   const { outputFiles, metafile } = await build({
     entryPoints: Object.entries(ENTRIES).map(([out, file]) => ({ out, in: join(folder, file) })),
@@ -33,7 +35,7 @@ export async function bundleWeb(folder: string): Promise<Map<string, Buffer>> {
   return files.set("licenses.txt", Buffer.from(await licencesOf(Object.keys(metafile.inputs), folder)));
 }
 
-/** The packages' own words, each under its name and version. */
+/** The packages' own licence texts, each under its name and version. */
 async function licencesOf(inputs: string[], folder: string): Promise<string> {
   const packages = new Set(inputs.flatMap((input) => /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(input)?.[1] ?? []));
   const texts = await Promise.all(

@@ -1,8 +1,9 @@
 import { frameAncestors } from "../access/index.ts";
 
 /**
- * The policy of a page with the player. Scripts run by nonce only. Styles are open to what is inline, since the shadow trees of the controls
- * bring their own; posters and advertisements may lie anywhere the embedding page says.
+ * The Content-Security-Policy of a player page. Scripts run by nonce only. Inline styles are allowed, because the
+ * shadow trees of the controls contain them; posters and advertisements may come from any host that the embedding page
+ * names.
  */
 export function contentPolicy({
   nonce,
@@ -13,9 +14,10 @@ export function contentPolicy({
   allowedOrigins: readonly string[];
   secure: boolean;
 }): string {
-  // A page that came over plain HTTP, on a developer's machine, has neighbours that do the same.
+  // A page loaded over plain HTTP, on a developer's machine, may load other plain HTTP content.
   const anywhere = secure ? "https:" : "https: http:";
-  // No rule is no directive: `*` would shut out the pages of apps, whose schemes are not of the network (CSP 3, 6.7.2.6).
+  // Without rules the directive is omitted: `*` would block the pages of apps, whose schemes are not network schemes
+  // (CSP 3, 6.7.2.6).
   const ancestors = frameAncestors(allowedOrigins);
   return [
     "default-src 'none'",

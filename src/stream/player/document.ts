@@ -1,13 +1,13 @@
-/** A page of ours: nothing in it runs but `script`, and what people wrote stands in it escaped. */
+/** A page of the server: runs no script but `script`, and escapes user text. */
 export interface PageDocument {
   title: string;
-  /** Lines of the head, ready made. */
+  /** Lines of the head, as HTML. */
   head?: string[];
-  /** Addresses relative to the page. */
+  /** URLs relative to the page. */
   style: string;
   script: string;
   nonce: string;
-  /** For the script, as JSON. */
+  /** Configuration of the script, as JSON. */
   config: unknown;
   /** Class of the root element. */
   kind: string;
@@ -44,9 +44,9 @@ const ENTITIES: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;
 
 export const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (char) => ENTITIES[char] ?? char);
 
-/** A script element ends at `</script` wherever it stands, and `<!--` changes how the rest is read. */
+/** A script element ends at any `</script`, and `<!--` changes how the rest is parsed. */
 const jsonInHtml = (value: unknown): string => JSON.stringify(value).replace(/</g, "\\u003c");
 
-/** From the page at `url` to the folder `levels` above it: a slash at the end of the address is one level more. */
+/** Relative URL from the page at `url` to the folder `levels` above it: a trailing slash adds one level. */
 export const folderAbove = (url: string | undefined, levels: number): string =>
   "../".repeat(levels + ((url ?? "").split("?", 1)[0]?.endsWith("/") === true ? 1 : 0));

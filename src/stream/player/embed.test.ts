@@ -27,10 +27,10 @@ describe("a page with the player in a frame", { skip }, () => {
   after(async () => {
     for (const end of ends) await end();
   });
-  // What is left open goes on playing, at the expense of those that come after.
+  // Pages left open keep playing, and slow down later tests.
   afterEach(async () => void (await Promise.all(browser.contexts().map((context) => context.close()))));
 
-  /** A site of its own with the frame and the SDK. `late`: the SDK meets a player that is there already. */
+  /** Another site with the frame and the SDK. `late`: the SDK is loaded after the player. */
   async function open(
     query: string,
     { late = false } = {},
@@ -48,7 +48,7 @@ describe("a page with the player in a frame", { skip }, () => {
     return { ...opened, requests };
   }
 
-  /** Until the browser shows a page of its own in place of one that may not be in the frame. */
+  /** Waits until the browser replaces a blocked page in the frame with its own error page. */
   async function refused(frame: Frame, seen: () => string): Promise<void> {
     for (const deadline = Date.now() + 20_000; !frame.url().startsWith("chrome-error:"); await setTimeout(25))
       assert.ok(Date.now() < deadline, `${frame.url()} is still there: ${seen()}`);
@@ -57,7 +57,7 @@ describe("a page with the player in a frame", { skip }, () => {
     page.evaluate(`${JSON.stringify(properties)}.map((name) => player[name])`);
   const heard = (page: Page, event: string) => until(page, `heard.includes(${JSON.stringify(event)})`);
 
-  test("it plays, pauses and seeks, and every event finds its property changed", async () => {
+  test("plays, pauses and seeks, and updates each property before its event", async () => {
     const { page, problems } = await open("muted=true");
     await until(page, "player.videoWidth === 640");
     assert.deepEqual(
@@ -91,7 +91,7 @@ describe("a page with the player in a frame", { skip }, () => {
     assert.deepEqual(problems, []);
   });
 
-  test("it plays to the end, and from the start again in a loop", async () => {
+  test("plays to the end, and starts over in a loop", async () => {
     const { page } = await open("muted=true&startTime=0m10.5s&autoplay");
     await heard(page, "ended");
     assert.deepEqual(await read(page, "ended", "paused"), [true, true]);
@@ -99,7 +99,7 @@ describe("a page with the player in a frame", { skip }, () => {
     await until(page, "player.currentTime < 5 && !player.paused");
   });
 
-  test("properties of the page reach the player, wherever it has come to", async () => {
+  test("passes properties to the player, whatever its state", async () => {
     const { page } = await open("");
     await page.evaluate(
       `Object.assign(player, { volume: 0.3, playbackRate: 1.5, primaryColor: "rebeccapurple", letterboxColor: "transparent", controls: false, muted: true }); 0`,
@@ -114,7 +114,7 @@ describe("a page with the player in a frame", { skip }, () => {
       ["rebeccapurple", 0.3, "rgba(0, 0, 0, 0)"],
     );
     assert.equal(await frame.locator("media-control-bar").first().isVisible(), false);
-    // Nonsense is no property, and no fault.
+    // Invalid values are ignored without an error.
     await page.evaluate(
       `Object.assign(player, { volume: "loud", currentTime: Number.NaN, primaryColor: "url(x)", src: "javascript:alert(1)" }); 0`,
     );
@@ -123,7 +123,7 @@ describe("a page with the player in a frame", { skip }, () => {
     assert.equal(await frame.evaluate('document.querySelector("video").volume'), 0.3);
   });
 
-  test("another video comes into the same frame", async () => {
+  test("loads another video into the same frame", async () => {
     const { page } = await open("muted=true");
     await until(page, "player.videoWidth === 640");
     await page.evaluate(`player.src = ${JSON.stringify(OTHER)}`);
@@ -138,7 +138,7 @@ describe("a page with the player in a frame", { skip }, () => {
     ["its property", "muted=true", `player.src = "${GUARDED}"; player.play().catch(() => {})`],
     ["a token", "muted=true", `player.src = "https://elsewhere.example/${TOKEN}/iframe"`],
   ] as const) {
-    test(`a video that is for other sites does not come into this one by way of a video that may, asked for by ${way}`, async () => {
+    test(`does not show a video restricted to other sites by switching from an allowed video by ${way}`, async () => {
       const id = way === "a token" ? TOKEN : GUARDED;
       delivery.videos.set(
         id,
@@ -158,7 +158,7 @@ describe("a page with the player in a frame", { skip }, () => {
     });
   }
 
-  test("nor does its picture, as a poster, or itself as an advertisement; those of videos for any page do", async () => {
+  test("does not show the poster of such a video or the video as an advertisement either, but those of public videos", async () => {
     delivery.videos.set(GUARDED, someVideo({ uid: GUARDED, allowedOrigins: ["good.example"] }));
     for (const [id, shown] of [
       [GUARDED, false],
@@ -185,7 +185,7 @@ describe("a page with the player in a frame", { skip }, () => {
     }
   });
 
-  test("a page that waits for a video, or the broadcast of an input, shows it only where it may be shown when it begins", async () => {
+  test("waits for a video, or the broadcast of an input, and shows it only if its rules allow the page when it starts", async () => {
     const input = "9".repeat(32);
     const waits = someVideo({
       uid: input,
@@ -214,7 +214,7 @@ describe("a page with the player in a frame", { skip }, () => {
     );
   });
 
-  test("a video that is for this site only comes with a page of its own, which is as the one before was made", async () => {
+  test("loads a video restricted to this site in a new player page, with the settings of the previous one", async () => {
     const { page, problems } = await open("muted=true&startTime=2s&controls=false&dvrEnabled=true");
     await until(page, "player.videoWidth === 640");
     const allowedOrigins = [new URL(page.url()).host];
@@ -231,7 +231,7 @@ describe("a page with the player in a frame", { skip }, () => {
       `${delivery.origin}/${GUARDED}/iframe?muted=true&startTime=2s&dvrEnabled=true&loop=true&preload=none&primaryColor=rebeccapurple`,
     );
     assert.deepEqual(await read(page, "muted", "controls", "loop", "src"), [true, true, true, GUARDED]);
-    // Those that the same sites may show change places in it, and so do those that any site may.
+    // Videos with the same allowed sites can replace each other within it, and so can unrestricted ones.
     await page.evaluate(`player.src = "${last}"`);
     await until(page, "player.videoWidth === 400");
     await page.evaluate(`player.src = "${UID}"`);
@@ -242,7 +242,7 @@ describe("a page with the player in a frame", { skip }, () => {
     assert.deepEqual(problems, []);
   });
 
-  test("players that are taken out of a page leave nothing behind, and one listener hears all of them", async () => {
+  test("leaves nothing behind when players are removed, and hears all of them with one listener", async () => {
     const { page } = await open("muted=true");
     await until(page, "player.videoWidth === 640");
     await page.evaluate(`window.listeners = 0;
@@ -259,7 +259,7 @@ describe("a page with the player in a frame", { skip }, () => {
     const session = await page.context().newCDPSession(page);
     await session.send("HeapProfiler.collectGarbage");
     assert.equal(await page.evaluate("gone.filter((frame) => frame.deref() !== undefined).length"), 0);
-    // Those that stay are heard, also where they were made before they came into the page, and moved in it.
+    // The remaining players are heard, also if they were created before they were inserted, and moved within the page.
     await page.evaluate(`{
       const late = document.createElement("iframe");
       window.late = Stream(late);
@@ -272,7 +272,7 @@ describe("a page with the player in a frame", { skip }, () => {
     await heard(page, "playing");
   });
 
-  test("a page whose script comes late is told everything, and nothing is loaded that nobody wants", async () => {
+  test("receives every event even if its script loads late, and loads nothing that is not needed", async () => {
     const { page, requests } = await open("", { late: true });
     await until(page, "window.player && player.videoWidth === 640");
     assert.deepEqual(await read(page, "src", "preload"), [UID, "none"]);
@@ -285,7 +285,7 @@ describe("a page with the player in a frame", { skip }, () => {
     assert.equal(await page.evaluate('Stream(document.querySelector("iframe")) === player'), true);
   });
 
-  test("frames of a third party are not listened to, and hear nothing", async () => {
+  test("ignores frames of third parties, and sends them nothing", async () => {
     const { page } = await open("muted=true");
     await until(page, "player.videoWidth === 640");
     const stranger = await openSite(
@@ -303,7 +303,7 @@ describe("a page with the player in a frame", { skip }, () => {
       frame.src = ${JSON.stringify(stranger)};
       document.body.append(frame);
     })`);
-    // A round trip later everything that was sent before has arrived.
+    // One round trip later all earlier messages have arrived.
     await page.evaluate("player.playbackRate = 2");
     await heard(page, "ratechange");
     assert.deepEqual(await read(page, "volume", "paused", "duration"), [1, true, 12]);
@@ -316,14 +316,14 @@ describe("a page with the player in a frame", { skip }, () => {
     );
   });
 
-  test("a parentOrigin that is another page's locks this one out", async () => {
+  test("is locked out by a parentOrigin that names another page", async () => {
     const { page } = await open(`muted=true&parentOrigin=${encodeURIComponent("https://somewhere.example")}`);
     const frame = page.frames()[1]!;
     await frame.waitForSelector("media-controller");
     await page.evaluate(
       `document.querySelector("iframe").contentWindow.postMessage({ __privateUnstableMessageType: "setProperty", property: "volume", value: 0.1 }, "*")`,
     );
-    // Messages of one page come in their order: this one is seen by a listener of the test.
+    // Messages of one page arrive in order: a listener of the test receives this one.
     await frame.evaluate(`new Promise((resolve) => {
       addEventListener("message", () => resolve(), { once: true });
       postMessage("after", "*");
@@ -332,7 +332,7 @@ describe("a page with the player in a frame", { skip }, () => {
     assert.deepEqual(await page.evaluate("heard"), []);
   });
 
-  test("frames that name the hosted player show ours, however they came into the page", async () => {
+  test("shows this server's player in frames that name the hosted one, however they were inserted", async () => {
     const hosted = (name: string) =>
       `https://customer-m033z5x00ks6nunl.cloudflarestream.com/${UID}/iframe?preload=none#${name}`;
     const site = await openSite(

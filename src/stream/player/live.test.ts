@@ -9,7 +9,7 @@ import { type StaticDelivery, someVideo, startStaticDelivery, until } from "./pl
 
 const skip = withoutChromium() || needsFfmpeg.skip;
 
-// Most of it is waiting.
+// Most of the time is spent waiting.
 describe("the player of a broadcast", { skip, concurrency: 2 }, () => {
   let delivery: StaticDelivery;
   let lives: FakeLives;
@@ -28,7 +28,7 @@ describe("the player of a broadcast", { skip, concurrency: 2 }, () => {
     for (const end of ends) await end();
   });
 
-  /** An input, and what becomes of it. */
+  /** An input and its broadcast. */
   function newInput() {
     const input = uid();
     const live = lives.broadcast();
@@ -51,7 +51,7 @@ describe("the player of a broadcast", { skip, concurrency: 2 }, () => {
             input: { width: -1, height: -1 },
           }),
         ),
-      /** For so long already. */
+      /** Starts a broadcast that has already run for `seconds`. */
       runs(seconds: number, more: Partial<Video> = {}) {
         live.begin(seconds);
         return show(someVideo({ uid: uid(), liveInput: input, state: "live-inprogress", duration: -1, ...more }));
@@ -62,7 +62,7 @@ describe("the player of a broadcast", { skip, concurrency: 2 }, () => {
       },
     };
   }
-  /** Closed at the end of the test: a player that nobody looks at goes on playing, at the expense of the others. */
+  /** Closed at the end of the test: a forgotten player keeps playing, and slows down the others. */
   async function open(t: TestContext, url?: string) {
     const opened = await openPage(browser, url);
     t.after(() => opened.page.context().close());
@@ -75,7 +75,7 @@ describe("the player of a broadcast", { skip, concurrency: 2 }, () => {
     until(page, `!${video}.paused && ${video}.played.length > 0 && ${video}.currentTime > 0.3`);
   const told = (page: Page, text: string) => page.getByText(text).waitFor({ timeout: 60_000 });
 
-  test("a page that is there before the broadcast waits for it, plays it by itself, tells of a gap, and of the end", async (t) => {
+  test("waits for a broadcast, starts automatically, and reports a gap and the end", async (t) => {
     const { input, live, waits, runs, isOver } = newInput();
     waits();
     const { page, problems } = await openVideo(t, input, "muted=true");
@@ -112,7 +112,7 @@ describe("the player of a broadcast", { skip, concurrency: 2 }, () => {
     assert.deepEqual(problems, []);
   });
 
-  test("with DVR one goes back, sees how far, chooses a speed, and returns to what is live", async (t) => {
+  test("with DVR seeks back, shows the delay, changes the speed, and returns to the live edge", async (t) => {
     const { uid: id } = newInput().runs(20);
     const { page, problems } = await openVideo(t, id, "muted=true&autoplay=true&dvrEnabled=true");
     await plays(page);
@@ -131,7 +131,7 @@ describe("the player of a broadcast", { skip, concurrency: 2 }, () => {
     assert.deepEqual(problems, []);
   });
 
-  test("a pause without DVR ends at what is live, and no key leads elsewhere", async (t) => {
+  test("without DVR resumes at the live edge after a pause, and no key seeks elsewhere", async (t) => {
     const { input, runs } = newInput();
     runs(8);
     const { page } = await openVideo(t, input, "muted=true&autoplay=true");
@@ -142,7 +142,7 @@ describe("the player of a broadcast", { skip, concurrency: 2 }, () => {
     await page.keyboard.press("k");
     const at = (await page.evaluate(`${video}.currentTime`)) as number;
     await until(page, `${video}.seekable.end(0) > ${at} + 2`);
-    // On a busy machine hls.js may skip holes by itself: what counts is where the keys lead.
+    // On a busy machine hls.js may skip gaps on its own: only the effect of the keys counts.
     const { before: from, after: to } = (await page.evaluate(`(() => {
       const before = ${video}.currentTime;
       for (const key of ["Home", "5", "ArrowLeft", "ArrowRight"]) for (const type of ["keydown", "keyup"]) document.body.dispatchEvent(new KeyboardEvent(type, { key, bubbles: true, cancelable: true }));
@@ -154,7 +154,7 @@ describe("the player of a broadcast", { skip, concurrency: 2 }, () => {
     assert.equal(await page.evaluate(`jumps.some((to) => to > ${at} + 1)`), true, "what was missed is not shown");
   });
 
-  test("a server that is away is asked again until it is back, and one broadcast follows another", async (t) => {
+  test("polls an unavailable server until it is back, and plays successive broadcasts", async (t) => {
     const { input, runs, isOver } = newInput();
     const first = runs(8);
     const { page } = await openVideo(t, input, "muted=true&autoplay=true");
@@ -183,7 +183,7 @@ describe("the player of a broadcast", { skip, concurrency: 2 }, () => {
     await told(page, "This video does not exist");
   });
 
-  test("a recording is played where nothing runs, and a broadcast that begins meanwhile is offered", async (t) => {
+  test("plays a recording when nothing is live, and offers a broadcast that starts meanwhile", async (t) => {
     const { input, runs, isOver } = newInput();
     isOver(runs(8));
     const { page } = await openVideo(t, input, "muted=true&autoplay=true");
@@ -196,7 +196,7 @@ describe("the player of a broadcast", { skip, concurrency: 2 }, () => {
     assert.ok(delivery.requests.some(({ request }) => request.url!.startsWith(`/${next.uid}/manifest/`)));
   });
 
-  test("sound that the browser refuses is left out of a broadcast that was waited for, and turned on by a press", async (t) => {
+  test("starts an awaited broadcast muted if the browser blocks audio, and unmutes on a click", async (t) => {
     const { input, waits, runs } = newInput();
     waits();
     const { page } = await open(t);
@@ -213,13 +213,13 @@ describe("the player of a broadcast", { skip, concurrency: 2 }, () => {
     await page.locator(".hint").waitFor({ state: "hidden" });
   });
 
-  test("what is not recorded is shown over WebRTC, from when it begins to when it is over", async (t) => {
+  test("plays an unrecorded broadcast over WebRTC, from its start to its end", async (t) => {
     const { input, waits } = newInput();
     delivery.unrecorded.add(input);
     delivery.unpublished.add(input);
     waits();
     const { page, problems } = await open(t);
-    // A WHEP endpoint within the page: a peer that shows a canvas.
+    // A WHEP endpoint within the page: a peer that sends a canvas.
     await page.addInitScript(`{
       const before = window.fetch;
       window.asked = [];
@@ -256,7 +256,7 @@ describe("the player of a broadcast", { skip, concurrency: 2 }, () => {
       false,
     );
     delivery.unpublished.add(input);
-    // The connection stays: the publisher might come back.
+    // The connection stays open: the publisher might come back.
     await page.evaluate("freeze()");
     await told(page, "has not started yet");
     assert.deepEqual(await page.evaluate("asked"), ["POST webRTC/play", "DELETE session/1"]);

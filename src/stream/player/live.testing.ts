@@ -8,27 +8,27 @@ import { promisify } from "node:util";
 import { clip } from "../../../test/support/media.ts";
 
 export interface FakeLives {
-  /** One of its own, that has not begun. */
+  /** A new broadcast that has not started. */
   broadcast(): FakeLive;
 }
 
-/** A broadcast as low-latency HLS (RFC 8216bis), of pieces that were made before and come out as time goes by. */
+/** A broadcast as low-latency HLS (RFC 8216bis), of prepared parts that become available over time. */
 export interface FakeLive {
-  /** Begins now, as if it had run for so many seconds. At most `LENGTH_S` come. */
+  /** Begins the broadcast as if it had already run for this many seconds. At most `LENGTH_S` are delivered. */
   begin(behind?: number): void;
-  /** Nothing more comes; and then it does again, from where it was. */
+  /** Pauses the stream; resumes it from the same position. */
   interrupt(): void;
   resume(): void;
-  /** The playlist tells the end of it. */
+  /** Adds the end mark to the playlist. */
   end(): void;
-  /** False: no address of its. Path below `/{id}/`. */
+  /** False if the path is unknown. The path is relative to `/{id}/`. */
   handle(path: string, url: URL, response: ServerResponse): Promise<boolean>;
 }
 
 export const LENGTH_S = 60;
 const PART_S = 0.5;
 const PARTS = 4;
-/** Segments in a playlist where nobody may go back. */
+/** Segments in a playlist without DVR. */
 const WINDOW = 6;
 const HLS = "application/vnd.apple.mpegurl";
 
@@ -72,7 +72,10 @@ function createFakeLive(init: Buffer, pieces: readonly Buffer[]): FakeLive {
   let begun = 0;
   let stopped: number | undefined;
   let ended = false;
-  /** Parts that a playlist has listed stay available, also those that the end leaves out of the last playlist: a player may be about to load one. */
+  /**
+   * Parts that a playlist listed stay available, even if the final playlist omits them: a player may be about to load
+   * one.
+   */
   let listed = 0;
 
   const partsNow = () =>
@@ -103,7 +106,7 @@ function createFakeLive(init: Buffer, pieces: readonly Buffer[]): FakeLive {
     return `${lines.join("\n")}\n`;
   }
 
-  /** Answered when this much is there, or after five seconds (6.2.5.2 there has three target durations). */
+  /** Responds when this many parts exist, or after five seconds (6.2.5.2 there has three target durations). */
   async function arrival(parts: number, response: ServerResponse): Promise<void> {
     const isOver = () => ended || response.closed;
     for (const deadline = performance.now() + 5000; partsNow() < parts && !isOver() && performance.now() < deadline;)
@@ -123,7 +126,7 @@ function createFakeLive(init: Buffer, pieces: readonly Buffer[]): FakeLive {
       stopped = undefined;
     },
     end() {
-      // Whole segments, as a packager leaves them.
+      // Only whole segments, as a packager leaves them.
       const parts = partsNow();
       stopped = begun + Math.floor(parts / PARTS) * PARTS * PART_S * 1000;
       ended = true;

@@ -1,9 +1,12 @@
 import type { DeliveryRoute } from "../delivery/index.ts";
 import type { createPlayerVideos } from "./player-video.ts";
 
-/** What players of others (`playerEnhancementInfo.json`) and our own (`player.json`) ask about a video, whatever its state. */
+/**
+ * Metadata that third-party players (`playerEnhancementInfo.json`) and our own player (`player.json`) request, in any
+ * state of the video.
+ */
 export function metadataRoutes(playerVideo: ReturnType<typeof createPlayerVideos>): DeliveryRoute[] {
-  // What pages want: of a video that failed they are told so, where everything else is refused.
+  // Treated like a page: a failed video is reported, where other routes reject the request.
   return [
     {
       path: "metadata/playerEnhancementInfo.json",

@@ -14,7 +14,7 @@ export interface OembedRequest {
   ownHost: OwnHosts;
   /** Scheme and host of the request. */
   self: string;
-  /** Scheme and host in the response, which caches may serve to clients that sent another Host. */
+  /** Scheme and host in the response. Caches may serve it to clients that sent another Host. */
   shown: string;
   request: IncomingMessage;
   response: ServerResponse;
@@ -24,7 +24,10 @@ const WIDTH = 640;
 const HEIGHT = 360;
 const FRESH_SECONDS = 300;
 
-/** `/embed/oembed?url=…&maxwidth=…&maxheight=…`: how a page may show a video it was given the address of (oembed.com). Only JSON; XML is 501 (2.2.2 there). */
+/**
+ * `/embed/oembed?url=…&maxwidth=…&maxheight=…`: describes how a page can embed the video with this URL (oembed.com).
+ * JSON only; XML is 501 (2.2.2 there).
+ */
 export async function answerOembed({
   access,
   base,
@@ -70,7 +73,7 @@ export async function answerOembed({
     );
   } catch (err) {
     if (!(err instanceof UserError)) throw err;
-    // 2.3.5.1: 401 is what is private, 404 what there is not.
+    // 2.3.5.1: 401 for private videos, 404 for unknown ones.
     return answer(err.entry.http === 404 ? 404 : 401, { error: err.message });
   }
 
@@ -96,7 +99,7 @@ function idOf(url: string, base: string): string | undefined {
 const bound = (text: string | null): number =>
   text !== null && /^\d{1,5}$/.test(text) && Number(text) > 0 ? Number(text) : Infinity;
 
-/** As large as it is, or as the asking page has room for. */
+/** The native size, or the largest that fits into the space of the requesting page. */
 function fit(width: number, height: number, max: { width: number; height: number }): { width: number; height: number } {
   const factor = Math.min(1, max.width / width, max.height / height);
   return { width: Math.max(1, Math.round(width * factor)), height: Math.max(1, Math.round(height * factor)) };

@@ -1,46 +1,49 @@
 import type { PublicDetails, VideoState } from "../videos/video.ts";
 
-/** What the player knows of a video before it plays; read again by it while the video waits, and when it is told to play another one. */
+/**
+ * The player's data about a video before playback. Read again while the video is not ready, and when another video is
+ * loaded.
+ */
 export interface PlayerVideo {
-  /** As it stands in the address: a uid, that of a live input, or a token of either. */
+  /** The id in the URL: a video uid, a live input uid, or a token for either. */
   id: string;
-  /** Of the video itself: behind an input is another one tomorrow. */
+  /** The uid of the video itself. Behind an input it changes with each broadcast. */
   uid: string;
   state: VideoState;
   readyToStream: boolean;
   /** 0 to 100. */
   pctComplete: number;
   error: { code: string; text: string } | null;
-  /** Seconds; -1 unknown. */
+  /** Seconds; -1 if unknown. */
   duration: number;
-  /** Pixels as shown; -1 unknown, or no picture at all. */
+  /** Displayed pixels; -1 if unknown or without video. */
   width: number;
   height: number;
-  /** False: sound only. True as long as nobody knows. */
+  /** False if audio only. True while unknown. */
   picture: boolean;
-  /** Address of a still below `/{id}/`; null where there is none. */
+  /** Path of the poster below `/{id}/`; null if there is none. */
   poster: string | null;
   details: PublicDetails;
-  /** Of what is or was broadcast. */
+  /** Set for live broadcasts and their recordings. */
   live: PlayerBroadcast | null;
-  /** `frame-ancestors` of its pages, by its `allowedOrigins`; null: any page may show it. */
+  /** `frame-ancestors` of its pages, from its `allowedOrigins`; null if any page may embed it. */
   frames: string | null;
 }
 
 export interface PlayerBroadcast {
-  /** It has not begun; it runs; it goes on when its publisher is back; what is played is its recording. */
+  /** Not started; running; interrupted until the publisher returns; ended, and the recording is played. */
   state: "waiting" | "running" | "interrupted" | "over";
-  /** The address is that of an input: another broadcast may follow under it. */
+  /** The URL is that of an input: another broadcast may follow. */
   follows: boolean;
-  /** It is not recorded, and seen over WebRTC only: there is no manifest. */
+  /** Not recorded, and available over WebRTC only, without a manifest. */
   unrecorded: boolean;
 }
 
-/** Written into the page as a block of JSON. */
+/** Embedded in the page as a JSON block. */
 export interface PageConfig {
-  /** `embed`: fills a frame of somebody else's page; `watch`: a page of its own. */
+  /** `embed`: fills a frame in a third-party page; `watch`: a standalone page. */
   mode: "embed" | "watch";
-  /** From the page to the root of delivery, such as `../`. */
+  /** Relative path from the page to the delivery root, such as `../`. */
   root: string;
   video: PlayerVideo;
   /** Title of a watch page if the owner set no public title. */

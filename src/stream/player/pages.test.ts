@@ -18,7 +18,7 @@ const UID = "0123456789abcdef0123456789abcdef";
 const origin = (request: IncomingMessage) =>
   `${request.headers["x-secure"] === undefined ? "http" : "https"}://${request.headers.host}`;
 
-/** The player behind a delivery. */
+/** The player behind a delivery server. */
 async function start(
   t: TestContext,
   {
@@ -82,7 +82,7 @@ test("an input that is not live answers API clients with 204 and browsers with a
   assert.equal((await fetch(`${live}/${UID}/iframe`)).status, 200);
 });
 
-test("what people wrote stands in the page as text, and only the page's own script may run", async (t) => {
+test("user-supplied text is escaped in the page, and only the page's own script may run", async (t) => {
   const nasty = `"><script>alert(1)</script><!--`;
   const url = await start(t, {
     video: someVideo({
@@ -107,7 +107,7 @@ test("what people wrote stands in the page as text, and only the page's own scri
   assert.notEqual(first, second);
 });
 
-test("frames are for the origins of the video, and plain http is for pages that came over it", async (t) => {
+test("framing is limited to the video's origins, and plain http to pages loaded over it", async (t) => {
   const url = await start(t, {
     video: someVideo({ allowedOrigins: ["example.com", "*.shop.example", "localhost:3000", "bad;script-src *"] }),
   });
@@ -125,7 +125,7 @@ test("frames are for the origins of the video, and plain http is for pages that 
   assert.equal(policyOf(await fetch(`${open}/${UID}/iframe`)).has("frame-ancestors"), false);
 });
 
-test("scripts are found from the page, with a slash at its end and behind a prefix, and kept for ever by their hash", async (t) => {
+test("scripts are resolved relative to the page, with a trailing slash and behind a prefix, and cached permanently by their hash", async (t) => {
   const url = await start(t, { base: "/cdn-cgi/stream" });
   for (const page of [`${url}/${UID}/iframe`, `${url}/${UID}/watch/`]) {
     const html = await (await fetch(page)).text();
@@ -153,11 +153,11 @@ test("scripts are found from the page, with a slash at its end and behind a pref
   assert.match(await (await fetch(`${url}/embed/licenses.txt`)).text(), /hls\.js 1\./);
 });
 
-test("scripts go compressed to whoever takes them so", async (t) => {
+test("scripts are compressed for clients that accept it", async (t) => {
   const url = await start(t);
   const plain = (await sharedAssets.get("local.js")).body;
   const get = (accept: string) => fetch(`${url}/embed/local.js`, { headers: { "accept-encoding": accept } });
-  // fetch undoes what it knows: the length tells that it was packed.
+  // fetch decompresses known encodings; the length shows that the response was compressed.
   for (const [accept, name] of [
     ["gzip, br", "br"],
     ["gzip", "gzip"],
@@ -175,7 +175,7 @@ test("scripts go compressed to whoever takes them so", async (t) => {
   );
 });
 
-test("a watch page tells how it may be shown elsewhere, and oEmbed answers the same", async (t) => {
+test("a watch page declares how to embed it, and oEmbed responds the same", async (t) => {
   const video = someVideo({ publicDetails: { title: "A & B", share_link: null, channel_link: null, logo: null } });
   const url = await start(t, { video });
   const html = await (await fetch(`${url}/${UID}/watch`)).text();
@@ -215,7 +215,7 @@ test("a watch page tells how it may be shown elsewhere, and oEmbed answers the s
   );
   const guarded = await start(t, { video: someVideo({ requireSignedURLs: true }) });
   assert.equal((await fetch(`${guarded}/embed/oembed?url=${guarded}/${UID}/watch`)).status, 401);
-  // What not everybody may see is for nobody's cache on the way.
+  // Restricted videos must not be stored in shared caches.
   const some = await start(t, { video: someVideo({ allowedOrigins: ["a.example"] }) });
   const cached = async (server: string) =>
     (await fetch(`${server}/embed/oembed?url=${server}/${UID}/watch`)).headers.get("cache-control");
@@ -235,10 +235,10 @@ test("oEmbed uses the server's public URL, whatever the Host of the request", as
   assert.equal((JSON.parse(answer) as { provider_url: string }).provider_url, "https://videos.example");
 });
 
-test("oEmbed tells of a video only where delivery would show it", async (t) => {
+test("oEmbed describes a video only where delivery would show it", async (t) => {
   const video = someVideo({ allowedOrigins: ["good.example"] });
   const url = await start(t, { video, domain: "videos.example" });
-  // Not fetch: it knows better than the test which host it asks.
+  // Not fetch: it overrides the Host header.
   const status = (headers: Record<string, string> = {}) =>
     new Promise(
       (resolve) =>
@@ -246,7 +246,7 @@ test("oEmbed tells of a video only where delivery would show it", async (t) => {
           resolve(response.resume().statusCode),
         ),
     );
-  // Whoever makes a link into a player asks from no page at all.
+  // Services that turn a link into a player send no origin.
   assert.equal(await status(), 200);
   assert.equal(await status({ origin: "https://good.example" }), 200);
   assert.equal(await status({ origin: "https://evil.example" }), 401);
@@ -255,7 +255,7 @@ test("oEmbed tells of a video only where delivery would show it", async (t) => {
   assert.equal(await status({ host: `customer-${customerCode("b".repeat(32))}.videos.example` }), 404);
 });
 
-test("players of others read the public details, ours the state of the video, whatever it is", async (t) => {
+test("third-party players read the public details, ours also the state of the video, in every state", async (t) => {
   const details = { title: "T", share_link: "https://a.example", channel_link: null, logo: null };
   const url = await start(t, {
     video: someVideo({
@@ -284,7 +284,7 @@ test("players of others read the public details, ours the state of the video, wh
   });
 });
 
-test("the page for uploads is in nobody's frame, and tells its address to nobody", async (t) => {
+test("the upload page cannot be framed and sends no referrer", async (t) => {
   const url = await start(t);
   const response = await fetch(`${url}/upload/${UID}/secretsecretsecret`);
   assert.match(response.headers.get("content-security-policy") ?? "", /frame-ancestors 'self'$/);
@@ -292,7 +292,7 @@ test("the page for uploads is in nobody's frame, and tells its address to nobody
   assert.match(await response.text(), /"maxBytes":1000/);
 });
 
-test("sources that do not compile are a fault of this request, and mended by the next", async () => {
+test("sources that fail to compile break only this request, and the next one recovers", async () => {
   let broken = true;
   const assets = createAssets({
     log: silentLog,
@@ -303,7 +303,7 @@ test("sources that do not compile are a fault of this request, and mended by the
   assert.equal((await assets.get("player.js")).hashed, "player-6b86b273ff34.js");
 });
 
-test("what is broadcast is told with what it is doing, and whether another may follow under the same address", async () => {
+test("a broadcast is described with its state and whether another may follow at the same URL", async () => {
   const input = "1".repeat(32);
   const broadcast = someVideo({ liveInput: input, state: "live-inprogress" });
   const token = `eyJhbGciOiJSUzI1NiIsImtpZCI6ImsifQ.${Buffer.from(JSON.stringify({ sub: input, exp: 2e9 })).toString("base64url")}.c2ln`;

@@ -6,7 +6,7 @@ import { escapeHtml, folderAbove, pageDocument } from "./document.ts";
 import type { PageConfig, PlayerVideo } from "./page-config.ts";
 import type { createPlayerVideos } from "./player-video.ts";
 
-/** The two pages with the player: `iframe` for frames of other pages, `watch` for a tab of its own. */
+/** The two player pages: `iframe` for embedding in other pages, `watch` for a tab of its own. */
 export function pageRoutes(assets: Assets, playerVideo: ReturnType<typeof createPlayerVideos>): DeliveryRoute[] {
   return [
     {
@@ -31,7 +31,7 @@ async function answerPage(
   if (mode === "embed" && video.live?.state === "waiting" && !isBrowser(viewing))
     return void viewing.response.writeHead(204, { "cache-control": "no-store" }).end();
   const [script, style] = await Promise.all([assets.get("player.js"), assets.get("page.css")]);
-  // From `/{id}/iframe`.
+  // Relative to `/{id}/iframe`.
   const root = folderAbove(viewing.request.url, 1);
   const nonce = randomBytes(16).toString("base64url");
   const { response } = viewing;
@@ -39,10 +39,10 @@ async function answerPage(
     "content-security-policy",
     contentPolicy({ nonce, allowedOrigins: viewing.video.allowedOrigins, secure: viewing.origin.startsWith("https:") }),
   );
-  // The token of a protected video stands in the address of this page: other sites get to know the host at most.
+  // The URL of this page contains the token of a protected video: other sites must learn the host at most.
   response.setHeader("referrer-policy", "strict-origin-when-cross-origin");
   response.setHeader("x-content-type-options", "nosniff");
-  // The nonce is of this answer, and the state of the video of this moment.
+  // The nonce is valid for this response only, and the video's state changes.
   response.setHeader("cache-control", "no-store");
   const { name, description } = viewing.video.meta;
   const title = video.details.title || (mode === "watch" && name) || "Video";
@@ -73,7 +73,7 @@ const isBrowser = ({ request: { headers } }: Viewing) =>
   headers["sec-fetch-dest"] === "iframe" ||
   headers["sec-fetch-dest"] === "document";
 
-/** What a link to the page looks like where it is shared: Open Graph, and the address of the oEmbed answer. */
+/** Previews for shared links: Open Graph, and the URL of the oEmbed response. */
 /** The player is inserted before the heading, which is visible on watch pages only. */
 function bodyOf(mode: PageConfig["mode"], title: string, description: string | undefined): string {
   if (mode === "embed") return `<main id="player"><h1 class="visually-hidden">${escapeHtml(title)}</h1></main>`;

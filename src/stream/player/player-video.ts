@@ -5,35 +5,38 @@ import type { PlayerBroadcast, PlayerVideo } from "./page-config.ts";
 
 /** Longest side of a poster, in pixels. */
 const POSTER = 1280;
-/** Cover or waveform of an audio-only video. */
+/** Height of the cover or waveform of an audio-only video. */
 const POSTER_HEIGHT = 720;
 
-/** Whether somebody publishes to an input at the moment, in whatever process. */
+/** Whether an input has a publisher now, in any process. */
 export type IsPublished = (input: string) => Promise<boolean>;
 
-/** Whether broadcasts of an input become videos. */
+/** Whether broadcasts of an input are recorded as videos. */
 export type IsRecorded = (input: string) => Promise<boolean>;
 
 export interface Broadcasts {
-  /** Absent: no broadcast is said to be interrupted. */
+  /** If absent, no broadcast is reported as interrupted. */
   isPublished?: IsPublished | undefined;
-  /** Absent: all are. */
+  /** If absent, all are. */
   isRecorded?: IsRecorded | undefined;
 }
 
-/** What the player is told of a video. */
+/** The data that the player receives about a video. */
 export function createPlayerVideos({ isPublished = async () => true, isRecorded = async () => true }: Broadcasts = {}) {
   return async (video: Video, id: string): Promise<PlayerVideo> => {
     const { liveInput: input, uid, state } = video;
     if (input === undefined) return playerVideo(video, id);
     if (state === "live-inprogress") return playerVideo(video, id, { interrupted: !(await isPublished(input)) });
-    // Under the address of an input: what it shows now is in no video.
+    // At the URL of an input: the current broadcast is in no video.
     const now = subjectOf(id) === input || uid === input;
     return playerVideo(video, id, { unrecorded: now && !(await isRecorded(input)) && (await isPublished(input)) });
   };
 }
 
-/** `interrupted`: the video is a broadcast that runs, and nobody publishes it at the moment. `unrecorded`: something is broadcast, and this is not the video of it. */
+/**
+ * `interrupted`: the video is a running broadcast that has no publisher now. `unrecorded`: a broadcast is running, but
+ * this video is not its recording.
+ */
 export function playerVideo(given: Video, id: string, { interrupted = false, unrecorded = false } = {}): PlayerVideo {
   const video: Video = unrecorded
     ? { ...given, uid: given.liveInput!, state: "live-inprogress", readyToStream: true, duration: -1 }
@@ -80,7 +83,7 @@ function broadcastState({ uid, liveInput, state }: Video, interrupted: boolean):
   return state !== "live-inprogress" ? "over" : interrupted ? "interrupted" : "running";
 }
 
-/** Whose uid the address has: a token has been checked before. */
+/** The uid in the URL; a token has been verified before. */
 function subjectOf(id: string): string | undefined {
   if (!looksLikeToken(id)) return id;
   const reading = readToken(id);

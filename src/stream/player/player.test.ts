@@ -9,7 +9,7 @@ import { type StaticDelivery, someVideo, startStaticDelivery, until } from "./pl
 const UID = "0123456789abcdef0123456789abcdef";
 const skip = withoutChromium() || needsFfmpeg.skip;
 
-describe("the page with the player", { skip }, () => {
+describe("the player page", { skip }, () => {
   let delivery: StaticDelivery;
   let browser: Browser;
   const ends: (() => Promise<void>)[] = [];
@@ -24,10 +24,10 @@ describe("the page with the player", { skip }, () => {
   after(async () => {
     for (const end of ends) await end();
   });
-  // What is left open goes on playing, at the expense of those that come after.
+  // Pages left open keep playing, and slow down later tests.
   afterEach(async () => void (await Promise.all(browser.contexts().map((context) => context.close()))));
 
-  /** A video of its own for a test that changes it. */
+  /** A separate video for a test that changes it. */
   const another = (change: Parameters<typeof someVideo>[0]) => {
     const video = someVideo({ ...change, uid: String(++count).padStart(32, "0") });
     delivery.videos.set(video.uid, video);
@@ -42,7 +42,7 @@ describe("the page with the player", { skip }, () => {
     await page.locator("media-chrome-menu-item", { hasText: choice }).first().click();
   };
 
-  test("nothing is loaded before somebody wants to see it but the poster, and one press plays", async () => {
+  test("loads only the poster before playback is requested, and plays on one press", async () => {
     const { page, problems } = await open("");
     await page.locator("img.poster").waitFor();
     assert.equal(await media(page, "readyState"), 0);
@@ -53,7 +53,7 @@ describe("the page with the player", { skip }, () => {
     assert.deepEqual(problems, []);
   });
 
-  test("quality, speed, sound and captions are chosen from the menu", async () => {
+  test("selects quality, speed, audio and captions from the menu", async () => {
     const { page, problems } = await open("muted=true&preload=metadata");
     await until(page, 'document.querySelector("video").readyState > 0');
     await menu(page, "Quality", "360p");
@@ -78,7 +78,7 @@ describe("the page with the player", { skip }, () => {
     assert.deepEqual(problems, []);
   });
 
-  test("keys work without a click: play, seek by digits and arrows, mute, captions", async () => {
+  test("handles keys without a click: play, seek by digits and arrows, mute, captions", async () => {
     const { page } = await open("muted=true&preload=metadata&defaultTextTrack=en-GB");
     await until(
       page,
@@ -99,7 +99,7 @@ describe("the page with the player", { skip }, () => {
       page,
       '![...document.querySelector("video").textTracks].some((track) => track.kind === "subtitles" && track.mode === "showing")',
     );
-    // Through every button by Tab, and the menu opened and left by keys.
+    // Visits every button with Tab, and opens and closes the menu by keyboard.
     const reached = new Set<unknown>();
     for (let presses = 0; presses < 12; presses++) {
       await page.keyboard.press("Tab");
@@ -121,7 +121,7 @@ describe("the page with the player", { skip }, () => {
     await page.locator("media-settings-menu").waitFor({ state: "hidden" });
   });
 
-  test("every control has a name for those who do not see it", async () => {
+  test("gives every control an accessible name", async () => {
     const { page } = await open("preload=metadata");
     await until(page, 'document.querySelector("video").readyState > 0');
     const nameless =
@@ -133,7 +133,7 @@ describe("the page with the player", { skip }, () => {
     assert.equal(await page.evaluate("document.documentElement.lang"), "en");
   });
 
-  test("pictures of the time range are shown where the pointer is", async () => {
+  test("shows storyboard thumbnails at the pointer's position on the time range", async () => {
     const { page } = await open("muted=true&autoplay=true");
     await until(page, 'document.querySelector("video").currentTime > 0');
     await page.locator("media-time-range").hover();
@@ -143,7 +143,7 @@ describe("the page with the player", { skip }, () => {
     );
   });
 
-  test("a video that is being made says so, and plays by itself as soon as it can", async () => {
+  test("reports that a video is being processed, and plays it as soon as possible", async () => {
     const video = another({ state: "queued", readyToStream: false, pctComplete: 0 });
     const { page } = await open("muted=true&autoplay=true", video.uid);
     await page.getByText("The video is waiting its turn").waitFor();
@@ -156,7 +156,7 @@ describe("the page with the player", { skip }, () => {
     assert.equal(await page.locator(".notice").isVisible(), false);
   });
 
-  test("a video that failed, is gone or may not be seen is told in plain words", async () => {
+  test("explains in plain words that a video failed, was deleted or is not accessible", async () => {
     const failed = another({
       state: "error",
       readyToStream: false,
@@ -177,7 +177,7 @@ describe("the page with the player", { skip }, () => {
     await until(page, 'document.querySelector("video").currentTime > 0.1');
   });
 
-  test("nothing of the address becomes part of the page", async () => {
+  test("puts nothing from the URL into the page", async () => {
     const nasty = encodeURIComponent(`"><img src=x onerror="document.title='broken in'">`);
     const { page, problems } = await open(
       ["poster", "primaryColor", "letterboxColor", "defaultTextTrack", "src", "ad-url", "startTime", "preload"]
@@ -193,7 +193,7 @@ describe("the page with the player", { skip }, () => {
     assert.equal(await page.evaluate('document.documentElement.style.getPropertyValue("--accent")'), "");
   });
 
-  test("it fits a frame of 320 pixels, and without controls there are none", async () => {
+  test("fits a frame of 320 pixels, and shows no controls if they are disabled", async () => {
     const { page } = await open("preload=metadata");
     await page.setViewportSize({ width: 320, height: 180 });
     await until(page, 'document.querySelector("video").readyState > 0');
@@ -210,7 +210,7 @@ describe("the page with the player", { skip }, () => {
     assert.equal(await media(page, "paused"), false);
   });
 
-  describe("with an advertisement", () => {
+  describe("the player page with an advertisement", () => {
     const vast = (inner: string) => `<?xml version="1.0"?><VAST version="3.0"><Ad>${inner}</Ad></VAST>`;
     const inline = (extra = "") =>
       vast(`<InLine><Impression><![CDATA[/${UID}/seen/impression]]></Impression><Creatives><Creative><Linear ${extra}><Duration>00:00:02</Duration>
@@ -229,7 +229,7 @@ describe("the page with the player", { skip }, () => {
         delivery.overrides.set(`seen/${event}`, { status: 204 });
     });
 
-    /** The frame in a page that hears its events. */
+    /** A page whose frame receives the player's events. */
     async function embed(name: string): Promise<Page> {
       const { page } = await openPage(browser);
       delivery.requests.length = 0;
@@ -249,7 +249,7 @@ describe("the page with the player", { skip }, () => {
         .filter((path) => path.startsWith("seen/"))
         .map((path) => path.slice(5));
 
-    test("it is shown first, counted, and then the video plays", async () => {
+    test("plays it first with a countdown, then the video", async () => {
       document(inline());
       const page = await embed("vast.xml");
       const playing = page.evaluate("player.play()");
@@ -261,13 +261,13 @@ describe("the page with the player", { skip }, () => {
       await until(page, 'heard.includes("playing")');
       assert.deepEqual(await page.evaluate("heard"), ["stream-adstart", "stream-adend", "playing"]);
       assert.deepEqual(trackers(), ["impression", "start", "complete"]);
-      // Once for each video.
+      // Once per video.
       await page.evaluate("player.pause(); player.play()");
       await until(page, "player.currentTime > 0.3");
       assert.equal(await page.evaluate("heard.filter((name) => name === 'stream-adstart').length"), 1);
     });
 
-    test("it may be skipped when it says so, through a wrapper and a list of breaks", async () => {
+    test("allows skipping when the ad permits it, through a wrapper and a list of breaks", async () => {
       document(inline('skipoffset="10%"'));
       delivery.overrides.set("wrapper.xml", {
         status: 200,
@@ -283,7 +283,7 @@ describe("the page with the player", { skip }, () => {
       await page.locator(".big-play").click();
       await page.getByText("Skip ad").click();
       await until(page, 'document.querySelector("video[slot=media]").currentTime > 0.1');
-      // A busy machine shows more of it before the click comes through, and trackers arrive as they like.
+      // A busy machine plays more of the ad before the click arrives, and trackers arrive in any order.
       assert.deepEqual(
         trackers()
           .filter((name) => !/quartile|midpoint/i.test(name))
@@ -292,7 +292,7 @@ describe("the page with the player", { skip }, () => {
       );
     });
 
-    test("documents that are empty, broken, or lead nowhere are in nobody's way", async () => {
+    test("ignores documents that are empty, broken, or point nowhere", async () => {
       const bodies = {
         "empty.xml": "",
         "broken.xml": "<VAST",

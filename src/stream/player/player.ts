@@ -16,30 +16,33 @@ interface PlayerOptions {
   access: Pick<Access, "check">;
   /** Path before `/{id}` and `/embed/`: "" or "/cdn-cgi/stream". */
   base?: string;
-  /** The client's address behind trusted proxies. */
+  /** The client's IP address behind trusted proxies. */
   address(request: IncomingMessage): string;
   /** Scheme and host as seen by the viewer. */
   origin(request: IncomingMessage): string;
-  /** Whose hosts `customer-<code>.<domain>` tell of the videos of their account only, as in delivery. Absent or empty: there are none. */
+  /**
+   * Domain of the hosts `customer-<code>.<domain>`, which serve only the videos of their account, as in delivery.
+   * Absent or empty: there are no such hosts.
+   */
   domain?: string;
-  /** Scheme and host for URLs in responses; undefined (default): those of the request. */
+  /** Scheme and host for URLs in responses. Default (undefined): those of the request. */
   publicOrigin?(): string | undefined;
   log: Log;
-  /** So that viewers are told when a broadcast was interrupted. Absent: they only see it stop. */
+  /** Reports interrupted broadcasts to viewers. If absent, viewers only see playback stop. */
   isPublished?: IsPublished;
-  /** So that what is broadcast without a recording is shown over WebRTC (`webRTC/play`). Absent: it is not shown. */
+  /** Allows unrecorded broadcasts to play over WebRTC (`webRTC/play`). If absent, they are not shown. */
   isRecorded?: IsRecorded;
-  /** Default: those that come with the program. */
+  /** Default: the assets bundled with the program. */
   assets?: Assets;
 }
 
-/** What people see of videos: pages with the player, and the scripts that other pages put it in with. */
+/** Public pages of videos: pages with the player, and the scripts that embed it in other pages. */
 export interface Player {
-  /** Below `/{id}/`: iframe, watch, metadata. */
+  /** Routes below `/{id}/`: iframe, watch, metadata. */
   delivery: DeliveryRoute[];
-  /** Below `<base>/embed/`: scripts, styles, oEmbed. False: the address lies elsewhere, nothing was answered. */
+  /** Serves `<base>/embed/`: scripts, styles, oEmbed. False if the URL is outside it and nothing was sent. */
   handle(request: IncomingMessage, response: ServerResponse): Promise<boolean>;
-  /** Answers a browser that was sent to an upload address (`<base>/upload/<uid>/<secret>`). */
+  /** Responds to a browser that opens an upload URL (`<base>/upload/<uid>/<secret>`). */
   uploadPage(request: IncomingMessage, response: ServerResponse, page: UploadPageConfig): Promise<void>;
 }
 

@@ -8,9 +8,9 @@ export interface UploadPageConfig {
   playable?: boolean;
   /** Reason of the failure; `retry`: the same URL accepts another file. */
   problem?: { code: string; text: string; retry: boolean };
-  /** Octets of the largest file. */
+  /** Maximum file size in octets. */
   maxBytes?: number;
-  /** Octets of one request of TUS, whole MiB; absent: no limit. */
+  /** Octets per TUS request, whole MiB; absent: no limit. */
   chunkBytes?: number;
   /** Seconds. */
   maxDurationSeconds?: number;

@@ -12,7 +12,7 @@ import { createPlayer } from "./player.ts";
 import { sharedAssets, until } from "./player.testing.ts";
 
 const MIB = 1024 * 1024;
-/** Of one request; the file takes two. */
+/** Per request; the file needs two. */
 const CHUNK_MB = 5;
 const FILE = {
   name: "Holiday.mp4",
@@ -20,7 +20,7 @@ const FILE = {
   buffer: Buffer.concat([VIDEO_HEAD, Buffer.alloc(7 * MIB, "reel")]),
 };
 
-describe("the upload page, on real uploads", { skip: withoutChromium() }, () => {
+describe("the upload page with real uploads", { skip: withoutChromium() }, () => {
   let world: UploadsWorld;
   let browser: Browser;
   let folder: string;
@@ -55,7 +55,7 @@ describe("the upload page, on real uploads", { skip: withoutChromium() }, () => 
   async function open(url: string): Promise<{ page: Page; problems: string[]; offsets: number[] }> {
     const opened = await openPage(browser);
     const offsets: number[] = [];
-    // What delivery does beside the uploads.
+    // Delivery serves these in addition to the uploads.
     await opened.page.route("**/embed/assets/*", async (route) => {
       const { asset } = (await sharedAssets.find(new URL(route.request().url()).pathname.split("/").at(-1)!))!;
       await route.fulfill({ body: asset.body, contentType: asset.type });
@@ -75,7 +75,7 @@ describe("the upload page, on real uploads", { skip: withoutChromium() }, () => 
   }
 
   const direct = () => world.uploads.direct(ACCOUNT, { maxDurationSeconds: 600 });
-  /** On a disk, with a time of its own: a file that is chosen again is the same. */
+  /** On disk, with a fixed modification time: choosing the file again yields the same file. */
   async function onDisk({ buffer, day }: { buffer: Buffer; day: number }): Promise<string> {
     const path = join(folder, String(day), FILE.name);
     await mkdir(join(folder, String(day)));
@@ -83,7 +83,7 @@ describe("the upload page, on real uploads", { skip: withoutChromium() }, () => 
     await utimes(path, day * 86_400, day * 86_400);
     return path;
   }
-  /** Octets in a second; 0: as fast as it goes. */
+  /** Octets per second; 0: unlimited. */
   async function throttle(page: Page, rate: number) {
     const session = await page.context().newCDPSession(page);
     await session.send("Network.emulateNetworkConditions", {
@@ -103,7 +103,7 @@ describe("the upload page, on real uploads", { skip: withoutChromium() }, () => 
     await page.getByText("· paused").waitFor();
   }
 
-  test("a file goes, is paused, and after the page was closed goes on where it was", async () => {
+  test("pauses an upload, and resumes it after the page was closed", async () => {
     const { video, uploadUrl } = await direct();
     const file = await onDisk({ buffer: FILE.buffer, day: 1 });
     const { page } = await open(uploadUrl);
@@ -127,7 +127,7 @@ describe("the upload page, on real uploads", { skip: withoutChromium() }, () => 
     await again.page.getByText("Your video is ready").waitFor();
   });
 
-  test("another file of the same name and size is sent from its beginning, in pieces that the server takes", async () => {
+  test("sends another file of the same name and size from the start, in chunks of the size the server accepts", async () => {
     const { video, uploadUrl } = await direct();
     const { page } = await open(uploadUrl);
     await sendSome(page, await onDisk({ buffer: FILE.buffer, day: 2 }));
@@ -185,7 +185,7 @@ describe("the upload page, on real uploads", { skip: withoutChromium() }, () => 
     await page.getByText("Your video is being processed").waitFor();
   });
 
-  test("a file is dropped anywhere on the page", async () => {
+  test("accepts a file dropped anywhere on the page", async () => {
     const { video, uploadUrl } = await direct();
     const { page, problems } = await open(uploadUrl);
     await page.evaluate(`{
@@ -195,14 +195,14 @@ describe("the upload page, on real uploads", { skip: withoutChromium() }, () => 
     }`);
     await page.getByText("Your video is being processed").waitFor();
     assert.equal((await world.source(video.uid))!.length, VIDEO_HEAD.length + 1000);
-    // Asking whether something had begun is answered with 404, which the console tells.
+    // Checking whether an upload had started returns 404, which the console reports.
     assert.deepEqual(
       problems.filter((problem) => !problem.includes("404")),
       [],
     );
   });
 
-  test("what cannot be taken is told before it is sent, and by the server's own words after", async () => {
+  test("reports an unacceptable file before sending, and the server's own error text after", async () => {
     limit = MIB;
     const { uploadUrl } = await direct();
     const { page, offsets } = await open(uploadUrl);
@@ -225,7 +225,7 @@ describe("the upload page, on real uploads", { skip: withoutChromium() }, () => 
     await page.getByText("Drop a video here").waitFor();
   });
 
-  test("a link that is over says so", async () => {
+  test("reports an expired link", async () => {
     const { uploadUrl } = await direct();
     later += 3_600_000;
     const { page } = await open(uploadUrl);

@@ -12,7 +12,7 @@ export async function answerUploadPage(
   { secure, ...page }: UploadPageConfig & { secure: boolean },
 ): Promise<void> {
   const [script, style] = await Promise.all([assets.get("upload.js"), assets.get("upload-page.css")]);
-  // From `/upload/<uid>/<secret>`.
+  // Relative to `/upload/<uid>/<secret>`.
   const root = folderAbove(request.url, 2);
   const nonce = randomBytes(16).toString("base64url");
   const text = pageDocument({
@@ -28,9 +28,9 @@ export async function answerUploadPage(
   response.writeHead(200, {
     "content-type": "text/html; charset=utf-8",
     "content-length": Buffer.byteLength(text),
-    // In a frame of another page somebody could be made to drop a file where they see something else.
+    // Clickjacking: a framing page could trick a user into dropping a file on something else.
     "content-security-policy": `${contentPolicy({ nonce, allowedOrigins: [], secure })}; frame-ancestors 'self'`,
-    // The address is the permission to upload.
+    // The URL is a credential for the upload.
     "referrer-policy": "no-referrer",
     "x-content-type-options": "nosniff",
     "cache-control": "no-store",

@@ -1,4 +1,4 @@
-// Those parts of web/ that need no browser.
+// The parts of web/ that need no browser.
 import * as fc from "fast-check";
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -17,7 +17,7 @@ import { createPace, sizeText, timeText } from "../../../web/upload/figures.ts";
 const options = (query: string) => readOptions(new URLSearchParams(query));
 const ID = "0123456789abcdef0123456789abcdef";
 
-test("the query of the address says how the player is wanted, in the words of the hosted one", () => {
+test("the query configures the player with the parameters of the hosted player", () => {
   assert.deepEqual(options(""), {
     autoplay: false,
     muted: false,
@@ -64,7 +64,7 @@ test("the query of the address says how the player is wanted, in the words of th
   );
 });
 
-test("a query that was written says what the player is like, whatever it said before", () => {
+test("a written query replaces all earlier player parameters", () => {
   const text = fc.option(fc.string({ minLength: 1 }), { nil: undefined });
   const address = fc.option(
     fc.webUrl().map((url) => new URL(url).href),
@@ -102,7 +102,7 @@ test("a query that was written says what the player is like, whatever it said be
   );
 });
 
-test("times are seconds or hours, minutes and seconds; nonsense is the beginning", () => {
+test("times are seconds or hours, minutes and seconds; invalid ones mean the start", () => {
   for (const [text, seconds] of [
     ["123", 123],
     ["12.5", 12.5],
@@ -120,7 +120,7 @@ test("times are seconds or hours, minutes and seconds; nonsense is the beginning
   fc.assert(fc.property(fc.string(), (text) => readTime(text) >= 0 && Number.isFinite(readTime(text))));
 });
 
-test("what is to be loaded ahead", () => {
+test("parses the preload parameter", () => {
   for (const [value, read] of [
     [true, "auto"],
     ["", "auto"],
@@ -135,7 +135,7 @@ test("what is to be loaded ahead", () => {
     assert.equal(readPreload(value), read);
 });
 
-test("only addresses of the web are taken from a query", () => {
+test("only http and https URLs are accepted from a query", () => {
   for (const bad of [
     "javascript:alert(1)",
     "data:text/html,x",
@@ -153,7 +153,7 @@ test("only addresses of the web are taken from a query", () => {
   );
 });
 
-test("frames of the hosted player are found on our host, everything else stays where it is", () => {
+test("frames of the hosted player are rewritten to our host, all others are unchanged", () => {
   const root = "https://video.example/cdn-cgi/stream/";
   for (const [hosted, path] of [
     [
@@ -187,14 +187,14 @@ test("frames of the hosted player are found on our host, everything else stays w
   fc.assert(fc.property(fc.string(), (text) => (localAddress(text, root) ?? root).startsWith(root)));
 });
 
-test("captions are chosen by the exact tag, or by the language alone", () => {
+test("captions match the exact tag, or the language alone", () => {
   assert.equal(pickCaptions(["en-US", "en", "de"], "en"), 1);
   assert.equal(pickCaptions(["de", "EN-gb"], "en"), 1);
   assert.equal(pickCaptions(["pt"], "pt-BR"), 0);
   assert.equal(pickCaptions(["de", ""], "fr"), -1);
 });
 
-test("figures of an upload are short words", () => {
+test("upload figures are formatted as short text", () => {
   assert.deepEqual([0, 900, 1024, 1_500_000, 123_456_789, 30 * 1024 ** 3, 5e15].map(sizeText), [
     "0 bytes",
     "900 bytes",
@@ -215,7 +215,7 @@ test("figures of an upload are short words", () => {
   ]);
 });
 
-test("the pace is that of the last seconds, and not told before it is known", () => {
+test("the upload rate covers the last seconds, and is not shown before it is known", () => {
   const pace = createPace();
   pace.note(0, 0);
   pace.note(10, 500);

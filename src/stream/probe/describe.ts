@@ -1,13 +1,13 @@
 import type { MediaRun, MediaRunError, MediaTools } from "../media/index.ts";
 import { isTheFile, malformed, nonVideo } from "./refused.ts";
 
-/** What the headers of a file say of it. Not to be believed where packets can be counted. */
+/** Description of a file from its headers. Do not trust it where packets can be counted. */
 export interface FileDescription {
-  /** ffmpeg's first name of the demuxer. */
+  /** The first of ffmpeg's names for the demuxer. */
   format: string;
-  /** Seconds: what the timestamps of the file begin with. ffmpeg's `-start_at_zero` takes it away. */
+  /** Seconds: the first timestamp of the file. ffmpeg's `-start_at_zero` removes it. */
   start: number;
-  /** Seconds, where it says so. */
+  /** Seconds, if the file declares it. */
   duration: number | undefined;
   streams: StreamDescription[];
 }
@@ -18,12 +18,12 @@ export interface StreamDescription {
   codec: string | undefined;
   profile: string | undefined;
   codecTag: string;
-  /** Of the track, in mp4. */
+  /** Track id, in mp4. */
   id: number | undefined;
-  /** Seconds of one tick of its timestamps. */
+  /** Seconds per tick of its timestamps. */
   tick: number;
   isDefault: boolean;
-  /** A cover, not a moving picture. */
+  /** A cover image, not a video. */
   isPicture: boolean;
   /** BCP 47 tag. */
   language: string | undefined;
@@ -32,7 +32,7 @@ export interface StreamDescription {
   isForced: boolean;
   width: number;
   height: number;
-  /** Width to height of a pixel. */
+  /** Pixel aspect ratio, width to height. */
   pixelAspect: number;
   pixelFormat: string | undefined;
   level: number;
@@ -40,7 +40,7 @@ export interface StreamDescription {
   rotation: 0 | 90 | 180 | 270;
   fieldOrder: string | undefined;
   transfer: string | undefined;
-  /** Frames a second as the headers have it: the finest, and on average. */
+  /** Frames per second according to the headers: the finest and the average. */
   rates: number[];
   frames: number | undefined;
   channels: number;
@@ -59,7 +59,10 @@ const MAX_TITLE = 100;
 
 export type RunOptions = Pick<MediaRun, "signal" | "urgency">;
 
-/** Asks ffprobe, before all others: it takes a moment, and somebody waits to see the video. Throws ProbeRefused for what it does not take for a video or a sound. */
+/**
+ * Runs ffprobe ahead of other jobs: it is fast, and the uploader waits for the video. Throws ProbeRefused for files
+ * that are neither video nor audio.
+ */
 export async function describeFile(tools: MediaTools, path: string, options: RunOptions): Promise<FileDescription> {
   const { output } = await tools
     .ffprobe({
@@ -88,7 +91,7 @@ function refusalOf(err: MediaRunError): Error {
   const options = { cause: err };
   if (/moov atom not found/.test(err.stderr))
     return malformed("It has no index (moov): it was cut off, or its recording never ended in order.", options);
-  // "Too many" comes of -max_streams; libavformat has no word of its own for the rest.
+  // "Too many" comes from -max_streams; libavformat has no specific message for the other cases.
   if (/Number of streams exceeds|max_streams/i.test(err.stderr)) return malformed("It has too many tracks.", options);
   if (err.reason !== "failed") return malformed("It cannot be read within reasonable bounds.", options);
   return nonVideo(undefined, options);
@@ -162,7 +165,7 @@ function readStream(printed: PrintedStream): StreamDescription {
   };
 }
 
-/** Containers use "ger" or "deu" (ISO 639-2), players "de" (BCP 47). */
+/** Containers use "ger" or "deu" (ISO 639-2), players use "de" (BCP 47). */
 function languageOf(tag: string | undefined): string | undefined {
   if (tag === undefined || !/^[a-z]{2,3}(?:-[A-Za-z0-9-]{1,30})?$/.test(tag) || tag === "und") return undefined;
   try {
@@ -172,7 +175,9 @@ function languageOf(tag: string | undefined): string | undefined {
   }
 }
 
-/** ffmpeg's angle is counter-clockwise; the old tag `rotate` of QuickTime is clockwise. What is no right angle is shown as it is. */
+/**
+ * ffmpeg's angle is counter-clockwise; QuickTime's old `rotate` tag is clockwise. Other than right angles are ignored.
+ */
 function readRotation({ side_data_list: side = [], tags }: PrintedStream): StreamDescription["rotation"] {
   const counter = side.map(({ rotation }) => number(rotation)).find((angle) => angle !== undefined);
   const clockwise = counter === undefined ? (number(tags?.rotate) ?? 0) : -counter;
@@ -180,7 +185,7 @@ function readRotation({ side_data_list: side = [], tags }: PrintedStream): Strea
   return Math.abs(clockwise - turns * 90) > 1 ? 0 : (((((turns % 4) + 4) % 4) * 90) as StreamDescription["rotation"]);
 }
 
-/** 0:1 is "unknown"; what nobody's pixels look like is a mistake of the file. */
+/** 0:1 means "unknown"; an implausible aspect ratio is an error in the file. */
 function readAspect(text: string | undefined): number {
   const aspect = ratio(text, ":") ?? 1;
   return aspect >= 0.1 && aspect <= 10 ? aspect : 1;

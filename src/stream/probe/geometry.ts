@@ -1,6 +1,6 @@
 import type { StreamDescription } from "./describe.ts";
 
-/** How pictures look on the screen. */
+/** Display geometry of a video. */
 export interface Geometry {
   width: number;
   height: number;
@@ -11,7 +11,10 @@ export interface Geometry {
 
 const SQUARE = 0.005;
 
-/** Pixels are made square by width, as ffmpeg's filters and the players do; a picture that lies on its side is turned. */
+/**
+ * Pixels are made square by changing the width, as ffmpeg's filters and players do; a rotated video has its sides
+ * swapped.
+ */
 export function geometryOf({
   width,
   height,

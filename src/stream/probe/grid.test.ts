@@ -5,12 +5,12 @@ import { audioGrid, outputRate, videoGrid } from "./grid.ts";
 import { createTrackScanner, type TrackScan } from "./track-scan.ts";
 
 interface Timing {
-  /** Ticks a second. */
+  /** Ticks per second. */
   scale: number;
-  /** Seconds of frame n. */
+  /** Time of frame n in seconds. */
   at: (n: number) => number;
   frames: number;
-  /** Whether packets say how long they are. */
+  /** Whether packets declare their durations. */
   durations?: boolean;
 }
 
@@ -46,8 +46,8 @@ const STANDARD = [
 ] as const;
 const nameOf = ([num, den]: (typeof STANDARD)[number]) => (den === 1 ? String(num) : `${num}/${den}`);
 
-describe("the rate", () => {
-  test("of a standard one is itself, in whatever ticks it is told", () => {
+describe("the frame rate", () => {
+  test("equals a standard source rate, in any timescale", () => {
     for (const rate of STANDARD) {
       const at = (n: number) => (n * rate[1]) / rate[0];
       for (const scale of [90_000, 12_800, 600, 1000])
@@ -56,16 +56,16 @@ describe("the rate", () => {
           nameOf(rate),
           `${nameOf(rate)} in ${scale}`,
         );
-      // A second of milliseconds does not tell 30 from 29.97; the headers do.
+      // One second of millisecond timestamps cannot distinguish 30 from 29.97; the headers can.
       assert.equal(told({ scale: 1000, at, frames: 25 }, [rate[0] / rate[1]]), nameOf(rate), `${nameOf(rate)} told`);
     }
   });
 
-  test("what the headers claim is nothing against what is counted", () => {
+  test("prefers the counted frames to the rate in the headers", () => {
     assert.equal(told({ scale: 90_000, at: (n) => n / 25, frames: 100 }, [12, 60, 1000]), "25");
   });
 
-  test("frames that were left out do not change it", () => {
+  test("ignores dropped frames", () => {
     fc.assert(
       fc.property(
         fc.constantFrom(...STANDARD),
@@ -133,11 +133,11 @@ describe("the rate", () => {
       assert.equal(told({ scale: 90_000, at: (n) => n / rate, frames: 200 }), expected, String(rate));
   });
 
-  test("without a rhythm: one that loses few of the frames", () => {
+  test("without a regular cadence, loses few frames", () => {
     const uneven = (mean: number, spread: number) => (n: number) => n / mean + spread * Math.sin(n * n);
     assert.equal(told({ scale: 90_000, at: uneven(25.67, 0.006), frames: 400 }), "30000/1001");
     assert.equal(told({ scale: 90_000, at: uneven(58, 0.003), frames: 400 }), "60000/1001");
-    // A recorded screen that mostly stands still.
+    // A screen recording that is mostly still.
     assert.equal(
       told({ scale: 1000, at: (n) => Math.floor(n / 30) * 10 + (n % 30) * 0.0331 + 0.002 * Math.sin(n), frames: 300 }),
       "30",
@@ -175,13 +175,13 @@ describe("the rate", () => {
   });
 });
 
-test("a track without packets is none; the last one is as long as the others unless it says how long", () => {
+test("a track without packets has no duration; the last packet has that of the others unless it declares one", () => {
   assert.equal(createTrackScanner().result(1, 0), undefined);
   assert.equal(scan({ scale: 1000, at: (n) => n / 25, frames: 100 }).end, 4);
   assert.equal(scan({ scale: 1000, at: (n) => (n === 100 ? 7 : n / 25), frames: 100, durations: true }).end, 7);
 });
 
-test("the grid covers every frame once, in segments of about four seconds", () => {
+test("the grid covers every frame exactly once, in segments of about four seconds", () => {
   fc.assert(
     fc.property(
       fc.constantFrom(
@@ -198,7 +198,7 @@ test("the grid covers every frame once, in segments of about four seconds", () =
         assert.ok(Math.abs(frames - (seconds * num) / den) <= 0.5 || frames === 1);
         assert.ok((count - 1) * framesPerSegment < frames && frames <= count * framesPerSegment);
         assert.ok(Math.abs((framesPerSegment * den) / num - 4) < 0.01);
-        // Rungs with half the frames need whole segments too.
+        // Rungs at half the frame rate need whole segments too.
         assert.ok(num / den <= 30 || framesPerSegment % 2 === 0);
       },
     ),

@@ -2,10 +2,10 @@ import type { Fraction, SegmentGrid } from "../model.ts";
 import type { Cadence } from "./track-scan.ts";
 
 const SEGMENT_SECONDS = 4;
-/** What sound alone is measured in. */
+/** Time grid for audio-only videos. */
 const AUDIO_GRID: Fraction = { num: 25, den: 1 };
 
-/** The rates that players and screens are made for, slowest first. */
+/** Standard rates of players and screens, slowest first. */
 const STANDARD: readonly Fraction[] = [
   { num: 24_000, den: 1001 },
   { num: 24, den: 1 },
@@ -29,11 +29,11 @@ const SLOW: readonly Fraction[] = Array.from({ length: 23 }, (_, i) => i + 1).fl
     : []),
 ]);
 const OWN = [...SLOW, ...STANDARD];
-/** 29.97 and 30 are 0.001 apart. */
+/** 29.97 and 30 differ by 0.001. */
 const ALIKE = 0.0004;
 /** Up to this rate, a non-standard rate is multiplied, repeating each frame, rather than rounded. */
 const UNHURRIED = 30.01;
-/** Of fast ones, a part that is slower than this would lose what they are made for. */
+/** Below this rate, a fraction of a high rate would lose its smoothness. */
 const SMOOTH = 49;
 const MOST_TIMES = 40;
 
@@ -73,7 +73,7 @@ function near(rates: readonly Fraction[], rate: number, uncertainty: number): Fr
 const nextUp = (rate: number): Fraction =>
   STANDARD.find((standard) => valueOf(standard) >= rate * (1 - ALIKE)) ?? STANDARD.at(-1)!;
 
-/** `seconds`: until the last picture is over. */
+/** `seconds`: end time of the last frame. */
 export function videoGrid(fps: Fraction, seconds: number): SegmentGrid {
   return gridOf(fps, Math.max(1, Math.round((seconds * fps.num) / fps.den)));
 }

@@ -16,13 +16,13 @@ import type { ChosenTracks } from "./tracks.ts";
 export interface Scan {
   video?: TrackScan;
   audio?: TrackScan;
-  /** From the index of an mp4 file that has all samples of both tracks in it: segments can be cut by it. */
+  /** From the index of an mp4 file that lists all samples of both tracks; segments can be cut by it. */
   indexed: boolean;
 }
 
 /**
- * The packets as the index of an mp4 file lists them, without reading them; those that lie beyond the end of the file, which was cut off, are not there.
- * Undefined where the index is not the whole truth: fragments, edits that repeat or reorder, tables that contradict themselves.
+ * Packets as listed by the index of an mp4 file, without reading them; omits those beyond the end of a truncated file.
+ * Undefined if the index is incomplete or unreliable: fragments, edits that repeat or reorder, contradictory tables.
  */
 export async function scanIndex(
   source: ObjectHandle,
@@ -48,7 +48,7 @@ export async function scanIndex(
       indexed: scans.every((one) => one?.whole !== false),
     };
   } catch (err) {
-    // ffprobe reads more than we do: what is wrong with the file, if anything, is for it to say.
+    // ffprobe reads more than this parser, so errors in the file are left to it.
     if (err instanceof Mp4Error) return undefined;
     throw err;
   }
@@ -62,7 +62,7 @@ async function read(source: ObjectHandle, start: number, length: number): Promis
   return Buffer.concat(pieces);
 }
 
-/** ISO 14496-12 8.12: a sample entry that stands for another one. ffmpeg tells of the other one only. */
+/** ISO 14496-12 8.12: a sample entry that replaces another one. ffmpeg reports only the original. */
 const isEncrypted = (description: Buffer) => ["encv", "enca"].includes(description.toString("latin1", 4, 8));
 
 const findTrack = ({ tracks }: Movie, { id }: StreamDescription) => tracks.find((track) => track.id === id);
@@ -82,7 +82,7 @@ function scanTrack(
   do {
     whole = walk.offset + walk.size <= size;
     const shown = walk.time + walk.shift - placement.offset;
-    // Outside the edit: decoded perhaps, but not shown.
+    // Outside the edit: possibly decoded, but not shown.
     if (!whole || shown + walk.duration <= 0 || shown >= placement.end) continue;
     scanner.add({
       shown: Math.max(0, shown),
@@ -91,7 +91,7 @@ function scanTrack(
       octets: walk.size,
       key: walk.sync,
     });
-    // Whoever reads the file in order stops at the first that is missing.
+    // A sequential reader stops at the first missing packet.
   } while (whole && walk.next());
   return { scan: scanner.result(1 / track.timescale, zero), whole };
 }

@@ -12,7 +12,7 @@ const all = streamSettings({
 const names = (width: number, height: number, settings = usual, fps = 30) =>
   createLadder({ width, height, fps }, settings).map((rung) => `${rung.name} ${rung.width}x${rung.height}`);
 
-test("rungs by the short side, up to the size of the source", () => {
+test("uses rungs by the short side, up to the size of the source", () => {
   assert.deepEqual(names(1920, 1080), [
     "240p 426x240",
     "360p 640x360",
@@ -31,14 +31,14 @@ test("rungs by the short side, up to the size of the source", () => {
   assert.deepEqual(names(640, 640).at(-1), "640p 640x640");
 });
 
-test("a source between two rungs has one of its own size, where that is worth it", () => {
+test("adds a rung of the source's own size between two rungs, if worthwhile", () => {
   assert.deepEqual(names(1600, 900).slice(-2), ["720p 1280x720", "900p 1600x900"]);
   assert.deepEqual(names(1920, 816).slice(-1), ["720p 1694x720"]);
   assert.deepEqual(names(320, 180), ["180p 320x180"]);
   assert.deepEqual(names(1, 1), ["2p 2x2"]);
 });
 
-test("bits by size; fast ones in full have more, and below 720p half the frames", () => {
+test("sets the bitrate by size; high frame rates get more, and half the frames below 720p", () => {
   const ladder = createLadder({ width: 1920, height: 1080, fps: 60 }, usual);
   assert.deepEqual(
     ladder.map(({ bitrate, halved }) => [bitrate, halved]),
@@ -61,7 +61,7 @@ test("bits by size; fast ones in full have more, and below 720p half the frames"
   );
 });
 
-test("every codec that is asked for, each under a name of its own", () => {
+test("includes every requested codec under distinct names", () => {
   assert.deepEqual(
     createLadder({ width: 640, height: 360, fps: 30 }, all).map(
       ({ name, codec, bitrate }) => `${name} ${codec} ${bitrate}`,
@@ -93,7 +93,7 @@ test("every rung declares the lowest codec level for its resolution, frame rate 
   assert.deepEqual(levels(640, 360, 30, all), [21, 60, 0, 30, 63, 1]);
 });
 
-test("of any source: even sides, never larger than it, its shape, names that differ, the lowest first", () => {
+test("has, for any source, even sides, none larger than the source, its aspect ratio, distinct names, lowest first", () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 2, max: 8192 }),
@@ -124,6 +124,6 @@ test("of any source: even sides, never larger than it, its shape, names that dif
   );
 });
 
-test("caps rise with the size", () => {
+test("caps increase with the size", () => {
   for (let short = 2; short < 5000; short += 2) assert.ok(capOf(short) >= capOf(Math.max(2, short - 2)));
 });

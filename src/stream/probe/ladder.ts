@@ -2,7 +2,7 @@ import type { Settings } from "../../kernel/settings.ts";
 import { lowestLevel } from "../encode/index.ts";
 import type { VideoRendition } from "../model.ts";
 
-/** Caps of H.264 at up to 30 frames a second, by the short side: [pixels, bits per second]. */
+/** H.264 bitrate caps at up to 30 frames per second, by the short side: [pixels, bits per second]. */
 const CAPS: readonly (readonly [short: number, bitrate: number])[] = [
   [144, 200_000],
   [240, 400_000],
@@ -14,24 +14,27 @@ const CAPS: readonly (readonly [short: number, bitrate: number])[] = [
   [2160, 16_000_000],
   [4320, 40_000_000],
 ];
-/** What the others need for the same picture. */
+/** Relative bitrate of the codecs for equal quality. */
 const SAVING = { h264: 1, hevc: 0.7, av1: 0.6 };
-/** Twice the frames are not twice the bits: most of them are alike. */
+/** Twice the frame rate does not need twice the bitrate: consecutive frames are similar. */
 const FAST_SURCHARGE = 1.5;
-/** A source this much larger than the largest rung below it is worth a rung of its own size. */
+/** A source larger than the largest lower rung by this factor gets a rung of its own size. */
 const WORTH_A_RUNG = 1.15;
-/** H.264 level 5.2 ends at 4096; beyond that only what is asked for as 1440p and more. */
+/** H.264 level 5.2 ends at 4096; longer sides only if 1440p or more is requested. */
 const LONGEST_SIDE = 4096;
 
 export interface LadderSource {
-  /** As shown. */
+  /** As displayed. */
   width: number;
   height: number;
-  /** Of the grid. */
+  /** Frames per second of the grid. */
   fps: number;
 }
 
-/** The renditions of a source, the lowest first: those that are wanted and not larger than it, and one of its own size between two of them. */
+/**
+ * The renditions of a source, lowest first: the requested ones that are not larger than it, and one of its own size
+ * between two of them.
+ */
 export function createLadder(
   source: LadderSource,
   { ladder, codecs }: Pick<Settings["stream"], "ladder" | "codecs">,
@@ -70,7 +73,7 @@ function rendition(
     short / Math.min(width, height),
     Math.max(LONGEST_SIDE, short * 4) / Math.max(width, height),
   );
-  // The short side is what was asked for; the other is what goes with it, but never beyond the source.
+  // The short side is the requested one; the other follows from the aspect ratio, but never exceeds the source.
   const side = (pixels: number, isShort: boolean) =>
     isShort && scale * Math.min(width, height) >= short - 1
       ? even(short)
@@ -90,7 +93,7 @@ function rendition(
   };
 }
 
-/** Frames a second that every rendition has. */
+/** Maximum frames per second that every rendition keeps. */
 const UNHALVED = 30.01;
 
 export function capOf(short: number): number {

@@ -25,7 +25,7 @@ export interface Probed {
   description: FileDescription;
   tracks: ChosenTracks;
   scan: Scan;
-  /** Seconds of the file. */
+  /** Seconds in the file. */
   clip?: { start: number; end: number } | undefined;
   watermark?: BurnedWatermark | undefined;
 }
@@ -33,12 +33,15 @@ export interface Probed {
 type ModelSettings = Pick<Settings["stream"], "ladder" | "codecs" | "passthrough" | "max_duration_seconds">;
 
 const SHORTEST = 0.1;
-/** Sound that goes on for longer than this after the last picture keeps it on the screen; less is the rest of a packet. */
+/**
+ * Audio that continues for longer than this after the last frame keeps that frame on the screen; less is the rest of a
+ * packet.
+ */
 const SOUND_GOES_ON = 0.25;
-/** What is taken off the beginning of the sound; pictures that begin later than that are shown from the beginning, the first one standing still. */
+/** Maximum time cut from the start of the audio. Video that begins later starts with its first frame as a still. */
 const A_LITTLE = 0.25;
 
-/** Throws ProbeRefused for what is too short or too long, or has nothing in it. */
+/** Throws ProbeRefused if the file is too short, too long or empty. */
 export function modelOf(
   { key, originalKey, size, description, tracks, scan, clip, watermark }: Probed,
   settings: ModelSettings,
@@ -83,13 +86,16 @@ export function modelOf(
   };
 }
 
-/** Until the last picture is over, or the sound where it goes on. */
+/** Until the end of the last frame, or of the audio if it continues. */
 function lengthOf(pictures: TrackScan | undefined, sound: TrackScan | undefined): number {
   if (pictures === undefined) return sound!.end;
   return sound !== undefined && sound.end > pictures.end + SOUND_GOES_ON ? sound.end : pictures.end;
 }
 
-/** Pictures that begin a little after the sound, as in transport streams: the first frame of the grid would have none. */
+/**
+ * Start of video that begins shortly after the audio, as in transport streams: otherwise the grid's first frame would
+ * be empty.
+ */
 function beginningOf(pictures: TrackScan | undefined, fps: Fraction | undefined): number {
   if (pictures === undefined || fps === undefined) return 0;
   return pictures.start * fps.num >= fps.den / 2 && pictures.start <= A_LITTLE ? round(pictures.start) : 0;
@@ -166,5 +172,5 @@ function embeddedIn({ moreAudio = [], subtitles = [] }: ChosenTracks): Pick<Medi
   return { ...(more.length > 0 && { moreAudio: more }), ...(texts.size > 0 && { subtitles: [...texts.values()] }) };
 }
 
-/** To microseconds: what timestamps are good for. */
+/** To microseconds, the precision of timestamps. */
 const round = (seconds: number) => Math.round(seconds * 1e6) / 1e6;

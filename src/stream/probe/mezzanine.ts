@@ -9,9 +9,9 @@ import { isInterlaced } from "./geometry.ts";
 import { isTheFile, malformed } from "./refused.ts";
 import type { ChosenTracks } from "./tracks.ts";
 
-/** Containers in which the place of a moment is found by reading up to it, or is guessed. */
+/** Containers in which seeking reads up to the position, or guesses it. */
 const WITHOUT_INDEX = new Set(["mpegts", "mpeg", "avi", "flv", "ogg", "asf", "gxf", "lxf", "gif", "mp3", "aac"]);
-/** Written while recording in a browser: neither length nor index. */
+/** Recorded in a browser: neither duration nor index. */
 const isRecording = ({ format, duration }: FileDescription) => format === "matroska" && duration === undefined;
 
 const MP4_VIDEO = new Set(["h264", "hevc", "av1", "vp9", "mpeg4", "mpeg2video", "mpeg1video"]);
@@ -50,11 +50,11 @@ const MATROSKA_AUDIO = new Set([
 export interface MezzanineParts {
   tools: MediaTools;
   objects: Pick<ObjectStore, "put" | "file" | "delete">;
-  /** Where files may lie while they are being made; as large as uploads are. */
+  /** Folder for temporary files; they are as large as uploads. */
   folder: string;
 }
 
-/** Octets written per millisecond by a disk that is worth waiting for. */
+/** Minimum disk throughput assumed for timeouts, in octets per millisecond. */
 const OCTETS_PER_MS = 10_000;
 const LONGEST_ENCODE_MS = 6 * 3_600_000;
 const TOO_BIG = 1.5;
@@ -65,8 +65,9 @@ export const needsMezzanine = (description: FileDescription): boolean =>
 export type MezzanineMode = "copy" | "encode";
 
 /**
- * The same pictures and sounds with an index: copied where there is a container for them, encoded at a quality that is not seen to suffer where not (or
- * where `mode` says so). Resolves with the key of the object, `stream/<uid>/mezzanine.<container>`. Throws ProbeRefused.
+ * The same video and audio with an index: copied if a container supports the codecs, otherwise (or if `mode` demands
+ * it) encoded at visually lossless quality. Resolves with the object key, `stream/<uid>/mezzanine.<container>`. Throws
+ * ProbeRefused.
  */
 export async function makeMezzanine(
   { tools, objects, folder }: MezzanineParts,
@@ -104,7 +105,7 @@ export async function makeMezzanine(
           cpuSeconds: LONGEST_ENCODE_MS / 1000,
           fileBytes: Math.ceil(Math.max(1 << 26, size * (plan.encodes ? 40 : TOO_BIG))),
           ...options,
-          // It may take hours, and others wait only for moments.
+          // It may take hours, and other jobs take only moments.
           ...(plan.encodes && { urgency: "background" }),
         });
       } catch (err) {
@@ -161,7 +162,7 @@ function plansFor({ video, audio, moreAudio = [] }: ChosenTracks, mode: Mezzanin
   return [copied, encoded];
 }
 
-/** Key frames every two seconds; the frames keep their times, in ticks that every rate fits into. */
+/** Key frames every two seconds; frames keep their timestamps, in a timescale that suits every frame rate. */
 function encodeVideo(video: StreamDescription | undefined): string[] {
   if (video === undefined) return [];
   const whole = isInterlaced(video) ? "bwdif=mode=send_frame:parity=auto:deint=interlaced," : "";

@@ -5,13 +5,13 @@ import { isTheFile, malformed } from "./refused.ts";
 import { createTrackScanner } from "./track-scan.ts";
 import type { ChosenTracks } from "./tracks.ts";
 
-/** More than a day of 120 frames a second with their sound. */
+/** More than a day at 120 frames per second with audio. */
 const MOST_PACKETS = 20_000_000;
 const LONGEST_LINE = 4096;
-/** Slower disks than this are not waited for. */
+/** Minimum disk throughput assumed for timeouts. */
 const OCTETS_PER_MS = 20_000;
 
-/** Reads every packet of the file, once, and decodes none. Throws ProbeRefused where that cannot be done. */
+/** Reads every packet of the file once, without decoding. Throws ProbeRefused if it cannot be read. */
 export async function scanPackets(
   tools: MediaTools,
   path: string,
@@ -33,7 +33,7 @@ export async function scanPackets(
   await tools
     .ffprobe({ args, reads: [path], wallMs, cpuSeconds: wallMs / 1000, onOutput: lines, ...options })
     .catch((err: unknown) => {
-      // What could be read before it broke off is what there is.
+      // Whatever was read before the error is used.
       if (!isTheFile(err)) throw err;
     });
   const scanOf = (stream: ChosenTracks["video"]) => stream && scanners.get(stream.index)!.result(stream.tick, zero);
@@ -47,7 +47,7 @@ type Scanners = ReadonlyMap<number, ReturnType<typeof createTrackScanner>>;
 function addLine(scanners: Scanners, line: string): void {
   const [stream, pts, dts, duration, size, flags = ""] = line.split(",");
   const scanner = scanners.get(Number(stream));
-  // D: an edit list has it decoded, but not shown.
+  // D: decoded because of an edit list, but not shown.
   if (scanner === undefined || flags[1] === "D") return;
   const [shown, decoded] = [Number(pts), Number(dts)];
   if (Number.isNaN(shown) && Number.isNaN(decoded)) return;

@@ -11,24 +11,27 @@ export interface PassthroughQuestion {
   scan: Scan;
   geometry?: Geometry;
   bitrate: number;
-  /** Frames a second of the grid. */
+  /** Frames per second of the grid. */
   fps: number;
-  /** Something is burned in, or only a part is shown. */
+  /** True if a watermark is burned in or only a clip is shown. */
   changed: boolean;
 }
 
-/** Profiles that every player has; High 10 and 4:4:4 are not among them. */
+/** Profiles that every player supports; High 10 and 4:4:4 are not among them. */
 const PLAYED_PROFILES = new Set(["Baseline", "Constrained Baseline", "Main", "High"]);
 const LONGEST_GOP = 10;
-/** So many times the cap of a rendition of its size, a source is a burden for those who only want to watch; what is below the floor never is. */
+/**
+ * A source with more than this multiple of the bitrate cap for its size is too heavy for viewers; one below the floor
+ * never is.
+ */
 const BURDEN = 3;
 const FLOOR = 3_000_000;
-/** ffmpeg counts levels in tenths. */
+/** ffmpeg gives levels in tenths. */
 const HIGHEST_LEVEL = 52;
-/** A source that begins later than the sound, or in the middle of a group of pictures, needs to be filled up. */
+/** A source that begins later than the audio, or in the middle of a GOP, needs filling. */
 const AT_ONCE = 0.05;
 
-/** Whether segments can be cut from the pictures of the source as they are, and every player plays them. */
+/** True if segments can be cut from the source video without encoding and every player can decode them. */
 export function videoPassesThrough(
   { description, tracks: { video }, scan, geometry, bitrate, fps, changed }: PassthroughQuestion,
   { passthrough, ladder }: Pick<Settings["stream"], "passthrough" | "ladder">,
@@ -61,7 +64,7 @@ export function videoPassesThrough(
   );
 }
 
-/** The same of its sound: AAC-LC, at most stereo. */
+/** The same for its audio: AAC-LC, at most stereo. */
 export function audioPassesThrough(
   { description, tracks: { audio }, scan, changed }: PassthroughQuestion,
   { passthrough }: Pick<Settings["stream"], "passthrough">,

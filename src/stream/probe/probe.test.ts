@@ -37,7 +37,10 @@ async function probed(t: TestContext, recipe: ClipRecipe): Promise<{ model: Medi
   return { model: await probeFile(path), path };
 }
 
-/** Frames that ffmpeg itself puts on the grid, decoding the file from its beginning; without those before the source's start. */
+/**
+ * Frames that ffmpeg itself places on the grid when decoding the file from the beginning; without those before the
+ * source's start.
+ */
 async function framesOnGrid(path: string, { segments: { fps }, source: { start } }: MediaModel): Promise<number> {
   const listed = await runFfmpeg([
     "-copyts",
@@ -74,14 +77,14 @@ const rate = ({ segments: { fps } }: MediaModel) => (fps.den === 1 ? String(fps.
 async function fakeProgram(t: TestContext, script: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "reelpost-program-"));
   t.after(() => rm(folder, { recursive: true, force: true }));
-  // Programs run as another user where the tests run as root.
+  // If the tests run as root, programs run as another user.
   await chmod(folder, 0o755);
   const path = join(folder, "program");
   await writeFile(path, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
   return path;
 }
 
-describe("what is no video", needsFfmpeg, () => {
+describe("unplayable files", needsFfmpeg, () => {
   const listing = "#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXTINF:4,\nhttp://127.0.0.1:9/a.ts\n#EXT-X-ENDLIST\n";
   const files: Record<string, string | Buffer> = {
     "an empty file": "",
@@ -105,7 +108,7 @@ describe("what is no video", needsFfmpeg, () => {
     );
   }
 
-  test("a picture", async (t) => {
+  test("an image", async (t) => {
     const png = await clip({
       seconds: 1,
       fps: "1",
@@ -127,14 +130,14 @@ describe("what is no video", needsFfmpeg, () => {
   });
 });
 
-describe("what is broken", needsFfmpeg, () => {
+describe("a corrupt file", needsFfmpeg, () => {
   const MALFORMED = "ERR_MALFORMED_VIDEO";
 
-  test("a file that was cut off before its index", async (t) => {
+  test("a file truncated before its index", async (t) => {
     await assert.rejects(probed(t, { keep: 0.6 }), refused(MALFORMED, /no index/));
   });
 
-  test("a file with its index in front, cut off: what is left of it counts, to the frame", async (t) => {
+  test("a truncated file with its index in front counts up to its last complete frame", async (t) => {
     const { model, path } = await probed(t, {
       seconds: 8,
       keyframeSeconds: 1,
@@ -148,13 +151,13 @@ describe("what is broken", needsFfmpeg, () => {
     assert.ok(Math.abs(model.duration - frames / 30) < 0.26, String(model.duration));
   });
 
-  test("a recording that was cut off", async (t) => {
+  test("a truncated recording", async (t) => {
     const { model, path } = await probed(t, { seconds: 8, keep: 0.5, extension: "mkv" });
     assert.equal(model.segments.frames, await framesOnGrid(path, model));
     assert.ok(model.duration < 5 && model.duration > 2, String(model.duration));
   });
 
-  test("an index, and nothing behind it", async (t) => {
+  test("an index without media", async (t) => {
     const whole = await readFile(await clip({ output: ["-movflags", "+faststart"] }));
     await assert.rejects(
       (await openProbe(t)).probeBytes(whole.subarray(0, whole.indexOf("mdat", 0, "latin1") + 4)),
@@ -162,7 +165,7 @@ describe("what is broken", needsFfmpeg, () => {
     );
   });
 
-  test("more tracks than anybody shows", async (t) => {
+  test("too many tracks", async (t) => {
     const one = await clip({ seconds: 0.5, audio: false });
     const copies = (count: number, extension: string) =>
       clip({
@@ -182,7 +185,7 @@ describe("what is broken", needsFfmpeg, () => {
     );
   });
 
-  test("pictures of more pixels than 8192 x 4320; 8K are fine", async (t) => {
+  test("video of more pixels than 8192 x 4320, but not 8K", async (t) => {
     const flat = (size: string): ClipRecipe => ({
       inputs: ["-f", "lavfi", "-i", `color=size=${size}:rate=10:duration=0.3`],
       video: ["-c:v", "mjpeg", "-pix_fmt", "yuvj420p"],
@@ -200,7 +203,7 @@ describe("what is broken", needsFfmpeg, () => {
     ]);
   });
 
-  test("what is encrypted", async (t) => {
+  test("encrypted media", async (t) => {
     const key = "00112233445566778899aabbccddeeff";
     await assert.rejects(
       probed(t, { output: ["-encryption_scheme", "cenc-aes-ctr", "-encryption_key", key, "-encryption_kid", key] }),
@@ -209,7 +212,7 @@ describe("what is broken", needsFfmpeg, () => {
   });
 });
 
-describe("how long it is", needsFfmpeg, () => {
+describe("the duration", needsFfmpeg, () => {
   test("less than a tenth of a second is too short", async (t) => {
     await assert.rejects(
       probed(t, { seconds: 0.05, fps: "60", audio: false }),
@@ -218,7 +221,7 @@ describe("how long it is", needsFfmpeg, () => {
     assert.equal((await probed(t, { seconds: 0.1, audio: false })).model.segments.frames, 3);
   });
 
-  test("headers that claim eleven hours are not believed", async (t) => {
+  test("ignores headers that claim eleven hours", async (t) => {
     const file = await readFile(await clip());
     for (const [name, at] of [
       ["mvhd", 16],
@@ -234,7 +237,7 @@ describe("how long it is", needsFfmpeg, () => {
     assert.deepEqual([model.duration, model.segments.frames], [4, 120]);
   });
 
-  test("a single picture for eleven hours is too long", async (t) => {
+  test("a single frame for eleven hours is too long", async (t) => {
     await assert.rejects(
       probed(t, {
         seconds: 2,
@@ -251,7 +254,7 @@ describe("how long it is", needsFfmpeg, () => {
     );
   });
 
-  test("sound that goes on keeps the last picture on the screen; the rest of a packet does not", async (t) => {
+  test("is extended by longer audio, but not by the rest of a packet", async (t) => {
     const [pictures, sound] = [
       await clip({ seconds: 2, audio: false }),
       await clip({ seconds: 5, video: false, extension: "m4a" }),
@@ -271,7 +274,7 @@ describe("how long it is", needsFfmpeg, () => {
   });
 });
 
-describe("its frames are those that ffmpeg counts", needsFfmpeg, () => {
+describe("frames match those that ffmpeg counts", needsFfmpeg, () => {
   const constant: Record<string, [ClipRecipe, string]> = {
     "23.976": [{ fps: "24000/1001" }, "24000/1001"],
     "24": [{ fps: "24" }, "24"],
@@ -316,7 +319,7 @@ describe("its frames are those that ffmpeg counts", needsFfmpeg, () => {
     }
   });
 
-  test("changing rates", async (t) => {
+  test("variable frame rates", async (t) => {
     const jittery = (milliseconds: number): ClipRecipe => ({
       seconds: 6,
       audio: false,
@@ -339,7 +342,7 @@ describe("its frames are those that ffmpeg counts", needsFfmpeg, () => {
     assert.equal(dropped.model.segments.frames, await framesOnGrid(dropped.path, dropped.model));
   });
 
-  test("an edit list that begins in the middle of a group of pictures", async (t) => {
+  test("an edit list that begins in the middle of a GOP", async (t) => {
     const { model, path } = await probed(t, {
       inputs: ["-ss", "1.5", "-i", await clip({ seconds: 6, keyframeSeconds: 3 })],
       video: ["-c", "copy"],
@@ -351,7 +354,7 @@ describe("its frames are those that ffmpeg counts", needsFfmpeg, () => {
   });
 });
 
-describe("what gets a copy with an index first", needsFfmpeg, () => {
+describe("files that are first copied with an index", needsFfmpeg, () => {
   const MPEG2 = ["-c:v", "mpeg2video", "-b:v", "1M", "-pix_fmt", "yuv420p"];
   const containers: Record<string, { recipe: ClipRecipe; format: string; frames?: number }> = {
     "a transport stream": { recipe: mediaClips.transportStream, format: "mov" },
@@ -419,7 +422,8 @@ describe("what gets a copy with an index first", needsFfmpeg, () => {
       );
       assert.equal(model.source.size, (await objects.open(model.source.key))!.size);
       const kept = (await objects.file(model.source.key))!;
-      // Where it begins later than its file, or its rate changes on the way, ffmpeg loses how long the last one is shown.
+      // If the video starts later than the file, or its rate changes midway, ffmpeg loses the duration of the last
+      // frame.
       if (model.source.start === 0 && frames === undefined)
         assert.equal(model.segments.frames, await framesOnGrid(kept, model));
       assert.equal(model.segments.frames, frames ?? (recipe.fps === "25" ? 100 : 120));
@@ -428,7 +432,7 @@ describe("what gets a copy with an index first", needsFfmpeg, () => {
     });
   }
 
-  test("what has no key frame for minutes is encoded once", async (t) => {
+  test("video without key frames for minutes is encoded once", async (t) => {
     const { model } = await probed(t, {
       seconds: 100,
       fps: "5",
@@ -442,7 +446,7 @@ describe("what gets a copy with an index first", needsFfmpeg, () => {
     assert.ok(Math.abs(model.duration - 100) < 0.2);
   });
 
-  test("two that are probed at once do not meet, and nothing is left in the folder", async (t) => {
+  test("two concurrent probes do not interfere, and nothing is left in the folder", async (t) => {
     const { probeFile } = await openProbe(t);
     const path = await clip(mediaClips.transportStream);
     const models = await Promise.all([probeFile(path), probeFile(path)]);
@@ -453,7 +457,7 @@ describe("what gets a copy with an index first", needsFfmpeg, () => {
   });
 });
 
-describe("how it looks", needsFfmpeg, () => {
+describe("the picture geometry", needsFfmpeg, () => {
   const x265 = (transfer: string) => [
     "-c:v",
     "libx265",
@@ -520,10 +524,10 @@ describe("how it looks", needsFfmpeg, () => {
   }
 });
 
-describe("its tracks", needsFfmpeg, () => {
-  test("silent", async (t) => assert.equal((await probed(t, mediaClips.silent)).model.audio, undefined));
+describe("the tracks", needsFfmpeg, () => {
+  test("video without audio", async (t) => assert.equal((await probed(t, mediaClips.silent)).model.audio, undefined));
 
-  test("sound alone: a grid of 25 a second, no ladder", async (t) => {
+  test("audio only: a grid of 25 per second, no ladder", async (t) => {
     const recipes: ClipRecipe[] = [
       mediaClips.soundOnly,
       { video: false, extension: "mp3", audio: ["-c:a", "libmp3lame"] },
@@ -549,7 +553,7 @@ describe("its tracks", needsFfmpeg, () => {
     }
   });
 
-  test("a cover is no moving picture", async (t) => {
+  test("a cover image is not a video", async (t) => {
     const cover = await clip({
       seconds: 1,
       fps: "1",
@@ -573,7 +577,7 @@ describe("its tracks", needsFfmpeg, () => {
     }
   });
 
-  test("what the file prefers goes before what is larger; of sounds the first", async (t) => {
+  test("the file's default track takes precedence over a larger one; otherwise the first audio track", async (t) => {
     const inputs = [
       "-f",
       "lavfi",
@@ -618,7 +622,7 @@ describe("its tracks", needsFfmpeg, () => {
   });
 });
 
-describe("other tracks of the file", needsFfmpeg, () => {
+describe("additional tracks of the file", needsFfmpeg, () => {
   const inputs = [
     "-f",
     "lavfi",
@@ -712,7 +716,7 @@ describe("other tracks of the file", needsFfmpeg, () => {
   });
 });
 
-describe("what may pass through", needsFfmpeg, () => {
+describe("passthrough", needsFfmpeg, () => {
   const passes = (model: MediaModel) => [model.video?.passthrough, model.audio?.passthrough];
 
   test("H.264 and AAC in mp4, unless something is changed", async (t) => {
@@ -747,7 +751,7 @@ describe("what may pass through", needsFfmpeg, () => {
     assert.deepEqual(passes(await (await openProbe(t, { passthrough: false })).probeFile(path)), [false, false]);
   });
 
-  test("not where players would stumble", async (t) => {
+  test("not if players would have problems", async (t) => {
     const recipes: Record<string, [ClipRecipe, boolean, boolean]> = {
       "10 bits": [{ video: ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p10le"] }, false, true],
       "another codec": [{ video: ["-c:v", "mpeg4"] }, false, true],
@@ -781,11 +785,11 @@ test("a clip is a part of its source", needsFfmpeg, async (t) => {
   await assert.rejects(probeFile(path, { clip: { start: 20, end: 30 } }), refused("ERR_DURATION_TOO_SHORT"));
 });
 
-test("what is not the file's fault is not said to be", needsFfmpeg, async (t) => {
+test("errors unrelated to the file are not blamed on it", needsFfmpeg, async (t) => {
   const path = await clip();
   const { probeFile } = await openProbe(t, { ffprobe: "/nowhere/ffprobe" });
   await assert.rejects(probeFile(path), (err) => err instanceof UserError && err.kind === "mediaToolsMissing");
-  // A confined program may send no signals, so the kernel ends this one.
+  // A confined program cannot send signals, so the kernel terminates this one.
   const killed = await fakeProgram(
     t,
     'case "$*" in *-version*) exec ffprobe -version;; *) ulimit -t 1; while :; do :; done;; esac',
@@ -800,7 +804,7 @@ test("what is not the file's fault is not said to be", needsFfmpeg, async (t) =>
   await assert.rejects(closed.probeFile(path), (err) => !(err instanceof ProbeRefused));
 });
 
-test("nor is it its fault that the disk is full", needsFfmpeg, async (t) => {
+test("a full disk is not blamed on the file", needsFfmpeg, async (t) => {
   const disk = mountSmallDisk(t, 4);
   if (disk === undefined) return t.skip("no small disk can be mounted here");
   const { tools, objects } = await openProbe(t);
@@ -814,7 +818,7 @@ test("nor is it its fault that the disk is full", needsFfmpeg, async (t) => {
   assert.deepEqual(await readdir(disk.folder), []);
 });
 
-test("an ordinary file is probed in a moment", needsFfmpeg, async (t) => {
+test("an ordinary file is probed quickly", needsFfmpeg, async (t) => {
   const { probeFile, tools } = await openProbe(t);
   const path = await clip(mediaClips.hd);
   await tools.ready();
@@ -824,6 +828,6 @@ test("an ordinary file is probed in a moment", needsFfmpeg, async (t) => {
     await probeFile(path);
     times.push(performance.now() - start);
   }
-  // The best of five: others use the same processors. 60 ms where nobody does.
+  // The best of five: other processes share the CPUs. 60 ms on an idle machine.
   assert.ok(Math.min(...times) < 1500, times.join());
 });

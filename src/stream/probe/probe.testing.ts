@@ -18,7 +18,7 @@ export interface ProbeWorld {
   probeBytes(bytes: Buffer | string, video?: Partial<ProbedVideo>): Promise<MediaModel>;
 }
 
-/** Real tools, real objects in a folder of the test. */
+/** Real tools, and real objects in a folder of the test. */
 export async function openProbe(t: TestContext, given: NonNullable<SettingsInput["stream"]> = {}): Promise<ProbeWorld> {
   const folder = await mkdtemp(join(tmpdir(), "reelpost-probe-"));
   t.after(() => rm(folder, { recursive: true, force: true }));

@@ -14,8 +14,9 @@ import { type ChosenTracks, chooseTracks } from "./tracks.ts";
 
 export interface Probe {
   /**
-   * Looks at the uploaded file and says what becomes of it. Leaves `stream/<uid>/mezzanine.*` behind where the file has no index. May be asked again.
-   * Throws ProbeRefused (refused.ts) where the file is to blame; MediaRunError, UserError (mediaToolsMissing) and StoreError where it is not.
+   * Analyses the uploaded file and plans its processing. Stores `stream/<uid>/mezzanine.*` if the file has no index.
+   * Idempotent. Throws ProbeRefused (refused.ts) if the file is at fault; otherwise MediaRunError, UserError
+   * (mediaToolsMissing) or StoreError.
    */
   probe(video: ProbedVideo, options?: { signal?: AbortSignal }): Promise<MediaModel>;
 }
@@ -26,9 +27,9 @@ export interface ProbeParts {
   tools: MediaTools;
   objects: Pick<ObjectStore, "open" | "file" | "put" | "delete">;
   settings: Pick<Settings["stream"], "ladder" | "codecs" | "passthrough" | "max_duration_seconds">;
-  /** Where a mezzanine lies while it is made; as large as uploads are. */
+  /** Folder for mezzanines in progress; they are as large as uploads. */
   folder: string;
-  /** What is burned in. Default: the profile of the video with the PNG at `stream/<uid>/watermark.png`. */
+  /** The watermark to burn in. Default: the video's profile with the PNG at `stream/<uid>/watermark.png`. */
   watermark?: (video: ProbedVideo) => Promise<BurnedWatermark | undefined>;
 }
 
@@ -40,7 +41,10 @@ interface Looked {
   scan: Scan;
 }
 
-/** To seek means to decode from the key frame before; where that is this far off, for so long a video, all of it is encoded once first. */
+/**
+ * Seeking decodes from the previous key frame. If key frames are this far apart, a video up to this length is encoded
+ * as a whole first.
+ */
 const FAR_KEYFRAME_S = 45;
 const SHORT_ENOUGH_S = 90;
 
@@ -51,7 +55,7 @@ export function createProbe({ tools, objects, settings, folder, watermark = ownW
     if (source.size === 0) throw nonVideo("It is empty.");
     const description = await describeFile(tools, path, options);
     const tracks = chooseTracks(description);
-    // What gets a copy with an index is counted there.
+    // Files that are copied with an index are scanned in the copy.
     if (needsMezzanine(description)) return { key, size: source.size, description, tracks, scan: { indexed: false } };
     const scan =
       (description.format === "mov" ? await scanIndex(source, description, tracks) : undefined) ??
@@ -93,7 +97,7 @@ export function createProbe({ tools, objects, settings, folder, watermark = ownW
       const { scan } = looked;
       if (scan.video === undefined && scan.audio === undefined) throw malformed("It has no packets.");
       const known = { originalKey: video.sourceKey, clip: video.clip, watermark: await watermark(video) };
-      // What is too long is refused before all of it would be encoded.
+      // Too long videos are rejected before the whole file would be encoded.
       const model = modelOf({ ...looked, ...known }, settings);
       if (scan.video === undefined || scan.video.keyframeInterval <= FAR_KEYFRAME_S || scan.video.end <= SHORT_ENOUGH_S)
         return model;

@@ -1,7 +1,7 @@
 import { MediaRunError } from "../media/index.ts";
 import type { ErrorReason } from "../videos/index.ts";
 
-/** The file is no video that can be played; a second look would say the same. `message` is what its owner is told. */
+/** The file is not a playable video; probing again would give the same result. `message` is shown to its owner. */
 export class ProbeRefused extends Error {
   override readonly name = "ProbeRefused";
   readonly code: ErrorReason;
@@ -23,12 +23,12 @@ export const malformed = (detail?: string, options?: ErrorOptions) =>
 
 const withDetail = (text: string, detail: string | undefined) => (detail === undefined ? text : `${text} ${detail}`);
 
-/** A full disk, a source that has gone, a sandbox that does not stand: the system's words, or bubblewrap's. */
+/** A full disk, a missing source, a sandbox that failed to start: messages of the system or of bubblewrap. */
 const SYSTEM = /No space left|Disk quota|No such file|Permission denied|Too many open files|^(bwrap|confine): /m;
 
 /**
- * Whether a run ended by what is in the file: it said that it cannot read it, or wanted too much. One that was killed or took long may have been
- * the machine's bad day.
+ * True if the run failed because of the file: a read error, or excessive resource use. A run that was killed or timed
+ * out may have suffered from load on the machine.
  */
 export const isTheFile = (err: unknown): err is MediaRunError =>
   err instanceof MediaRunError &&

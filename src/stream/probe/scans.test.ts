@@ -11,7 +11,7 @@ import { chooseTracks } from "./tracks.ts";
 
 const B_FRAMES = ["-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p", "-bf", "3"];
 
-describe("what the index of an mp4 file tells is what its packets tell", needsFfmpeg, () => {
+describe("the index of an mp4 file gives the same scan as its packets", needsFfmpeg, () => {
   const recipes: Record<string, ClipRecipe> = {
     plain: {},
     "29.97 with B-frames": { fps: "30000/1001", video: B_FRAMES },
@@ -45,7 +45,7 @@ function alike(index: TrackScan | undefined, packets: TrackScan | undefined, kin
   assert.equal(index === undefined, packets === undefined);
   if (index === undefined || packets === undefined) return;
   const about = `${kind}: ${JSON.stringify(index)} and ${JSON.stringify(packets)}`;
-  // AAC: the first packet is there to begin with, and not heard. PCM: ffmpeg takes many samples for one packet.
+  // AAC: the first packet is priming and not heard. PCM: ffmpeg merges many samples into one packet.
   const slack = kind === "audio" ? 0.05 : 1e-6;
   if (kind === "video")
     assert.deepEqual(

@@ -1,35 +1,37 @@
-/** What the packets of a track tell. Seconds on the timeline of the file, whose zero is where the file begins. */
+/** Measurements of a track's packets. In seconds on the file's timeline, whose zero is the start of the file. */
 export interface TrackScan {
   packets: number;
   octets: number;
-  /** When the first is shown, and when the last one is over. */
+  /** Start of the first packet and end of the last one, in presentation time. */
   start: number;
   end: number;
-  /** Longest time from one packet that needs no other to the next, or to the end. */
+  /** Longest time from one key packet to the next, or to the end. */
   keyframeInterval: number;
-  /** Whether the first packet is such a one. */
+  /** Whether the first packet is a key packet. */
   beginsWithKey: boolean;
   cadence: Cadence;
 }
 
-/** From one packet to the next, in the order of decoding, which is the rhythm of showing as well. */
+/** Distances between packets in decoding order, which have the same rhythm as the presentation. */
 export interface Cadence {
-  /** Packets a second where they come at one distance, or at multiples of it as where frames were left out; undefined: without a rhythm. */
+  /**
+   * Packets per second if they come at one distance or multiples of it, as with dropped frames; undefined if irregular.
+   */
   rate?: number;
-  /** Packets a second, all in all. */
+  /** Average packets per second. */
   average: number;
-  /** A rate that a quarter of the packets keep up or exceed. */
+  /** A rate that at least a quarter of the packets reach. */
   brisk: number;
-  /** How exactly `rate` is known, as a share of it. */
+  /** Relative uncertainty of `rate`. */
   uncertainty: number;
 }
 
-/** In ticks of the track. */
+/** In the track's timescale. */
 export interface Packet {
   shown: number;
-  /** Undefined: not told. */
+  /** Undefined if unknown. */
   decoded: number | undefined;
-  /** 0: not told. */
+  /** 0 if unknown. */
   duration: number;
   octets: number;
   key: boolean;
@@ -37,16 +39,16 @@ export interface Packet {
 
 export interface TrackScanner {
   add(packet: Packet): void;
-  /** Undefined without packets. `tick` and `zero` in seconds. */
+  /** Undefined if there are no packets. `tick` and `zero` in seconds. */
   result(tick: number, zero: number): TrackScan | undefined;
 }
 
-/** Different distances that are told apart; more than that is no rhythm. */
+/** Maximum number of distinct distances; more count as irregular. */
 const MOST_DISTANCES = 512;
-/** Of all distances, so many make a rhythm. */
+/** Share of all distances that makes a regular rhythm. */
 const RHYTHMIC = 0.98;
 
-/** Goes through packets once and keeps a few numbers, however many there are. */
+/** Reads packets once and stores a few numbers, however many packets there are. */
 export function createTrackScanner(): TrackScanner {
   const distances = new Map<number, number>();
   let [packets, octets, others] = [0, 0, 0];
@@ -86,7 +88,7 @@ export function createTrackScanner(): TrackScanner {
     },
     result(tick, zero) {
       if (packets === 0) return undefined;
-      // The last packet of some containers does not say how long it is: as long as the others, then.
+      // In some containers the last packet has no duration: the usual one is assumed.
       const over = end > lastShown ? end : lastShown + (usual(distances) ?? 0);
       const mean = decodings > 1 ? (lastDecoded - firstDecoded!) / (decodings - 1) : (over - start) / packets;
       return {
@@ -116,7 +118,7 @@ function cadenceOf(distances: ReadonlyMap<number, number>, others: number, mean:
   const sorted = [...distances].sort(([a], [b]) => a - b);
   const brisk = 1 / (atShare(sorted, total, 0.25) * tick);
   const base = usual(distances)!;
-  // Timestamps are rounded to ticks (a millisecond in Matroska), and both ends of a distance are.
+  // Timestamps are rounded to ticks (a millisecond in Matroska) at both ends of a distance.
   const slack = Math.max(1.5, base * 0.02);
   let [counted, inRhythm, sum] = [0, 0, 0];
   for (const [distance, count] of sorted) {

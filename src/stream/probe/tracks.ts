@@ -17,12 +17,15 @@ const MAX_SUBTITLES = 50;
 /** Text codecs. Subtitles of DVDs, Blu-rays and broadcasts are images. */
 const TEXT = new Set(["subrip", "srt", "mov_text", "webvtt", "ass", "ssa", "text"]);
 
-/** MAX_PIXELS, for people. ffprobe tells nothing of pictures that are larger, as it must not decode them. */
+/** MAX_PIXELS in readable form. ffprobe reports nothing about larger frames, as it must not decode them. */
 const MOST = "8192x4320";
-/** Codecs of single pictures: one of them beside a sound is a cover, whatever its flags say. */
+/** Image codecs: such a stream beside audio is a cover, whatever its flags say. */
 const STILLS = new Set(["mjpeg", "png", "bmp", "webp", "tiff", "gif"]);
 
-/** The moving picture and the sound that are shown: what the file prefers, else the largest picture and the first sound. Throws ProbeRefused. */
+/**
+ * The video and audio to be shown: the file's default tracks, else the largest video and the first audio. Throws
+ * ProbeRefused.
+ */
 export function chooseTracks({ streams }: FileDescription): ChosenTracks {
   const audio = prefer(
     streams.filter((stream) => stream.kind === "audio"),

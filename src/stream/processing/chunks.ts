@@ -1,7 +1,7 @@
 import type { ObjectStore } from "../../store/index.ts";
 import type { MediaModel } from "../model.ts";
 
-/** Segments of one background run: long enough that starting and seeking cost next to nothing, short enough to lose little. */
+/** Segments per background run: long enough to make starting and seeking cheap, short enough to lose little. */
 export const CHUNK_SEGMENTS = 8;
 
 export const chunkCount = ({ segments: { count } }: Pick<MediaModel, "segments">): number =>
@@ -13,23 +13,26 @@ export function chunkSegments({ segments: { count } }: Pick<MediaModel, "segment
   return Array.from({ length: Math.max(0, Math.min(CHUNK_SEGMENTS, count - first)) }, (_, i) => first + i);
 }
 
-/** How many segments a chunk has, those of all renditions counted. */
+/** Number of segments in a chunk, over all renditions. */
 export const chunkWork = (model: MediaModel, chunk: number): number =>
   chunkSegments(model, chunk).length * renditionCount(model);
 export const allWork = (model: MediaModel): number => model.segments.count * renditionCount(model);
 const renditionCount = ({ ladder, audio }: MediaModel) => ladder.length + (audio === undefined ? 0 : 1);
 
 /**
- * In which order chunks of all videos are made: the beginnings first, and the later a chunk, the less it matters by how much. A short video does not
- * wait for the end of a long one, two long ones take turns.
+ * Encoding order of the chunks of all videos: early chunks first, with priority differences that shrink for later ones.
+ * A short video does not wait for the end of a long one; two long ones alternate.
  */
 export const chunkPriority = (chunk: number): number => -Math.floor(Math.log2(chunk + 1));
 
-/** Chunks that are done, kept as empty objects beside the segments: any machine sees them, and they go when the video goes. */
+/**
+ * Completed chunks, stored as empty objects beside the segments: every machine sees them, and they are deleted with the
+ * video.
+ */
 export interface Checkpoints {
   done(uid: string): Promise<Set<number>>;
   mark(uid: string, chunk: number): Promise<void>;
-  /** When nobody asks any more. */
+  /** Called when they are no longer needed. */
   clear(uid: string): Promise<void>;
 }
 

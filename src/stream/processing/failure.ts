@@ -3,15 +3,18 @@ import { MediaRunError } from "../media/index.ts";
 import { ProbeRefused } from "../probe/index.ts";
 import type { ErrorReason } from "../videos/index.ts";
 
-/** What the end of an attempt means for the video. */
+/** Consequence of a failed attempt for the video. */
 export type Verdict = { kind: "again" } | { kind: "failed"; code: ErrorReason; text?: string };
 
-/** Failures of one piece of work, seen by one process. A crash is none, and a machine without an encoder, or with a full disk, is not the video's fault. */
+/**
+ * Maximum failures of one job in one process. Crashes do not count, and a missing encoder or a full disk is not the
+ * video's fault.
+ */
 const BLAMED = 3;
-/** Killed for want of memory or time: perhaps by what ran beside it. */
+/** Killed for memory or time: possibly because of other load. */
 const KILLED = 12;
 
-/** `failures`: this one included. */
+/** `failures` includes this one. */
 export function judge(err: unknown, failures: number): Verdict {
   if (err instanceof ProbeRefused) return { kind: "failed", code: err.code, text: err.message };
   const cause = err instanceof UserError && err.kind === "encodingFailed" ? err.cause : err;
@@ -21,7 +24,7 @@ export function judge(err: unknown, failures: number): Verdict {
   return { kind: "again" };
 }
 
-/** In ffmpeg's words, or in bubblewrap's. */
+/** Messages of ffmpeg or bubblewrap. */
 const OF_THE_MACHINE = /No space left|Input\/output error|Cannot allocate|^bwrap: /im;
 
 function isOfSource(err: unknown): boolean {

@@ -10,7 +10,7 @@ import { processesWith } from "../media/media.testing.ts";
 import { openProcessing } from "./processing.testing.ts";
 
 test(
-  "after kill -9 in the middle of a ladder its encoders are gone, and the ladder is finished whole from what is kept",
+  "kill -9 in the middle of a ladder ends its encoders, and the ladder is completed from the stored segments",
   needsFfmpeg,
   async (t) => {
     const folder = mkdtempSync(join(tmpdir(), "reelpost-kill-"));

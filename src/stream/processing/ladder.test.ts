@@ -8,7 +8,7 @@ import { openProcessing } from "./processing.testing.ts";
 
 const X264 = ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p"];
 
-/** What people upload, as small as it gets; the filter makes of the source what is to be seen. */
+/** Typical uploads in the smallest form; the filter turns the source into the expected result. */
 const uploads: Record<string, { recipe: ClipRecipe; filter?: string; size?: [number, number] }> = {
   "29.97, several segments": { recipe: { ...mediaClips.ntsc, seconds: 9 } },
   "60 frames a second": { recipe: mediaClips.sixty, filter: "framestep=2" },
@@ -46,7 +46,7 @@ const uploads: Record<string, { recipe: ClipRecipe; filter?: string; size?: [num
 };
 
 for (const [name, { recipe, filter, size }] of Object.entries(uploads)) {
-  test(`what is played has the pictures of what was uploaded: ${name}`, needsFfmpeg, async (t) => {
+  test(`the played frames match the upload: ${name}`, needsFfmpeg, async (t) => {
     const path = await clip(recipe);
     const { upload, until, segments, folder } = await openProcessing(t);
     const uid = await upload(path);

@@ -17,7 +17,10 @@ import { createProcessing, type ProcessingParts } from "./processing.ts";
 const ACCOUNT = "a".repeat(32);
 
 export interface ProcessingWorldOptions {
-  /** Where database and objects are; those of the same folder go on with the same videos. Default: a folder of the test. */
+  /**
+   * Location of database and objects; a second call with the same folder resumes the same videos. Default: a folder of
+   * the test.
+   */
   folder?: string;
   around?: (tools: MediaTools) => MediaTools;
   videos?: Partial<VideosParts>;
@@ -27,7 +30,7 @@ export interface ProcessingWorldOptions {
   start?: boolean;
 }
 
-/** Everything from an upload to a ladder, on SQLite, files and the real ffmpeg. */
+/** The pipeline from upload to ladder, on SQLite, files and the real ffmpeg. */
 export async function openProcessing(t: Pick<TestContext, "after">, options: ProcessingWorldOptions = {}) {
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), "reelpost-processing-"));
   const settings = streamSettings();
@@ -90,7 +93,7 @@ export async function openProcessing(t: Pick<TestContext, "after">, options: Pro
     if (options.folder === undefined) rmSync(folder, { recursive: true, force: true });
   });
 
-  /** Resolves as soon as the row is as `wanted`. */
+  /** Resolves as soon as the row satisfies `wanted`. */
   function until(uid: string, wanted: (video: Video) => boolean): Promise<Video> {
     return new Promise((resolve, reject) => {
       const look = () =>

@@ -16,7 +16,7 @@ export interface ProcessingParts {
   jobs: Jobs;
   objects: ObjectStore;
   log: Log;
-  /** What can be played without encoding. Absent: nothing. */
+  /** Renditions that play without encoding. Absent: none. */
   source?: SourceRung;
   /** Adds the uploaded file's audio tracks and subtitles before the video can be played. Idempotent. Absent: they are ignored. */
   adoptTracks?: (video: Video) => Promise<void>;
@@ -24,12 +24,12 @@ export interface ProcessingParts {
   beginnings?: number;
   /** Chunks that are encoded concurrently. 0 (default): one per two processors. */
   encoders?: number;
-  /** After which the work of a process that is gone is given to another. Default 20 s. */
+  /** Time after which the work of a dead process is reassigned. Default 20 s. */
   leaseMs?: number;
 }
 
 interface Processing {
-  /** Works from now on, until closed. */
+  /** Processes jobs until closed. */
   start(): void;
   close(): Promise<void>;
 }
@@ -37,16 +37,16 @@ interface Processing {
 export const CHUNK_JOB = "stream.chunk";
 
 const LEASE_MS = 20_000;
-/** What runs is worth being finished, but a chunk would take half a minute: it goes on where it stopped. */
+/** Running work should finish, but a chunk would take half a minute, and it resumes where it stopped. */
 const GRACE_MS = 1000;
 const MINUTE = 60_000;
 const backoff = (attempt: number) => Math.min(MINUTE, 1000 * 2 ** (attempt - 1));
-/** Of a job: a video whose machine has no encoder yet waits for days. */
+/** Per job: a video may wait for days for a machine with an encoder. */
 const JOB_ATTEMPTS = 5000;
 
 const MOST_FAILURES = 1000;
 
-/** From an upload to a finished ladder: every step may be done twice, on any machine, and goes on where it was left. */
+/** From an upload to a finished ladder: every step is idempotent, runs on any machine, and resumes where it stopped. */
 export function createProcessing({
   videos,
   adoptTracks,
@@ -63,10 +63,10 @@ export function createProcessing({
   const encoderSlots = encoders || Math.max(1, Math.floor(availableParallelism() / 2));
   const checkpoints = createCheckpoints(objects);
   const workers: JobWorker[] = [];
-  /** By job, of those that are tried again here. */
+  /** By job, for those that this process retries. */
   const failures = new Map<string, number>();
 
-  /** The video, while there is something to do for it. */
+  /** The video, if it needs processing. */
   async function open(uid: string): Promise<Video | undefined> {
     const video = await videos.find(uid);
     return video === undefined || SETTLED.has(video.state) || video.sourceKey === null ? undefined : video;
@@ -77,7 +77,7 @@ export function createProcessing({
     if (asked === undefined) return;
     const model = asked.model ?? (await probe.probe(asked, { signal }));
     const probed: Video = { ...asked, model };
-    // The row and the first segments do not wait for each other.
+    // The row and the first segments are written concurrently.
     const refused = new AbortController();
     // A file that is too long is not encoded: its one-time URL may receive another one.
     const started = exceedsLimit(asked, model)
@@ -93,12 +93,12 @@ export function createProcessing({
     await segments.fillInits(probed, { signal });
   }
 
-  /** Until a player can start: what of it is not there yet is encoded before anything else. */
+  /** Until a player can start: missing segments at the start are encoded before anything else. */
   async function makePlayable(video: Video, signal: AbortSignal): Promise<void> {
     const { ladder, audio } = video.model!;
     if ((await source?.of(video)) !== undefined) return;
     const first = firstRung(ladder)?.name;
-    // Not ahead: the first chunk comes next, unless a viewer does.
+    // No prefetch: the first chunk comes next, unless a viewer requests segments.
     const options = { signal, ahead: false };
     await Promise.all([
       first && segments.get(video, first, 0, options),
@@ -140,7 +140,7 @@ export function createProcessing({
       kept = chunkWork(model, chunk);
       tell();
     }
-    // Others may have finished their chunks meanwhile: whoever comes last sees all of them.
+    // Other processes may have finished their chunks meanwhile: the last one to finish sees them all.
     if ((await checkpoints.done(uid)).size >= chunkCount(model)) await finish(uid);
   }
 
@@ -158,7 +158,7 @@ export function createProcessing({
         await work(payload, signal);
         failures.delete(job.id);
       } catch (err) {
-        // Nobody needs it any more; or somebody else does it now, or will after the restart.
+        // No longer needed; or another process does it now, or will after the restart.
         if (err instanceof VideoGone || (await videos.find(uid)) === undefined)
           return void (await checkpoints.clear(uid));
         if (signal.aborted) throw err;
@@ -171,7 +171,7 @@ export function createProcessing({
           log.warn({ err, video: uid, attempt: job.attempt }, `stream: ${what} failed, will retry`);
           throw err;
         }
-        log.warn({ err, video: uid, code: verdict.code }, `stream: ${what} failed; the video is in error`);
+        log.warn({ err, video: uid, code: verdict.code }, `stream: ${what} failed permanently; video set to error`);
         await videos.failed(uid, verdict.code, verdict.text);
       }
     };

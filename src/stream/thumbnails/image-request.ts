@@ -6,12 +6,12 @@ export type Fit = (typeof FITS)[number];
 
 /** A still or animated thumbnail with all defaults applied: equal requests share one stored object. */
 export interface ImageRequest {
-  /** Seconds of the video. */
+  /** Position in the video, in seconds. */
   time: number;
   width: number;
   height: number;
   fit: Fit;
-  /** Of an animated thumbnail only. */
+  /** Animated thumbnails only. */
   motion?: { duration: number; fps: number };
 }
 
@@ -48,7 +48,7 @@ export function readImageRequest(
 
 const isFit = (text: string): text is Fit => (FITS as readonly string[]).includes(text);
 
-/** `90`, `1.5s`, `8m`, `5m2s`, `1h12m27s`; seconds. Undefined: none of them. */
+/** `90`, `1.5s`, `8m`, `5m2s`, `1h12m27s`; result in seconds. Undefined if the text has another form. */
 export function readTime(text: string): number | undefined {
   const [, hours = "", minutes = "", seconds = ""] =
     /^(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,8}(?:\.\d{1,9})?)s?)?$/.exec(text) ?? [];
@@ -81,7 +81,10 @@ function within(
   return Math.round(value * 10) / 10;
 }
 
-/** One side alone has the other follow; none at all is what fits into a square of 640 without being made larger. */
+/**
+ * If one side is missing, it follows from the aspect ratio; without both, the image fits into a square of 640 and is
+ * never enlarged.
+ */
 function fillIn(
   { width, height }: { width: number | undefined; height: number | undefined },
   video: Pick<VideoTrack, "width" | "height">,

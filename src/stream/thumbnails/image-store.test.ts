@@ -4,7 +4,7 @@ import { silentLog, UserError } from "../../kernel/index.ts";
 import type { ObjectStore } from "../../store/index.ts";
 import { createImageQueue, createImageStore, IMAGE_QUEUE } from "./image-store.ts";
 
-test("rejects a rendering when 50 of the same video wait, and runs those of another video", async () => {
+test("rejects a rendering if 50 of the same video are waiting, and runs those of another video", async () => {
   const queue = createImageQueue();
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   const all = Array.from({ length: IMAGE_QUEUE.concurrency + IMAGE_QUEUE.maxWaiting }, () =>
@@ -17,7 +17,7 @@ test("rejects a rendering when 50 of the same video wait, and runs those of anot
   await Promise.all(all);
 });
 
-test("what is kept of one video's images is bounded in octets, whoever kept it; the rest is made each time", async () => {
+test("limits the stored image octets of one video across processes; images beyond it are rendered each time", async () => {
   const kept = new Map<string, Buffer>();
   const objects = {
     open: async (key: string) => (kept.has(key) ? { size: kept.get(key)!.length } : undefined),
@@ -34,7 +34,7 @@ test("what is kept of one video's images is bounded in octets, whoever kept it; 
   }
 });
 
-test("a viewer who asks for many images of one video leaves the encoder to others", async () => {
+test("many image requests for one video do not block the encoder for others", async () => {
   const objects = { open: async () => undefined, put: async () => {}, async *list() {} } as unknown as ObjectStore;
   const store = createImageStore({ objects, exists: async () => true, log: silentLog });
   let making = 0;

@@ -5,7 +5,10 @@ import type { ObjectHandle, ObjectStore } from "../../store/index.ts";
 import { streamErrors } from "../errors.ts";
 
 export interface ImageStore {
-  /** The object under this name below `stream/<uid>/thumbs/`, or what `make` makes for it. Calls for one name at the same time share it. Throws encoderBusy. */
+  /**
+   * The object under this name below `stream/<uid>/thumbs/`, or the result of `make`. Concurrent calls for one name
+   * share it. Throws encoderBusy.
+   */
   get(uid: string, name: string, make: () => Promise<Buffer>): Promise<ObjectHandle>;
 }
 
@@ -14,20 +17,20 @@ export interface ImageStoreParts {
   /** True if the video still exists. */
   exists: (uid: string) => Promise<boolean>;
   log: Log;
-  /** Stored images of one video; further ones are rendered for each request. Default 500. */
+  /** Maximum number of stored images per video; further ones are rendered for each request. Default 500. */
   mostKept?: number;
-  /** Bytes of all stored images of one video. Default 64 MiB, as much as one animated image may have. */
+  /** Maximum bytes of all stored images per video. Default 64 MiB, the maximum size of one animated image. */
   mostOctets?: number;
 }
 
-/** Renderings of one video: a viewer who requests a thousand images of one video leaves the encoder to others. */
+/** Limits renderings per video: a thousand image requests for one video must not block the encoder for others. */
 export const IMAGE_QUEUE = { concurrency: 2, maxWaiting: 50 };
 
-/** Queues renderings by video. Rejects encoderBusy when too many of one video wait. */
+/** Queues renderings by video. Rejects with encoderBusy if too many of one video are waiting. */
 export const createImageQueue = (): KeyedQueue =>
   createKeyedQueue({ ...IMAGE_QUEUE, full: (waiting) => streamErrors.encoderBusy({ waiting }) });
 
-/** Videos whose number of images is remembered. */
+/** Maximum number of videos whose image counts are cached. */
 const MOST_COUNTED = 2000;
 
 interface Count {
@@ -35,7 +38,7 @@ interface Count {
   octets: number;
 }
 
-/** Stores rendered images, up to a bound: any viewer may request any number of different ones. */
+/** Stores rendered images, up to a limit: any viewer may request any number of different ones. */
 export function createImageStore({
   objects,
   exists,

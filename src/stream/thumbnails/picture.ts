@@ -9,23 +9,26 @@ interface Size {
 
 export interface PictureOptions extends Size {
   fit: Fit;
-  /** Index of the input with the watermark; absent: none. */
+  /** Input index of the watermark; absent: none. */
   watermark?: number;
   tonemap: boolean;
-  /** Applied to what the decoder gives, before it is scaled. */
+  /** Applied to the decoder's output before scaling. */
   first?: string[];
-  /** Index of the input with the source; default 0. */
+  /** Input index of the source; default 0. */
   input?: number;
   /** Default "picture". */
   output?: string;
 }
 
-/** Of what is read from this second of the video on, nothing behind its end; an input's own `-t` counts from the first picture that comes. */
+/**
+ * For frames read from this second of the video on, up to its end; an input's own `-t` counts from the first frame that
+ * arrives.
+ */
 export const insideFrom = ({ duration }: MediaModel, seconds: number): string[] => [
   `trim=end=${Math.max(0, duration - seconds).toFixed(6)}`,
 ];
 
-/** The filter that makes of the decoded pictures those that are asked for. */
+/** The filter that turns decoded frames into the requested images. */
 export function pictureFilter(
   model: MediaModel,
   { width, height, fit, watermark, tonemap, first = [], input = 0, output = "picture" }: PictureOptions,
@@ -56,7 +59,7 @@ export function pictureFilter(
   ].join(";");
 }
 
-/** How large the whole picture has to be for the part that is asked for. */
+/** Size to which the whole frame must be scaled for the requested crop. */
 function scaledFor(video: Size, { width, height }: Size, fit: Fit): Size {
   if (fit === "scale") return { width, height };
   const [across, down] = [width / video.width, height / video.height];

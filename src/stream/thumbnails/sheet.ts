@@ -1,19 +1,19 @@
 import type { MediaModel } from "../model.ts";
 import { insideFrom, pictureFilter, type PictureOptions } from "./picture.ts";
 
-/** Small pictures of a video in rows and columns of one image, for a preview while seeking. */
+/** Thumbnails of a video in rows and columns of one image, for a preview while seeking. */
 export interface Sheet {
   number: number;
-  /** Seconds of the video that the first picture stands for; each stands for `interval`. */
+  /** Position of the first thumbnail in the video, in seconds; each covers `interval`. */
   start: number;
   interval: number;
   pictures: number;
-  /** Of one picture. */
+  /** Size of one thumbnail. */
   width: number;
   height: number;
 }
 
-/** How a whole video is laid out on sheets. */
+/** Layout of a whole video on sheets. */
 export interface Storyboard {
   interval: number;
   pictures: number;
@@ -28,7 +28,7 @@ const MOST_PICTURES = 200;
 const LONG_SIDE = 160;
 const INTERVALS = [1, 2, 4, 5, 10, 15, 30, 60, 120, 300, 600, 1800];
 
-/** At most 200 pictures, whatever the length: 8 sheets. */
+/** At most 200 thumbnails, whatever the length: 8 sheets. */
 export function storyboardOf({
   duration,
   video,
@@ -59,19 +59,22 @@ export function sheetOf({ interval, pictures, width, height, sheets }: Storyboar
   };
 }
 
-/** Key frames alone are decoded; NEAR: and the one before is the first. */
+/** Only key frames are decoded; NEAR: starting with the previous one. */
 const KEYS = ["-skip_frame", "nokey"];
 const NEAR = [...KEYS, "-noaccurate_seek"];
 
-/** Further apart than this it is cheaper to open the file once for each picture than to read all that lies between them. */
+/**
+ * If thumbnails are further apart than this, opening the file for each is cheaper than reading everything in between.
+ */
 const READ_THROUGH_S = 10;
 
-/** A seek may end at the key frame before the one that it was meant for: some formats know only when pictures are decoded. */
+/** A seek may end one key frame too early: some formats know the presentation time only after decoding. */
 const ASTRAY_S = 1;
 
 /**
- * The picture of each interval is the key frame nearest to its middle: no others are decoded. Too small for a watermark.
- * `isPart`: the source has more than the video, which nobody is to see; where the key frame before may be outside, there is decoded from it on.
+ * The thumbnail of each interval is the key frame nearest to its middle; no other frames are decoded. Too small for a
+ * watermark. `isPart`: the source contains more than the video, which must not be shown; if the previous key frame may
+ * lie outside, decoding starts there.
  */
 export function sheetArgs(
   model: MediaModel,
@@ -111,7 +114,7 @@ export function sheetArgs(
   if (interval <= READ_THROUGH_S) {
     const read = (how: string[]) => input(model.source.start + start, pictures * interval, how);
     const outside = mayBeginOutside(start);
-    // The key frames come over the first picture that there is: it is what is seen until the first of them, be it to the end.
+    // Key frames are overlaid on the first frame, which is shown until the first of them, possibly to the end.
     const first = pictureFilter(model, {
       ...size,
       first: [...inside(start), "trim=end_frame=1", `loop=loop=${pictures}:size=1`, `setpts=N*${interval}/TB`],
@@ -133,7 +136,7 @@ export function sheetArgs(
   const middles = Array.from({ length: pictures }, (_, i) => start + i * interval).map(
     (begin) => (begin + Math.min(model.duration, begin + interval)) / 2,
   );
-  // Key frames before the middles have times before zero, at which nothing is put out.
+  // Key frames before the middles have negative times, at which nothing is output.
   const chains = middles.map((middle, i) =>
     pictureFilter(model, {
       ...size,
@@ -155,7 +158,10 @@ export function sheetArgs(
   ];
 }
 
-/** WebVTT whose cues name a part of an image each (Media Fragments URI 1.0, 4.2.2). `nameOf`: where a sheet is, relative to the file. */
+/**
+ * WebVTT whose cues each reference a region of an image (Media Fragments URI 1.0, 4.2.2). `nameOf`: path of a sheet
+ * relative to the file.
+ */
 export function storyboardVtt(board: Storyboard, duration: number, nameOf: (sheet: number) => string): string {
   const cues = Array.from({ length: board.pictures }, (_, i) => {
     const place = i % PER_SHEET;

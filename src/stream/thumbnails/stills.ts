@@ -11,7 +11,10 @@ export interface StillsParts {
   objects: Pick<ObjectStore, "file">;
 }
 
-/** Pictures from the source of a video, as octets of a JPEG or GIF. `isPart` (default false): the source has more than the video, which is not to be seen. Throws imageFailed, encoderBusy, mediaToolsMissing. */
+/**
+ * Images from the source of a video, as JPEG or GIF octets. `isPart` (default false): the source contains more than the
+ * video, which must not be shown. Throws imageFailed, encoderBusy, mediaToolsMissing.
+ */
 export interface Stills {
   /** JPEG, or GIF if the request has `motion`. */
   thumbnail(model: MediaModel, image: ImageRequest, about?: { isPart?: boolean }): Promise<Buffer>;
@@ -22,7 +25,7 @@ export interface Stills {
 
 const WALL_MS = 30_000;
 const MOST_OCTETS = 64 << 20;
-/** Where there is no picture at a moment (the last one may be shown for long), the search goes on this much earlier. */
+/** If a position has no frame (the last one may be shown for long), the search continues this many seconds earlier. */
 const EARLIER_S = [0, 2, 30, Infinity];
 
 export function createStills({ tools, objects }: StillsParts): Stills {

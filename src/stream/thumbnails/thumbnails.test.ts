@@ -13,7 +13,7 @@ import type { Video } from "../videos/video.ts";
 import { createThumbnails } from "./thumbnails.ts";
 import { readTime } from "./image-request.ts";
 
-/** Two seconds of red, then two of blue; its right half is black. */
+/** Two seconds of red, then two of blue; the right half is black. */
 const HALVES: ClipRecipe = {
   inputs: [
     "-f",
@@ -29,7 +29,7 @@ async function open(t: TestContext, recipe: ClipRecipe, more: Partial<Video> = {
   const { tools, objects, probeFile } = await openProbe(t);
   const { uid } = testVideo();
   const model = await probeFile(await clip(recipe), { uid });
-  // Objects of a video lie below its own uid; the probe of a test has put its file elsewhere.
+  // Objects of a video lie below its own uid; the test's probe stored its file elsewhere.
   const video = testVideo({ model, state: "ready", ...more });
   let runs = 0;
   const counted = { ...tools, ffmpeg: (run: Parameters<typeof tools.ffmpeg>[0]) => (runs++, tools.ffmpeg(run)) };
@@ -41,7 +41,7 @@ async function open(t: TestContext, recipe: ClipRecipe, more: Partial<Video> = {
     ...(mostKept !== undefined && { mostKept }),
   });
 
-  /** What a viewer gets. */
+  /** The response that a viewer gets. */
   async function get(path: string, shown: Video = video): Promise<{ bytes: Buffer; type: string; cache: unknown }> {
     const [name, query] = path.split("?");
     const route = thumbnails.routes.find((one) =>
@@ -62,7 +62,7 @@ async function open(t: TestContext, recipe: ClipRecipe, more: Partial<Video> = {
   return { get, thumbnails, video, objects, runs: () => runs };
 }
 
-/** Red; from second 15 on five seconds of blue and five of white; then red again. A key frame every ten seconds. */
+/** Red; five seconds of blue and five of white from second 15; then red again. A key frame every ten seconds. */
 const BETWEEN: ClipRecipe = {
   inputs: [
     "-f",
@@ -75,14 +75,14 @@ const BETWEEN: ClipRecipe = {
   output: ["-g", "1000"],
 };
 
-/** A part of a file, as clips are. */
+/** A section of a file, like a clip. */
 async function openClip(t: TestContext, recipe: ClipRecipe, start: number, end: number) {
   const world = await open(t, recipe, { clip: { start, end } });
   const model = { ...world.video.model!, duration: end - start, source: { ...world.video.model!.source, start } };
   return { ...world, get: (path: string) => world.get(path, { ...world.video, model }) };
 }
 
-/** Decodes an image: its frames, size and a look at single pixels of the first frame. */
+/** Decodes an image: its frames, size and selected pixels of the first frame. */
 async function seen(t: TestContext, bytes: Buffer) {
   const folder = await mkdtemp(join(tmpdir(), "reelpost-image-"));
   t.after(() => rm(folder, { recursive: true, force: true }));
@@ -123,7 +123,7 @@ const kindOf = (work: Promise<unknown>) =>
   );
 
 describe("thumbnails", needsFfmpeg, () => {
-  test("without a query: the picture of the video's timestamp, as large as it is, at most 640", async (t) => {
+  test("default to the video's timestamp, at native size, at most 640", async (t) => {
     const { get, video } = await open(t, HALVES);
     const { bytes, type, cache } = await get("thumbnail.jpg");
     const first = await seen(t, bytes);
@@ -137,7 +137,7 @@ describe("thumbnails", needsFfmpeg, () => {
     assert.equal((await seen(t, (await large.get("thumbnail.jpg")).bytes)).size, "640x360");
   });
 
-  test("at a time, in every form of it; behind the end is the last picture", async (t) => {
+  test("accept a time in every form; beyond the end they show the last frame", async (t) => {
     const { get } = await open(t, HALVES);
     for (const [time, colour] of [
       ["0s", "red"],
@@ -166,7 +166,7 @@ describe("thumbnails", needsFfmpeg, () => {
     ]);
   });
 
-  test("sizes: one side has the other follow; both are filled, fitted, distorted or padded", async (t) => {
+  test("compute the missing side from the other; apply every fit to both", async (t) => {
     const { get } = await open(t, HALVES);
     const look = async (query: string) => {
       const { size, colour } = await seen(t, (await get(`thumbnail.jpg?time=1s&${query}`)).bytes);
@@ -180,13 +180,13 @@ describe("thumbnails", needsFfmpeg, () => {
     assert.equal(await look("width=200&height=200&fit=fill"), "200x200 red black black");
   });
 
-  test("turned as the video is", async (t) => {
+  test("are rotated like the video", async (t) => {
     const { get } = await open(t, { ...HALVES, rotate: 90 });
     const { size, colour } = await seen(t, (await get("thumbnail.jpg")).bytes);
     assert.deepEqual([size, colour(0.5, 0.2), colour(0.5, 0.8)], ["180x320", "red", "black"]);
   });
 
-  test("with the watermark, and with pictures in every form that is odd", async (t) => {
+  test("include the watermark, and support odd pixel formats", async (t) => {
     const { get, objects, video } = await open(t, HALVES);
     const png = await runFfmpeg([
       "-f",
@@ -234,11 +234,11 @@ describe("thumbnails", needsFfmpeg, () => {
       assert.ok((await (await open(t, recipe)).get("thumbnail.jpg?time=0.5s")).bytes.length > 500);
   });
 
-  test("moving ones", async (t) => {
+  test("can be animated", async (t) => {
     const { get } = await open(t, HALVES);
     const { bytes, type } = await get("thumbnail.gif?time=1s&height=90");
     const usual = await seen(t, bytes);
-    // Three of the five seconds are there.
+    // Three of the five seconds exist.
     assert.deepEqual(
       [type, usual.codec, usual.size, usual.frames, usual.colour(0.2, 0.5)],
       ["image/gif", "gif", "160x90", 24, "red"],
@@ -246,7 +246,7 @@ describe("thumbnails", needsFfmpeg, () => {
     assert.equal((await seen(t, (await get("thumbnail.gif?time=1s&height=90&duration=2s&fps=5")).bytes)).frames, 10);
   });
 
-  test("what cannot be asked for is said, before anything is started", async (t) => {
+  test("reject invalid parameters before anything is started", async (t) => {
     const { get, video, runs } = await open(t, HALVES);
     const before = runs();
     for (const query of ["time=abc", "width=0", "height=99999", "width=1.5", "fit=cover", "height=-1"])
@@ -273,7 +273,7 @@ describe("thumbnails", needsFfmpeg, () => {
     );
   });
 
-  test("an audio-only video has a waveform, or its embedded cover, as thumbnail", async (t) => {
+  test("show a waveform or the embedded cover for an audio-only video", async (t) => {
     // The audio starts silent, so the left of the waveform is a line.
     const quietThenLoud = ["-f", "lavfi", "-i", "aevalsrc='if(gt(t,2),sin(880*PI*t),0)':s=48000:d=4"];
     const plain = await open(t, {
@@ -303,7 +303,7 @@ describe("thumbnails", needsFfmpeg, () => {
     assert.equal((await seen(t, (await plain.get("thumbnail.jpg")).bytes)).size, "640x360");
   });
 
-  test("each is made once, also when many ask at the same time; too many are not kept", async (t) => {
+  test("are rendered once for concurrent requests; those beyond the limit are not stored", async (t) => {
     const { get, objects, runs, video, thumbnails } = await open(t, HALVES, {}, 2);
     const all = await Promise.all(Array.from({ length: 20 }, () => get("thumbnail.jpg?height=90")));
     assert.deepEqual([runs(), new Set(all.map(({ bytes }) => bytes.toString("hex"))).size], [1, 1]);
@@ -317,7 +317,7 @@ describe("thumbnails", needsFfmpeg, () => {
     assert.equal((await keysBelow(objects, `stream/${video.uid}/thumbs/`)).length, 2);
   });
 
-  test("of a video that was deleted meanwhile nothing is kept", async (t) => {
+  test("are not stored for a video deleted meanwhile", async (t) => {
     const { get, objects, video } = await open(t, HALVES);
     const gone = { ...video, uid: "f".repeat(32) };
     assert.ok((await get("thumbnail.jpg", gone)).bytes.length > 0);
@@ -326,7 +326,7 @@ describe("thumbnails", needsFfmpeg, () => {
 });
 
 describe("storyboards", needsFfmpeg, () => {
-  test("of a short video: a picture for each second, and cues that name its place", async (t) => {
+  test("have one thumbnail per second of a short video, and cues that name its position", async (t) => {
     const { get } = await open(t, HALVES);
     const { bytes, type } = await get("storyboard.vtt");
     assert.equal(type, "text/vtt; charset=utf-8");
@@ -347,7 +347,7 @@ describe("storyboards", needsFfmpeg, () => {
     );
   });
 
-  test("of a video with one key frame: that is on every sheet, and on every place of it", async (t) => {
+  test("repeat the only key frame of a video in every position of every sheet", async (t) => {
     const { get } = await open(t, {
       inputs: ["-f", "lavfi", "-i", "color=red:s=320x180:r=5:d=30[out0]"],
       audio: false,
@@ -367,13 +367,13 @@ describe("storyboards", needsFfmpeg, () => {
 
   for (const [start, end, colours] of [
     [15, 25, ["blue", "blue", "blue", "blue", "blue", "white", "white", "white", "white", "white"]],
-    // With no key frame, one at its very beginning, one at its very end, and a bit of a second.
+    // Without a key frame, with one at the very start, with one at the very end, and with a fraction of a second.
     [16, 19, ["blue", "blue", "blue"]],
     [20, 25, ["white", "white", "white", "white", "white"]],
     [16, 20, ["blue", "blue", "blue", "blue"]],
     [15, 16.5, ["blue", "blue"]],
   ] as const) {
-    test(`of the clip ${start} to ${end}: nothing of what lies outside is seen`, async (t) => {
+    test(`show nothing outside the clip ${start} to ${end}`, async (t) => {
       const { get } = await openClip(t, BETWEEN, start, end);
       const { colour } = await seen(t, (await get("storyboard-0.jpg")).bytes);
       const rows = Math.ceil(colours.length / 5);
@@ -386,8 +386,8 @@ describe("storyboards", needsFfmpeg, () => {
     });
   }
 
-  test("of a long clip: also not on the sheets that are put together from far apart", async (t) => {
-    // White is inside: three quarters of an hour, which begin and end between two key frames.
+  test("show nothing outside a long clip, also on sheets assembled from distant frames", async (t) => {
+    // White is inside: three quarters of an hour that begin and end between two key frames.
     const long: ClipRecipe = {
       inputs: [
         "-f",
@@ -414,9 +414,9 @@ describe("storyboards", needsFfmpeg, () => {
     }
   });
 
-  test("of a long one: from far apart, without reading what lies between", async (t) => {
+  test("read only the needed parts of a long video", async (t) => {
     const minutes = (n: number) => `${n * 60}`;
-    // Half an hour red, half an hour blue, at one picture a second.
+    // Half an hour of red, half an hour of blue, at one frame per second.
     const long: ClipRecipe = {
       inputs: [
         "-f",

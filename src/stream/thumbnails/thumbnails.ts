@@ -13,7 +13,7 @@ import { readImageRequest, type ImageRequest } from "./image-request.ts";
 interface Thumbnails {
   /** `thumbnails/thumbnail.jpg`, `.gif`, `thumbnails/storyboard.vtt`, `thumbnails/storyboard-<n>.jpg`. */
   routes: DeliveryRoute[];
-  /** What the address of the thumbnail without a query shows; for what shows a video elsewhere. Throws noPictures, notReady, imageFailed. */
+  /** The default thumbnail, for embedding a video elsewhere. Throws noPictures, notReady, imageFailed. */
   poster(video: Video): Promise<ObjectHandle>;
 }
 
@@ -22,19 +22,19 @@ export interface ThumbnailsParts {
   objects: ObjectStore;
   videos: Pick<Videos, "find">;
   log: Log;
-  /** Images kept of one video. */
+  /** Maximum number of stored images per video. */
   mostKept?: number;
 }
 
-/** Seconds. What is chosen by the video's own timestamp changes with it. */
+/** Seconds. Images at the video's default timestamp change with it. */
 const CACHE = { chosen: 300, asked: 24 * 3600 };
 
-/** Default image size for audio, in pixels: 16:9, as most players. */
+/** Default image size for audio, in pixels: 16:9, like most players. */
 const AUDIO_IMAGE = { width: 1280, height: 720 };
 
 type Pictured = MediaModel & { video: VideoTrack };
 
-/** Pictures of a video, made from its source when they are asked for: they are there before anything is encoded. */
+/** Images of a video, rendered from its source on request: available before anything is encoded. */
 export function createThumbnails({ tools, objects, videos, log, mostKept }: ThumbnailsParts): Thumbnails {
   const stills = createStills({ tools, objects });
   const store = createImageStore({
@@ -116,7 +116,7 @@ export function createThumbnails({ tools, objects, videos, log, mostKept }: Thum
 const isAudioOnly = (video: Video): video is Video & { model: MediaModel } =>
   video.model !== null && video.model.video === undefined;
 
-/** Of a clip: the source is all of the video that it was taken from. */
+/** True for clips: the source contains the whole original video. */
 const isPart = ({ clip }: Video): boolean => clip !== undefined;
 
 const boardOf = (model: Pictured): Storyboard => storyboardOf(model);
@@ -127,6 +127,6 @@ function pictured({ uid, liveInput, model, state }: Video): Pictured {
   return { ...model, video: model.video };
 }
 
-/** Everything that makes a difference. */
+/** Contains every parameter that affects the image. */
 const nameOf = ({ time, width, height, fit, motion }: ImageRequest) =>
   `t${Math.round(time * 100)}-${width}x${height}-${fit}${motion === undefined ? ".jpg" : `-${Math.round(motion.duration * 10)}-${Math.round(motion.fps * 10)}.gif`}`;

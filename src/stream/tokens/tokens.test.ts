@@ -44,7 +44,7 @@ function setUp(tokenHours?: number) {
 const refused = (name: string, text: RegExp) => (err: unknown) =>
   err instanceof UserError && err.kind === name && text.test(err.message + (err.fix ?? ""));
 
-test("a token without options is good for an hour, from an hour ago, signed with the account's own key, and all its times are whole numbers", async () => {
+test("a token without options is valid for one hour, with nbf an hour ago, is signed with the account's default key, and has integer times", async () => {
   const token = await setUp().sign();
   assert.deepEqual(token.claims, {
     kid: OWN,
@@ -57,7 +57,7 @@ test("a token without options is good for an hour, from an hour ago, signed with
   assert.ok(isSignedBy(token, own.publicKey));
 });
 
-test("what is wished for is in it", async () => {
+test("a token contains the requested claims", async () => {
   const accessRules = [
     { type: "ip.geoip.country", action: "allow", country: ["DE"] },
     { type: "any", action: "block" },
@@ -67,7 +67,7 @@ test("what is wished for is in it", async () => {
   assert.deepEqual(token.rules, accessRules);
 });
 
-test("a key of the account signs when both its id and its pem are given, and belong together", async () => {
+test("an account key signs if both its id and its pem are given and match", async () => {
   const { sign, tokens } = setUp();
   const token = await sign({ id: KEY, pem: pemForm(named.privateKey) });
   assert.equal(token.claims.kid, KEY);
@@ -92,7 +92,7 @@ test("rejects an exp in the past", async () => {
   await sign({ exp: NOW + 1 });
 });
 
-test("an end more than a day ahead, a beginning after the end, unreadable rules and unknown videos are refused", async () => {
+test("rejects an exp more than a day ahead, an nbf after exp, invalid rules and unknown videos", async () => {
   const { tokens, sign } = setUp();
   await sign({ exp: NOW + 86_400 });
   await assert.rejects(

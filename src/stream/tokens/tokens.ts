@@ -15,13 +15,13 @@ export interface TokenRequest {
   /** A signing key of the account and its private half, in PEM (base64 or plain): both or none. Without them the account's own key signs. */
   id?: string | undefined;
   pem?: string | undefined;
-  /** Seconds since the epoch. Default: in an hour. */
+  /** Seconds since the epoch. Default: one hour from now. */
   exp?: number | undefined;
-  /** Default: an hour ago. */
+  /** Default: one hour ago. */
   nbf?: number | undefined;
   downloadable?: boolean | undefined;
   original?: boolean | undefined;
-  /** As they came: checked here. */
+  /** Unvalidated input: checked here. */
   accessRules?: unknown;
 }
 
@@ -29,12 +29,12 @@ export interface TokensOptions {
   videos: Pick<Videos, "get">;
   keys: Pick<SigningKeys, "find" | "own">;
   clock: Clock;
-  /** Hours ahead that `exp` may be at most; 0: any. Default 24. */
+  /** Maximum hours ahead for `exp`; 0: unlimited. Default 24. */
   tokenHours?: number;
 }
 
 const HOUR = 3600;
-/** Whoever asks for the most there may be does so by a clock of their own. */
+/** Clients that request the maximum compute it by their own clock. */
 const SKEW = 60;
 
 export function createTokens({ videos, keys, clock, tokenHours = 24 }: TokensOptions): Tokens {

@@ -19,7 +19,7 @@ async function open(t: TestContext, options: Partial<UploadsWorldOptions> = {}) 
     await world.close();
     rmSync(folder, { recursive: true, force: true });
   });
-  /** When its state is another one than `downloading`. */
+  /** Waits until its state differs from `downloading`. */
   const settled = async (uid: string) => {
     for (;;) {
       const video = (await world.videos.find(uid))!;
@@ -32,7 +32,7 @@ async function open(t: TestContext, options: Partial<UploadsWorldOptions> = {}) 
 
 type Answer = (request: IncomingMessage, response: ServerResponse, count: number) => void;
 
-/** An origin, and what was asked of it. */
+/** An origin that records its requests. */
 async function startOrigin(t: TestContext, answer: Answer) {
   const asked: string[] = [];
   const server = createServer((request, response) => {
@@ -47,7 +47,7 @@ async function startOrigin(t: TestContext, answer: Answer) {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/video.mp4?secret=1`, asked };
 }
 
-/** What a file server answers; `cut`: octets after which this answer breaks off. */
+/** Responds like a file server; `cut`: octets after which this response is cut off. */
 function serve(
   request: IncomingMessage,
   response: ServerResponse,
@@ -71,7 +71,7 @@ const video = (size: number) => Buffer.concat([VIDEO_HEAD, randomBytes(size)]);
 const refusedWith = (code: number, text: RegExp) => (err: unknown) =>
   (err instanceof UserError && err.code === code && text.test(err.message)) || assert.fail(String(err));
 
-test("a video is fetched from its address, the size of it known at once", async (t) => {
+test("a video is fetched from its URL, its size known immediately", async (t) => {
   const bytes = video(3_000_000);
   const origin = await startOrigin(t, (request, response) => serve(request, response, bytes));
   const { uploads, settled, source } = await open(t);
@@ -87,7 +87,7 @@ test("a video is fetched from its address, the size of it known at once", async 
   assert.deepEqual(origin.asked, ["HEAD", "GET"]);
 });
 
-test("what broke off goes on where it was, also in another life of the process", async (t) => {
+test("an interrupted copy resumes where it was, also after a process restart", async (t) => {
   const bytes = video(900_000);
   let open_ = false;
   const waiting = Promise.withResolvers<void>();
@@ -115,7 +115,7 @@ test("what broke off goes on where it was, also in another life of the process",
   assert.deepEqual(origin.asked, ["HEAD", "GET", "GET bytes=300000-", "GET bytes=600000-", "GET bytes=600000-"]);
 });
 
-test("a file that changes while it is copied is copied anew; origins without HEAD, ranges or length do as well", async (t) => {
+test("a file that changes during the copy is copied again from the start; origins without HEAD, ranges or length work too", async (t) => {
   const [first, second] = [video(500_000), video(500_000)];
   const changing = await startOrigin(t, (request, response, count) =>
     serve(
@@ -127,7 +127,7 @@ test("a file that changes while it is copied is copied anew; origins without HEA
   );
   const plain = await startOrigin(t, (request, response, count): void => {
     if (request.method === "HEAD") return void response.writeHead(405).end();
-    // Chunked, and no word of ranges; the first answer breaks off.
+    // Chunked, without ranges; the first response is cut off.
     response.writeHead(200, { "transfer-encoding": "chunked" });
     if (count === 3) return void response.write(first.subarray(0, 1000), () => response.destroy());
     response.end(first);
@@ -146,7 +146,7 @@ test("a file that changes while it is copied is copied anew; origins without HEA
   }
 });
 
-test("an address that cannot be is refused at once, and no video is made", async (t) => {
+test("an invalid URL is rejected immediately, and no video is created", async (t) => {
   const status =
     (code: number): Answer =>
     (_, response) =>
@@ -179,7 +179,7 @@ test("an address that cannot be is refused at once, and no video is made", async
   assert.deepEqual(await world.videos.list(ACCOUNT), []);
 });
 
-test("nothing inside is reached: by address, by name, by redirect, or a second later", async (t) => {
+test("internal hosts cannot be reached: by address, by name, by redirect, or by DNS rebinding", async (t) => {
   const inside = await startOrigin(t, (request, response) => serve(request, response, video(10)));
   const { port } = new URL(inside.url);
   const names: Record<string, string[]> = { "inside.example": ["127.0.0.1"], "mixed.example": ["10.0.0.1", "::1"] };
@@ -201,7 +201,7 @@ test("nothing inside is reached: by address, by name, by redirect, or a second l
   }
   assert.equal(inside.asked.length, 0);
 
-  // What was outside when it was asked about, and is inside when it is fetched.
+  // The name resolves to a public address when checked and to an internal one when fetched.
   let open_ = true;
   const rebinding = createGuardedFetch({ allowPrivate: () => open_ });
   const world = await open(t, { more: { fetch: rebinding } });
@@ -213,7 +213,7 @@ test("nothing inside is reached: by address, by name, by redirect, or a second l
   assert.ok(!inside.asked.includes("GET"));
 });
 
-test("an origin that fails later makes the video fail, with what was wrong; an endless one ends at the limit", async (t) => {
+test("an origin that fails later fails the video with the reason; an endless response ends at the limit", async (t) => {
   const cases: [Answer, RegExp][] = [
     [
       (request, response) =>
@@ -237,7 +237,7 @@ test("an origin that fails later makes the video fail, with what was wrong; an e
       },
       /exceeds 1073741 bytes/,
     ],
-    // Two octets are told, and none comes.
+    // Declares two octets and sends none.
     [
       (request, response) =>
         void response.writeHead(200, request.method === "HEAD" ? { "content-length": 2 } : {}).end(),
@@ -318,7 +318,7 @@ test("a copy ends when its video is deleted", { timeout: 60_000 }, async (t) => 
     if (request.method === "HEAD") return serve(request, response, video(1000));
     response.writeHead(200, { "content-length": 1012 }).write("drop");
     begun.resolve();
-    // Of a request without a body, that comes at once.
+    // A request without a body completes immediately.
     response.once("close", closed.resolve);
   });
   const { uploads, videos, objects } = await open(t);
@@ -332,7 +332,7 @@ test("a copy ends when its video is deleted", { timeout: 60_000 }, async (t) => 
     await new Promise((resolve) => setImmediate(resolve));
 });
 
-test("an address that nobody fetches, for want of a job, is taken up", async (t) => {
+test("a URL without a job is resumed", async (t) => {
   const bytes = video(1000);
   const origin = await startOrigin(t, (request, response) => serve(request, response, bytes));
   const clock = createManualClock(Date.UTC(2026, 10, 21));
@@ -342,7 +342,7 @@ test("an address that nobody fetches, for want of a job, is taken up", async (t)
   await jobs.deleteFrom("jobs").where("kind", "=", "stream.copy").execute();
   uploads.start();
   await uploads.recover();
-  // It may be just being made.
+  // Generation may be in progress.
   assert.deepEqual(await jobs.selectFrom("jobs").selectAll().where("kind", "=", "stream.copy").execute(), []);
   clock.advance(11 * 60_000);
   await uploads.recover();
@@ -350,7 +350,7 @@ test("an address that nobody fetches, for want of a job, is taken up", async (t)
 });
 
 test(
-  "of what is not to be copied any more no row is left that would be taken up again and again",
+  "a copy that must not continue leaves no row that would be resumed again and again",
   { timeout: 60_000 },
   async (t) => {
     const origin = await startOrigin(t, (request, response) => serve(request, response, video(1000)));
@@ -360,7 +360,7 @@ test(
       await uploads.copy(ACCOUNT, { url: origin.url }),
       await uploads.copy(ACCOUNT, { url: origin.url }),
     ];
-    // As a crash leaves it, right after the video was told of.
+    // The state after a crash right after the video was announced.
     await objects.put(`stream/${whole.uid}/source`, Buffer.from("film"));
     await videos.uploaded(whole.uid, { key: `stream/${whole.uid}/source`, size: 4 });
     await videos.failed(failed.uid, "ERR_FETCH_ORIGIN_ERROR");
@@ -375,7 +375,7 @@ test(
 );
 
 test(
-  "a database that is away for all attempts gives no copy up, and leaves nobody listening",
+  "a database outage during all attempts neither abandons a copy nor leaks listeners",
   { timeout: 60_000 },
   async (t) => {
     const bytes = video(1000);
@@ -408,7 +408,7 @@ test(
   },
 );
 
-test("a copy that takes long is not begun a second time", { timeout: 60_000 }, async (t) => {
+test("a slow copy is not started twice", { timeout: 60_000 }, async (t) => {
   const bytes = video(3000);
   const pieces: ServerResponse[] = [];
   const begun = Promise.withResolvers<void>();
@@ -424,7 +424,7 @@ test("a copy that takes long is not begun a second time", { timeout: 60_000 }, a
   uploads.start();
   const { uid } = await uploads.copy(ACCOUNT, { url: origin.url });
   await begun.promise;
-  // In steps, as the job has to keep its lease.
+  // In steps, because the job must renew its lease.
   for (let step = 0; step < 70; step++) {
     clock.advance(10_000);
     await new Promise((resolve) => setImmediate(resolve));

@@ -11,17 +11,17 @@ import type { UploadRow } from "./uploads-table.ts";
 export const COPY_JOB = "stream.copy";
 
 export interface Copies extends Pick<Uploads, "copy" | "start" | "close"> {
-  /** Once more, for one whose job may never have been made. */
+  /** Enqueues a copy again if its job may never have been created. */
   enqueue(uid: string): Promise<void>;
 }
 
 const GIB = 1024 ** 3;
 const AT_ONCE = 4;
 const LEASE_MS = 30_000;
-/** Below this, an origin is one that does not want to be copied from. */
+/** Slower origins are given up. */
 const SLOWEST = 64 * 1024;
 const LONGEST_MS = 24 * 3_600_000;
-/** Between two requests of one attempt, when the first brought something. */
+/** Pause between two requests of one attempt, if the first one made progress. */
 const BREATH_MS = 500;
 
 const USUAL = { attempts: 10, backoff: (attempt: number) => Math.min(300_000, 2000 * 2 ** (attempt - 1)) };
@@ -35,7 +35,7 @@ class CutShort extends Error {}
 /** Consecutive responses that end at the same byte: the origin lacks the rest. Broken connections end at varying bytes. */
 const MAX_CUT_SHORT = 3;
 
-/** Videos that are fetched from an address: asked about at once, copied by a job that goes on where the last one ended. */
+/** Videos fetched from a URL: checked immediately, copied by a job that resumes where the last one ended. */
 export function createCopies(parts: CreationParts): Copies {
   const {
     clock,
@@ -56,7 +56,7 @@ export function createCopies(parts: CreationParts): Copies {
   const tooLarge = () => streamErrors.tooLarge({ limit, rule: "no upload may be larger (stream.upload_gb)" });
   const enqueue = async (uid: string) => void (await jobs.enqueue(COPY_JOB, { uid }, { key: uid, attempts }));
 
-  /** One request for what is missing. True when nothing is. */
+  /** One request for the missing bytes. True if none are missing. */
   async function fetchMore(row: UploadRow, promised: number | null, signal: AbortSignal): Promise<boolean> {
     const partial = sources.partial(row.uid);
     const kept = await sources.offset(row);
@@ -81,7 +81,7 @@ export function createCopies(parts: CreationParts): Copies {
           : new Error(answered(row.url!, answer.status));
       }
       if ((size ?? 0) > limit) throw new ForGood(tooLarge().message);
-      // Another file than the one that was begun.
+      // The file differs from the one that was started.
       if (start === 0 && kept > 0) await sources.discard(row.uid);
       if (start !== 0 && size !== undefined && row.length !== null && size !== row.length) {
         await sources.discard(row.uid);
@@ -113,7 +113,7 @@ export function createCopies(parts: CreationParts): Copies {
     return true;
   }
 
-  /** For as long as something comes. */
+  /** As long as there is progress. */
   async function copy(row: UploadRow, signal: AbortSignal): Promise<void> {
     const promised = row.length;
     let same = { text: "", times: 0 };
@@ -160,7 +160,7 @@ export function createCopies(parts: CreationParts): Copies {
       await copy(row, AbortSignal.any([signal, gone.signal]));
     } catch (err) {
       if (gone.signal.aborted) return await forget(uid);
-      // Before its turn nothing was tried, and so there is nothing to give up: somebody else may be at it.
+      // Nothing was tried before the lock was acquired, so nothing can be given up: another process may be copying it.
       if (signal.aborted || end === undefined) throw err;
       if (!isLasting(err) && attempt < attempts) throw err;
       await giveUp(row, err);
@@ -170,7 +170,7 @@ export function createCopies(parts: CreationParts): Copies {
     }
   }
 
-  /** A row that stayed would be taken up again and again. */
+  /** A remaining row would be resumed again and again. */
   async function forget(uid: string): Promise<void> {
     await sources.discard(uid);
     await table.remove(uid);
@@ -219,7 +219,7 @@ export function createCopies(parts: CreationParts): Copies {
 const isBrokenOff = (err: unknown): boolean =>
   err instanceof UserError && err.domain === "fetch" && err.kind === "unreachable";
 
-/** What the guard refuses is not going to be let through later. */
+/** Addresses blocked by the guard stay blocked. */
 const isLasting = (err: unknown): boolean =>
   err instanceof ForGood ||
   (err instanceof UserError &&

@@ -14,7 +14,9 @@ export interface CreationParts extends UploadsParts {
 }
 
 export interface Creations extends Pick<Uploads, "tus" | "direct"> {
-  /** At a one-time address: says how much will come, and may say it again, of another file too. Answers headers. */
+  /**
+   * At a one-time URL: declares the length, and may be repeated, also for another file. Resolves with response headers.
+   */
   begin(
     row: UploadRow,
     secret: string,
@@ -24,7 +26,7 @@ export interface Creations extends Pick<Uploads, "tus" | "direct"> {
 
 const GIB = 1024 ** 3;
 
-/** How uploads begin that go on over several requests, or are somebody else's. */
+/** Creation of uploads that span several requests or belong to other users. */
 export function createCreations(parts: CreationParts): Creations {
   const { clock, ids, settings, videos, urls, table, sources, lock } = parts;
 
@@ -49,7 +51,7 @@ export function createCreations(parts: CreationParts): Creations {
     return length;
   }
 
-  /** The answer to a creation, when what came with it is kept. */
+  /** The response to a creation, once the data that came with it is stored. */
   async function created(
     row: UploadRow & { length: number },
     secret: string,
@@ -105,7 +107,8 @@ export function createCreations(parts: CreationParts): Creations {
         if (found === undefined) throw streamErrors.uploadNotFound();
         const now = found.finished_at === null ? found : await sources.reopen(found);
         if (now === undefined) throw streamErrors.alreadyUploaded({ uid: row.uid });
-        // The same file again goes on where it was; of another one, nothing of the first stays. Cameras make files of one size: their names tell.
+        // The same file resumes where it was; for another one, the data of the first is discarded. Cameras create files
+        // of equal size, so names are compared too.
         if (now.length !== length || (now.metadata ?? "") !== metadata) await sources.discard(row.uid);
         await table.change(row.uid, { length, metadata, touched_at: clock.now() });
       } finally {
@@ -141,7 +144,7 @@ export function checkTusHeaders(headers: TusCreation["headers"]): void {
     throw streamErrors.unsupportedTus({
       version: version === undefined ? "absent" : JSON.stringify(version.slice(0, 20)),
     });
-  // Ignoring it would acknowledge bytes that the client believes verified.
+  // Ignoring it would acknowledge bytes that the client assumes to be verified.
   if (headers["upload-checksum"] !== undefined)
     throw streamErrors.badParameter({
       reason: "Upload-Checksum is not supported (Tus-Extension lists no checksum): send the request without it",
@@ -166,7 +169,7 @@ export function checkSize(
 export const uploadLimit = ({ upload_gb }: Pick<UploadsParts["settings"], "upload_gb">): number =>
   Math.floor(upload_gb * GIB);
 
-/** Who uploads without a token says nothing of the video but what the file is called, where its owner has not named it. */
+/** An upload without a token sets only the file name as the video's name, if its owner has not named it. */
 export async function nameAfter(
   { videos }: Pick<UploadsParts, "videos">,
   { uid, account_id: account }: UploadRow,

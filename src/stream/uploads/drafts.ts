@@ -4,14 +4,14 @@ import type { UploadsParts } from "./parts.ts";
 import type { AskedVideo } from "./port.ts";
 
 const MINUTE = 60_000;
-/** For who uploads without a token, unless something else was asked for. */
+/** Default for uploads without a token. */
 export const SOON_MS = 30 * MINUTE;
-/** A request that brings its file with it: nobody goes on with what broke off. */
+/** A request that contains its file: it cannot be resumed. */
 export const ONE_DAY_MS = 24 * 60 * MINUTE;
-/** An upload of the account itself may take its time; what nobody goes on with is not to be kept for ever. */
+/** An upload by the account itself may take long, but an abandoned one must not be stored forever. */
 export const SOME_DAYS_MS = 7 * 24 * 60 * MINUTE;
 
-/** What was asked for, as a video is made of it. Throws badParameter, and what `findWatermark` throws. */
+/** The parameters of a creation as those of a video. Throws badParameter, and the errors of `findWatermark`. */
 export async function draftOf(
   { clock, findWatermark }: Pick<UploadsParts, "clock" | "findWatermark">,
   account: string,

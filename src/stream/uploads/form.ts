@@ -6,25 +6,26 @@ import { streamErrors } from "../errors.ts";
 import { sniffed } from "./sniff.ts";
 
 export interface FormFile {
-  /** As the sender calls it. */
+  /** The file name given by the sender. */
   name: string | undefined;
   /** Throws tooLarge, formBrokeOff. */
   body: AsyncIterable<Uint8Array>;
 }
 
 export interface FormOptions {
-  /** Takes the fields that are no files; whole when the form is. */
+  /** Receives the non-file fields; complete when the form is. */
   fields?: Map<string, string>;
   /** Returns why a file with this head is rejected. Default: nonVideoReason. */
   refuse?: (head: Buffer, whole: boolean) => string | undefined;
 }
 
-/** Around the file: names, boundaries, other fields. */
+/** Allowance beyond the file: names, boundaries, other fields. */
 const AROUND = 64 * 1024;
 
 /**
- * A form (RFC 7578) as it arrives: its first file is given to `keep`, the rest is passed over. Resolves when the form has ended as it should, and
- * `keep` is done; what was kept is to be thrown away when it rejects. The connection lives on for an answer. Throws badParameter, tooLarge, notAVideo, formBrokeOff.
+ * A form (RFC 7578) as a stream: its first file is passed to `keep`, the rest is skipped. Resolves when the form is
+ * complete and `keep` is done; if it rejects, discard the stored data. The connection stays open for a response. Throws
+ * badParameter, tooLarge, notAVideo, formBrokeOff.
  */
 export async function readForm<Kept>(
   incoming: IncomingMessage,
@@ -59,12 +60,12 @@ export async function readForm<Kept>(
     file?.destroy(err);
   };
   parser.on("error", (err) => brokeOff(err as Error));
-  // What has come and was not read yet is gone with the connection.
+  // Unread data is lost with the connection.
   const onClose = () => {
     if (!incoming.readableEnded) brokeOff(new Error("the connection was closed"));
   };
   incoming.once("error", brokeOff).once("close", onClose);
-  // It may have been closed while who may upload was looked up: then nothing tells of it any more.
+  // It may have been closed during the permission check: no event would report it then.
   if (incoming.destroyed) onClose();
   incoming.pipe(parser);
   try {
@@ -75,7 +76,7 @@ export async function readForm<Kept>(
       .off("close", onClose)
       .on("error", () => {});
     incoming.unpipe(parser);
-    // What is still to come is not for anybody.
+    // The remaining data is discarded.
     incoming.resume();
     file?.destroy();
     await Promise.allSettled([keeping]);

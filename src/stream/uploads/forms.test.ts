@@ -27,7 +27,7 @@ async function open(t: TestContext, options: Partial<UploadsWorldOptions> = {}) 
     const text = await response.text();
     return { status: response.status, headers: response.headers, text, json: () => JSON.parse(text) };
   };
-  /** What is kept below the objects: of nothing that was refused. */
+  /** Files stored below the objects: none of a rejected upload may remain. */
   const kept = () =>
     readdirSync(join(folder, "objects"), { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile())
@@ -45,7 +45,7 @@ const form = (bytes: Uint8Array<ArrayBuffer>, name = "clip.mp4", field = "file")
 };
 const video = (size: number) => Buffer.concat([VIDEO_HEAD, randomBytes(size)]) as Buffer<ArrayBuffer>;
 
-/** A form of `declared` octets over a bare connection, and what will have been answered when it is closed. */
+/** Sends a form of `declared` octets over a raw connection; resolves with the response when it is closed. */
 function beginForm(url: string, declared: number): [Socket, Promise<string>] {
   const { port, pathname } = new URL(url);
   const socket = connect(Number(port), "127.0.0.1");
@@ -57,7 +57,7 @@ function beginForm(url: string, declared: number): [Socket, Promise<string>] {
   return [socket, new Promise((resolve) => socket.once("close", () => resolve(answer)))];
 }
 
-/** Sends the first `sent` octets of a form, then breaks it off or ends it; resolves with what is answered. */
+/** Sends the first `sent` octets of a form, then breaks it off or ends it; resolves with the response. */
 async function sendBroken(
   url: string,
   body: Buffer,
@@ -75,7 +75,7 @@ const rawForm = (bytes: Buffer) =>
     Buffer.from("\r\n--XX--\r\n"),
   ]);
 
-test("a form with its file becomes a video that is named after it", async (t) => {
+test("a form with its file becomes a video named after the file", async (t) => {
   const { base, send, source, videos } = await open(t);
   for (const bytes of [video(100), video(3_000_000), video(8 * 1024 * 1024 - VIDEO_HEAD.length)]) {
     const made = (await send(`${base}/form`, form(bytes))).json();
@@ -88,7 +88,7 @@ test("a form with its file becomes a video that is named after it", async (t) =>
   }
 });
 
-test("what a worker hands over becomes a video, unless it plainly is none", async (t) => {
+test("a file from a worker becomes a video, unless it clearly is not one", async (t) => {
   const { uploads, source, kept, videoCount } = await open(t);
   const bytes = video(200_000);
   const made = await uploads.bytes(ACCOUNT, Readable.from([bytes.subarray(0, 3), bytes.subarray(3)]), {
@@ -113,7 +113,7 @@ test("what a worker hands over becomes a video, unless it plainly is none", asyn
   assert.deepEqual([kept().length, await videoCount()], [1, 1]);
 });
 
-test("what is no video, no form, or too large is refused, and nothing is kept of it", async (t) => {
+test("rejects files that are not video, invalid forms and excessive sizes, and stores nothing of them", async (t) => {
   const { base, send, kept, videoCount } = await open(t);
   const big = Buffer.concat([VIDEO_HEAD, Buffer.alloc(9 * 1024 * 1024)]) as Buffer<ArrayBuffer>;
   for (const [body, headers, status, text] of [
@@ -132,17 +132,17 @@ test("what is no video, no form, or too large is refused, and nothing is kept of
   assert.deepEqual([kept(), await videoCount()], [[], 0]);
 });
 
-test("a form that breaks off, or says a wrong length, leaves nothing", async (t) => {
+test("a form that breaks off or declares a wrong length leaves nothing behind", async (t) => {
   const { base, kept, videoCount, uploads } = await open(t);
   const body = rawForm(video(500_000));
   const { uploadUrl } = await uploads.direct(ACCOUNT, { maxDurationSeconds: 60 });
   for (const url of [`${base}/form`, uploadUrl]) {
     for (const sent of [10, 60, 300_000, body.length - 12, body.length - 3])
       await sendBroken(url, body, { sent, declared: body.length, end: "cut" });
-    // Less is declared than comes: the form ends in its middle.
+    // Less is declared than sent: the form ends in its middle.
     for (const declared of [10, 60, 300_000, body.length - 9])
       assert.match(await sendBroken(url, body, { sent: declared, declared, end: "wait" }), /^HTTP\/1.1 400/);
-    // More is declared than comes, and the peer goes.
+    // More is declared than sent, and the peer disconnects.
     await sendBroken(url, body, { sent: body.length, declared: body.length + 1000, end: "cut" });
   }
   const left = async () => [kept(), await videoCount()];
@@ -150,7 +150,7 @@ test("a form that breaks off, or says a wrong length, leaves nothing", async (t)
 });
 
 test(
-  "a form whose sender is gone before anybody reads it has broken off, also where all of it had come",
+  "a form whose sender disconnects before it is read counts as broken off, even if all of it had arrived",
   { timeout: 60_000 },
   async (t) => {
     const settled: ((how: string) => void)[] = [];
@@ -181,7 +181,7 @@ test(
   },
 );
 
-test("a one-time address takes one form, in time, and says so in the envelope", async (t) => {
+test("a one-time URL accepts one form before it expires, and responds with the envelope", async (t) => {
   const clock = createManualClock(Date.UTC(2026, 10, 21));
   const { uploads, send, videos, source } = await open(t, { clock });
   const { uploadUrl, video: made } = await uploads.direct(ACCOUNT, {
@@ -199,7 +199,7 @@ test("a one-time address takes one form, in time, and says so in the envelope", 
     [bad.status, bad.json().errors[0].code, bad.json().success, bad.headers.get("access-control-allow-origin")],
     [400, 10059, false, "*"],
   );
-  // Of two at once, one is taken.
+  // Only one of two concurrent forms is accepted.
   const both = await Promise.all([send(uploadUrl, form(bytes)), send(uploadUrl, form(bytes))]);
   assert.deepEqual(both.map(({ status }) => status).sort(), [200, 409]);
   const taken = both.find(({ status }) => status === 200)!;
@@ -225,7 +225,7 @@ test("a one-time address takes one form, in time, and says so in the envelope", 
   );
 });
 
-test("what a form has brought is not written over, nor removed, by another one that comes to another process", async (t) => {
+test("a stored form is neither overwritten nor removed by another one that arrives at another process", async (t) => {
   const folder = mkdtempSync(join(tmpdir(), "reelpost-forms-"));
   const { uploads, send, videos, objects, db } = await open(t, { folder });
   const other = await openUploadsWorld({ folder });
@@ -251,17 +251,17 @@ test("what a form has brought is not written over, nor removed, by another one t
     else sent.destroy();
     assert.match(await answer, end === "wait" ? /^HTTP\/1.1 409/ : /^$/);
     const { sourceKey, state } = (await videos.find(uid))!;
-    // True while it has its turn, for the upload has ended.
+    // True while it holds the lock, because the upload has ended.
     while (await other.uploads.isArriving(uid)) await new Promise((resolve) => setImmediate(resolve));
     assert.deepEqual([state, await keysOf(uid)], ["queued", [sourceKey]]);
     assert.equal(Buffer.compare(await (await objects.open(sourceKey!))!.bytes(), bytes), 0);
   }
 });
 
-test("a full disk is told as such, and room makes it work again", async (t) => {
+test("a full disk is reported as such, and uploads work again once there is space", async (t) => {
   const disk = mountSmallDisk(t, 12);
   if (disk === undefined) return t.skip("no disk can be mounted here");
-  // The rows are elsewhere: SQLite has tests of its own for this.
+  // The rows are on another disk: SQLite has separate tests for this.
   const rows = mkdtempSync(join(tmpdir(), "reelpost-forms-db-"));
   t.after(() => rmSync(rows, { recursive: true, force: true }));
   const db = openSqlite({ path: join(rows, "db.sqlite") });

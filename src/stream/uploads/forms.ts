@@ -10,16 +10,19 @@ import { sniffed } from "./sniff.ts";
 import type { UploadRow } from "./uploads-table.ts";
 
 export interface Forms extends Pick<Uploads, "form" | "bytes"> {
-  /** To a one-time address, in one request. Throws alreadyUploaded, uploadBusy, and what a form throws. */
+  /** To a one-time URL, in one request. Throws alreadyUploaded, uploadBusy, and the errors of a form. */
   toAddress(row: UploadRow, incoming: IncomingMessage): Promise<Video>;
 }
 
 const MIB = 1024 ** 2;
 const GIB = 1024 ** 3;
-/** A name that somebody else chose for a file. */
+/** Limit for file names chosen by clients. */
 const MAX_NAME = 500;
 
-/** Uploads in one request. The file is an object before anybody is told; what was kept of one that went wrong is removed. */
+/**
+ * Uploads in one request. The file is stored as an object before the video is announced; the data of a failed one is
+ * removed.
+ */
 export function createForms(parts: CreationParts): Forms {
   const { objects, clock, ids, log, settings, videos, table, sources, lock } = parts;
   const maxBytes = settings.basic_upload_mb * MIB;
@@ -33,7 +36,7 @@ export function createForms(parts: CreationParts): Forms {
       .delete([key])
       .catch((err: unknown) => log.warn({ err, key }, "stream: failed to delete the data of an aborted upload"));
 
-  /** Makes a video when `receive` has something for it, and nothing where that fails. */
+  /** Creates a video when `receive` has data for it, and none if that fails. */
   async function take(
     account: string,
     by: string,
@@ -44,7 +47,7 @@ export function createForms(parts: CreationParts): Forms {
     let made: Video | undefined;
     try {
       const size = await receive(async (asked, body, most) => {
-        // Nothing is made of what is refused at its first look.
+        // Nothing is created for a file that is rejected by its head.
         const begun = await begin(body);
         made = await videos.create(account, await draftOf(parts, account, asked, ONE_DAY_MS));
         return keepUnder(sources.key(made.uid), begun, most);
@@ -92,7 +95,7 @@ export function createForms(parts: CreationParts): Forms {
       const end = await lock.acquire(uid);
       if (end === undefined) throw streamErrors.uploadBusy();
       try {
-        // While it waited for its turn, another one may have been taken.
+        // Another upload may have completed while this one waited for the lock.
         const found = await table.find(uid);
         if (found === undefined) throw streamErrors.uploadNotFound();
         const row = found.finished_at === null ? found : await sources.reopen(found);
@@ -108,7 +111,7 @@ export function createForms(parts: CreationParts): Forms {
 
   async function receive(row: UploadRow, { uid, maxSizeBytes }: Video, incoming: IncomingMessage): Promise<Video> {
     const most = Math.min(maxBytes, maxSizeBytes ?? Infinity);
-    // The lock holds in one process only: what another process has stored meanwhile is neither overwritten nor removed.
+    // The lock covers one process only: data stored by another process is neither overwritten nor removed.
     const key = sources.key(uid, ids.token(8));
     let name: string | undefined;
     let size: number;
@@ -122,7 +125,7 @@ export function createForms(parts: CreationParts): Forms {
       throw err;
     }
     const video = await sources.taken(uid, { key, size }).catch(async (err: unknown) => {
-      // Only then: a video whose row has this source already may fail to be told of.
+      // Only in this case: announcing a video may fail after its row has this source.
       if (err instanceof UserError && err.kind === "alreadyUploaded") await remove(key);
       throw err;
     });

@@ -28,7 +28,7 @@ export const tusHeaders = (settings: Pick<UploadHttpParts["settings"], "upload_g
   "tus-extension": "creation,creation-with-upload,creation-defer-length,expiration,termination",
   "tus-max-size": String(uploadLimit(settings)),
 });
-/** A file may be sent from any page: who has the address may. */
+/** Uploads are allowed from any origin: the URL is the credential. */
 const CORS = {
   "access-control-allow-origin": "*",
   "access-control-expose-headers":
@@ -44,10 +44,10 @@ const PREFLIGHT = {
 const DAY = 86_400_000;
 /** More than the largest chunk. */
 const PASSED_OVER = 256 * 1024 * 1024;
-/** What came within this time is still on its way. */
+/** An upload with data within this time is still arriving. */
 export const ARRIVING_MS = 3_600_000;
 
-/** Everything below `/upload/<uid>/<secret>`. The address is the permission; whatever else a client sends to prove itself is left alone. */
+/** Serves `/upload/<uid>/<secret>`. The URL is the credential; any others that a client sends are ignored. */
 export function createUploadHttp(parts: UploadHttpParts): Handler {
   const { clock, log, settings, urls, videos, table, creations, forms, tus, page } = parts;
   const maxBytes = uploadLimit(settings);
@@ -60,7 +60,7 @@ export function createUploadHttp(parts: UploadHttpParts): Handler {
     return now > uploadExpiry + DAY || now - row.touched_at > ARRIVING_MS;
   }
 
-  /** The upload of an address. Throws uploadNotFound. */
+  /** The upload of a URL. Throws uploadNotFound. */
   async function find(url: string): Promise<{ row: UploadRow; video: Video; secret: string }> {
     const [, uid, secret = ""] = ADDRESS.exec(url) ?? [];
     const row = uid === undefined ? undefined : await table.find(uid);
@@ -90,9 +90,10 @@ export function createUploadHttp(parts: UploadHttpParts): Handler {
     if (method === "HEAD" && row.metadata !== null && row.metadata !== "")
       response.setHeader("upload-metadata", row.metadata);
     response.setHeader("stream-media-id", row.uid);
-    // What a proxy says of its own connection is no business of the upload, and metadata was said at its creation: the library is strict about the form of both.
+    // X-Forwarded-Proto is irrelevant to the upload, and metadata was sent at creation: the library validates both
+    // strictly.
     for (const name of ["x-forwarded-proto", "upload-metadata"]) dropHeader(request, name);
-    // It reads addresses by rules of its own: what it is given names the upload whose secret was checked, and no other.
+    // The library parses URLs by its own rules: the rewritten URL names only the upload whose secret was checked.
     request.url = `/upload/${row.uid}/${secret}`;
     return tus(request, response);
   }
@@ -128,13 +129,13 @@ export function createUploadHttp(parts: UploadHttpParts): Handler {
       headers: request.headers,
       ...(carriesUpload(request) && { body: request as AsyncIterable<Uint8Array> }),
     });
-    // The address it came to, whatever name of this server is in it.
+    // The requested URL, whatever host name of this server it contains.
     response
       .writeHead(201, { ...CORS, ...headers, location: request.url!.replace(/\?.*$/, ""), "content-length": "0" })
       .end();
   }
 
-  /** Whoever has the address; what was once uploaded is not replaced. */
+  /** Anyone with the URL may upload; a completed upload is not replaced. */
   function checkPatch({ headers }: IncomingMessage, row: UploadRow, length: number): void {
     if (row.finished_at !== null) throw streamErrors.alreadyUploaded({ uid: row.uid });
     const octets = headers["content-length"];
@@ -191,7 +192,7 @@ function declaredIn(headers: IncomingMessage["headers"]): number | undefined {
   return Number.isSafeInteger(length) ? length : undefined;
 }
 
-/** TUS 1.0.0, Requests: for clients whose environment knows no PATCH and DELETE. */
+/** TUS 1.0.0, Requests: for clients whose environment lacks PATCH and DELETE. */
 function methodOf(request: IncomingMessage): string {
   const override = request.headers["x-http-method-override"];
   if (request.method === "POST" && typeof override === "string") request.method = override.toUpperCase();
@@ -204,11 +205,11 @@ function dropHeader({ headers, rawHeaders }: IncomingMessage, name: string): voi
     if (rawHeaders[at]!.toLowerCase() === name) rawHeaders.splice(at, 2);
 }
 
-/** A creation with an upload (TUS 1.0.0) names the type of what comes with it. */
+/** A creation with upload (TUS 1.0.0) declares the type of its body. */
 export const carriesUpload = ({ headers }: IncomingMessage): boolean =>
   headers["content-type"] === "application/offset+octet-stream";
 
-/** In words for those who speak TUS, in the envelope of the API for others. */
+/** Plain text for TUS clients, the API envelope for others. */
 function refuse(request: IncomingMessage, response: ServerResponse, error: UserError | undefined): void {
   const status = error?.entry.http ?? 500;
   const message = error === undefined ? "The server failed; its log tells why." : textOf(error);
@@ -234,7 +235,10 @@ function refuse(request: IncomingMessage, response: ServerResponse, error: UserE
     .end(request.method === "HEAD" ? undefined : text);
 }
 
-/** A client that is cut while it sends may never see the answer: the rest is read and thrown away, unless it is without end. */
+/**
+ * A client whose connection is cut while it sends may never see the response: the rest is read and discarded, up to a
+ * limit.
+ */
 function passOver(request: IncomingMessage): void {
   let octets = 0;
   request

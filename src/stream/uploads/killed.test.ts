@@ -12,7 +12,7 @@ import { openUploadsWorld, VIDEO_HEAD } from "./uploads.testing.ts";
 
 const MIB = 1024 * 1024;
 
-/** A server in a process of its own; each start is on the port of the first. */
+/** A server in a separate process; each restart uses the first port. */
 async function startServer(t: TestContext) {
   const folder = mkdtempSync(join(tmpdir(), "reelpost-killed-"));
   let child: ChildProcess | undefined;
@@ -38,7 +38,7 @@ async function startServer(t: TestContext) {
 }
 
 test(
-  "a server that is killed again and again loses nothing it has acknowledged: the upload goes on, and ends whole",
+  "a server that is killed repeatedly loses no acknowledged data: the upload resumes and completes",
   { timeout: 60_000 },
   async (t) => {
     const { folder, start, kill } = await startServer(t);
@@ -78,7 +78,7 @@ test(
       upload.start();
     });
     await restarting;
-    // The last answer has come: at this very moment everything of it is kept.
+    // The last response has arrived: by then all its data is stored.
     await kill();
     assert.equal(kills, 4);
     const world = await openUploadsWorld({ folder });
@@ -89,7 +89,7 @@ test(
   },
 );
 
-test("an upload that was whole when the server died before it told anybody is taken up at its start", async (t) => {
+test("an upload that was complete when the server died before announcing it is recovered at startup", async (t) => {
   const folder = mkdtempSync(join(tmpdir(), "reelpost-killed-"));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const bytes = VIDEO_HEAD.subarray(0, 10);
@@ -101,7 +101,7 @@ test("an upload that was whole when the server died before it told anybody is ta
         await fetch(`${base}/tus`, { method: "POST", headers: { "tus-resumable": "1.0.0", "upload-length": "10" } })
       ).headers.get("stream-media-id")!;
     made.push(await create(), await create(), await create());
-    // Before it was one object, before its video was told of it, and not whole.
+    // Before it became one object, before its video was announced, and incomplete.
     for (const [n, uid] of made.entries())
       await objects.partial(`stream/${uid}/source`).append(0, Readable.from([bytes.subarray(0, n === 2 ? 9 : 10)]));
     await objects.partial(`stream/${made[1]!}/source`).complete(10);

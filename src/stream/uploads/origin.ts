@@ -1,23 +1,26 @@
 import type { GuardedFetch, GuardedResponse } from "../../kernel/guarded-fetch.ts";
 import { streamErrors } from "../errors.ts";
 
-/** What an origin tells of a file. */
+/** File metadata reported by an origin. */
 export interface OriginFile {
-  /** Octets; undefined where it does not say. */
+  /** Octets; undefined if not declared. */
   size: number | undefined;
-  /** A strong ETag, or the time of its last change: for If-Range (RFC 9110 13.1.5). */
+  /** A strong ETag, or the Last-Modified time: for If-Range (RFC 9110 13.1.5). */
   version: string | undefined;
 }
 
 const ASK_MS = 15_000;
 
-/** Asks by HEAD; where that is not answered as it should be, for the first octet. Throws invalidUrl, notAVideo, and what `fetch` throws. */
+/**
+ * Sends HEAD; if the response is unusable, requests the first octet. Throws invalidUrl, notAVideo, and the errors of
+ * `fetch`.
+ */
 export async function askOrigin(fetch: GuardedFetch, url: string): Promise<OriginFile> {
   const head = await fetch(url, { method: "HEAD", headersMs: ASK_MS, totalMs: ASK_MS });
   head.close();
   let found = isFine(head.status) ? describe(head) : undefined;
   if (found?.size === undefined) {
-    // Addresses that are signed for one method, and servers of one's own making, know no HEAD.
+    // URLs signed for one method, and home-made servers, do not support HEAD.
     const first = await fetch(url, { headers: { range: "bytes=0-0" }, headersMs: ASK_MS, totalMs: ASK_MS });
     first.close();
     if (first.status === 416) throw streamErrors.notAVideo({ reason: "it is empty" });
@@ -30,7 +33,7 @@ export async function askOrigin(fetch: GuardedFetch, url: string): Promise<Origi
 
 export const isFine = (status: number): boolean => status === 200 || status === 206;
 
-/** For people; what comes behind the path may be a secret. */
+/** For display; the query may contain a secret. */
 export const answered = (url: string, status: number): string =>
   `${URL.parse(url)?.hostname ?? "the origin"} answered with the status ${status}`;
 
@@ -50,12 +53,12 @@ function totalOf(
   return Number.isSafeInteger(size) ? size : undefined;
 }
 
-/** Where the octets of an answer begin; undefined where they are not what was asked for. */
+/** Offset of the response's first octet; undefined if it is not the requested range. */
 export function startOf({ status, headers }: GuardedResponse): number | undefined {
   if (status === 200) return 0;
   const start = /^bytes (\d+)-/.exec(headers["content-range"] ?? "")?.[1];
   return start === undefined ? undefined : Number(start);
 }
 
-/** Errors that asking once more does not mend. */
+/** Status codes that a retry does not fix. */
 export const isForGood = (status: number): boolean => [400, 401, 403, 404, 405, 406, 410, 451].includes(status);

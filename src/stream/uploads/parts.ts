@@ -17,10 +17,10 @@ export interface UploadsParts {
   videos: Pick<Videos, "create" | "find" | "edit" | "delete" | "uploaded" | "reopened" | "failed">;
   urls: Pick<StreamUrls, "upload" | "of">;
   fetch: GuardedFetch;
-  /** A profile of the account. Throws where there is none. Absent: there are no watermarks. */
+  /** A profile of the account. Throws if it does not exist. Absent: no watermarks. */
   findWatermark?: (account: string, uid: string) => Promise<WatermarkProfile>;
-  /** What a person sees at a one-time address. Absent: a line of text. */
+  /** Page shown to browsers at a one-time URL. Absent: a line of text. */
   page?: UploadPages;
-  /** Of copies that could not go on. Default: ten attempts, after 2 s, doubling, at most 5 minutes. */
+  /** For failed copies. Default: ten attempts, after 2 s, doubling, at most 5 minutes. */
   copyRetries?: { attempts: number; backoff: (attempt: number) => number };
 }

@@ -9,7 +9,7 @@ import { createUploadLock } from "./upload-lock.ts";
 
 const MIB = 1024 * 1024;
 
-test("chunks: whole units of 256 KiB, 5 MiB at least, except the last; the text names rule and value", () => {
+test("chunks: multiples of 256 KiB, at least 5 MiB, except the last; the text names rule and value", () => {
   const chunk = (octets: number | undefined, more: Partial<Chunk> = {}) =>
     checkChunk({ offset: 0, octets, length: 1000 * MIB, max: 200 * MIB, ...more });
   for (const octets of [5 * MIB, 50 * MIB, 200 * MIB, 5 * MIB + 262_144, 0, undefined]) chunk(octets);
@@ -66,7 +66,7 @@ test("content sniffing rejects text and non-media files, and accepts media conta
   assert.equal(nonVideoReason(Buffer.alloc(4096), false), undefined);
 });
 
-test("a turn is one request's; who waits asks the one before to let go, and not for ever", async () => {
+test("one request holds the lock; a waiting one asks the holder to release it, with a time limit", async () => {
   const events = createLocalEvents({ log: silentLog });
   const lock = createUploadLock({ events, process: "one" });
   let asked = 0;
@@ -85,7 +85,7 @@ test("a turn is one request's; who waits asks the one before to let go, and not 
   assert.equal(lock.has("a"), false);
 });
 
-test("who begins in one process is heard of in another, which lets go; nobody hears himself", async () => {
+test("an acquired lock is announced to other processes, which release theirs; a process ignores its own events", async () => {
   const events = createLocalEvents({ log: silentLog });
   const [one, two] = [createUploadLock({ events, process: "one" }), createUploadLock({ events, process: "two" })];
   const asked: string[] = [];

@@ -7,30 +7,40 @@ import { HEAD_OCTETS, nonVideoReason, sniffed } from "./sniff.ts";
 import { DEFERRED, type UploadRow, type UploadsTable } from "./uploads-table.ts";
 import { UserError } from "../../kernel/index.ts";
 
-/** The source of a video while it grows, and the moment when it is whole. */
+/** The source of a video while it grows, and its completion. */
 export interface Sources {
-  /** Where it is kept. Of an attempt that others may make at the same time, in other processes too: a place of its own. */
+  /**
+   * Object key of the source. With `attempt`, a separate key for attempts that may run concurrently, also in other
+   * processes.
+   */
   key(uid: string, attempt?: string): string;
   partial(uid: string): PartialObject;
-  /** Octets that are kept. */
+  /** Stored octets. */
   offset(row: UploadRow): Promise<number>;
   /**
-   * Appends at `offset`, and queues the video if that completes the upload. To be called in the upload's turn. Resolves with the octets stored. Content
-   * sniffing discards a file that cannot be a video: the upload restarts at 0. Throws notAVideo.
+   * Appends at `offset`, and queues the video if that completes the upload. Call it with the upload's lock held.
+   * Resolves with the octets stored. Content sniffing discards a file that cannot be a video: the upload restarts at 0.
+   * Throws notAVideo.
    */
   append(row: UploadRow & { length: number }, offset: number, body: AsyncIterable<Uint8Array>): Promise<number>;
-  /** Queues the video once all `length` octets are stored. Idempotent. To be called in the upload's turn. Throws notAVideo, except for copies. */
+  /**
+   * Queues the video once all `length` octets are stored. Idempotent. Call it with the upload's lock held. Throws
+   * notAVideo, except for copies.
+   */
   finish(row: UploadRow, length: number): Promise<void>;
-  /** Passes on, and lets others know meanwhile that somebody is at it. */
+  /** Passes the data through, and updates `touched_at` meanwhile, so that others see the upload is active. */
   touching(uid: string, body: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array>;
-  /** The source is put under its key already. Throws alreadyUploaded, videoNotFound. */
+  /** Registers a source already stored under its key. Throws alreadyUploaded, videoNotFound. */
   taken(uid: string, source: { key: string; size: number }): Promise<Video>;
   discard(uid: string): Promise<void>;
-  /** Deletes an unusable file and restarts the upload. To be called in the upload's turn. Undefined if the video does not allow it. */
+  /**
+   * Deletes an unusable file and restarts the upload. Call it with the upload's lock held. Undefined if the video does
+   * not allow it.
+   */
   reopen(row: UploadRow): Promise<UploadRow | undefined>;
 }
 
-/** A row is written now and then while octets come: so that others know that somebody is at it. */
+/** Interval of row updates while data arrives, which show other processes that the upload is active. */
 const TOUCH_MS = 60_000;
 /** Indexed copies that probing creates. */
 const MEZZANINES = ["mezzanine.mp4", "mezzanine.mkv"];
@@ -55,7 +65,7 @@ export function createSources(
     try {
       return await videos.uploaded(uid, source);
     } catch (err) {
-      // Its objects may have been removed before this one was put there.
+      // Its objects may have been deleted before this one was stored.
       if (err instanceof UserError && err.kind === "videoNotFound") await objects.delete([source.key]).catch(() => {});
       throw err;
     }
@@ -66,7 +76,7 @@ export function createSources(
     try {
       await partial(uid).complete(length);
     } catch (err) {
-      // It was deleted meanwhile, and what had arrived with it.
+      // The video was deleted meanwhile, with the received data.
       if (isStoreError(err, "absent") && (await videos.find(uid)) === undefined) throw streamErrors.uploadNotFound();
       throw err;
     }
@@ -75,7 +85,7 @@ export function createSources(
       await taken(uid, { key: key(uid), size: length });
       log.info({ video: uid, account: row.account_id, octets: length, by: row.kind }, "stream: upload completed");
     } catch (err) {
-      // A process that died between this and the next line had done it.
+      // A process that died between this line and the next had already done it.
       if (!(err instanceof UserError && err.kind === "alreadyUploaded")) throw err;
     }
     await table.change(uid, { finished_at: clock.now(), length });
@@ -110,7 +120,7 @@ export function createSources(
     if (finished !== null) return length ?? 0;
     const kept = await partial(uid).size();
     if (kept > 0 || length === null) return kept;
-    // The last life of this process may have ended between making it visible and telling of it.
+    // A previous process may have died between storing the object and announcing it.
     return (await objects.open(key(uid)))?.size === length ? length : 0;
   }
 

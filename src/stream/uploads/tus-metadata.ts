@@ -5,8 +5,9 @@ const bad = (reason: string) => streamErrors.badParameter({ reason });
 const MAX_KEYS = 100;
 
 /**
- * `Upload-Metadata` (TUS 1.0.0, Creation): pairs of a key and a value in base64, with commas in between; a flag has no value. Clients put blanks behind
- * the commas, and write our keys in any case. What is not ours becomes meta under its own name. Throws badParameter.
+ * `Upload-Metadata` (TUS 1.0.0, Creation): comma-separated pairs of a key and a base64 value; a flag has no value.
+ * Clients put spaces after the commas, and write our keys in any case. Unknown keys become meta under their own name.
+ * Throws badParameter.
  */
 export function readTusMetadata(header: string): AskedVideo {
   const meta: [string, string][] = [];
@@ -41,7 +42,7 @@ const quoted = (text: string) => JSON.stringify(text.slice(0, 100));
 
 const OURS = new Map<string, (asked: AskedVideo, value: string, key: string) => void>(
   Object.entries({
-    // Its presence says it.
+    // A flag: its presence sets it.
     requiresignedurls: (asked: AskedVideo) => void (asked.requireSignedURLs = true),
     allowedorigins: (asked: AskedVideo, value: string) =>
       void (asked.allowedOrigins = value

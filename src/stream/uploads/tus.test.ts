@@ -20,7 +20,7 @@ async function open(t: TestContext, options: Partial<UploadsWorldOptions> = {}) 
     await world.close();
     rmSync(folder, { recursive: true, force: true });
   });
-  /** Asks, and reads what is answered. */
+  /** Sends a request and reads the response. */
   const ask = async (
     method: string,
     url: string,
@@ -58,7 +58,7 @@ async function open(t: TestContext, options: Partial<UploadsWorldOptions> = {}) 
   return { ...world, ask, patch, create };
 }
 
-/** By the real client; resolves with its upload when it is through. */
+/** Uploads with the real client; resolves with its upload when complete. */
 const upload = (bytes: Buffer, options: tus.UploadOptions): Promise<tus.Upload & { uid: string | undefined }> =>
   new Promise((resolve, reject) => {
     let uid: string | undefined;
@@ -71,7 +71,7 @@ const upload = (bytes: Buffer, options: tus.UploadOptions): Promise<tus.Upload &
     running.start();
   });
 
-test("tus-js-client uploads in chunks; the video is queued with the octets that were sent", async (t) => {
+test("tus-js-client uploads in chunks; the video is queued with the sent octets", async (t) => {
   const { base, videos, source } = await open(t);
   const bytes = randomBytes(12 * MIB + 12_345);
   const { uid, url } = await upload(bytes, {
@@ -86,12 +86,12 @@ test("tus-js-client uploads in chunks; the video is queued with the octets that 
     ["queued", bytes.length, { name: "Holiday", filetype: "video/mp4" }, true, "me"],
   );
   assert.equal(Buffer.compare((await source(uid!))!, bytes), 0);
-  // Who has lost the last answer asks again, and hears that everything is there.
+  // A client that lost the last response retries, and learns that everything is stored.
   const again = await upload(bytes, { uploadUrl: url!, endpoint: `${base}/tus` });
   assert.equal(again.uid, uid);
 });
 
-test("creation with the upload in it, and method override", async (t) => {
+test("supports creation with upload, and method override", async (t) => {
   const { base, videos, source, ask } = await open(t);
   const bytes = randomBytes(300_000);
   const { uid } = await upload(bytes, {
@@ -112,7 +112,7 @@ test("creation with the upload in it, and method override", async (t) => {
   assert.deepEqual([early.status, early.headers.get("upload-offset")], [201, "4"]);
 });
 
-test("a client that went away goes on where it was; a wrong offset changes nothing", async (t) => {
+test("a disconnected client resumes where it was; a wrong offset changes nothing", async (t) => {
   const { create, ask, patch, videos, source, base } = await open(t);
   const bytes = randomBytes(6 * MIB);
   const { url, uid } = await create(bytes.length);
@@ -125,7 +125,7 @@ test("a client that went away goes on where it was; a wrong offset changes nothi
   );
   await new Promise<void>((resolve) => socket.write(bytes.subarray(0, half), () => resolve()));
   const sent = async (): Promise<number> => Number((await ask("HEAD", url)).headers.get("upload-offset"));
-  // HEAD asks the request before to let go, though its connection is open still.
+  // HEAD asks the previous request to release the lock, though its connection is still open.
   let offset = await sent();
   while (offset === 0) offset = await sent();
   assert.ok(offset <= half, String(offset));
@@ -140,12 +140,12 @@ test("a client that went away goes on where it was; a wrong offset changes nothi
   assert.deepEqual([done.status, done.headers.get("upload-offset")], [204, String(bytes.length)]);
   assert.equal(Buffer.compare((await source(uid))!, bytes), 0);
   assert.equal((await videos.find(uid))!.state, "queued");
-  // What is whole is not written again.
+  // A completed upload is not written again.
   assert.equal((await patch(url, bytes.length, Buffer.alloc(0))).status, 409);
   assert.equal((await ask("DELETE", url)).status, 400);
 });
 
-test("chunks that break the rules are refused with rule and value, and leave the upload as it was", async (t) => {
+test("chunks that break the rules are rejected with rule and value, and leave the upload unchanged", async (t) => {
   const { create, ask, patch, videos } = await open(t);
   const { url, uid } = await create(20 * MIB);
   const refused = await patch(url, 0, Buffer.alloc(5 * MIB + 100));
@@ -155,7 +155,7 @@ test("chunks that break the rules are refused with rule and value, and leave the
     /Chunk size must be a multiple of 256KiB \(262144 bytes\) unless it is the last one, and not 5242980 bytes/,
   );
   assert.match((await patch(url, 0, Buffer.alloc(262_144))).text, /at least 5242880/);
-  // More than was announced, declared or not.
+  // More than the upload's length, with and without Content-Length.
   assert.equal((await patch(url, 0, Buffer.alloc(21 * MIB))).status, 413);
   const endless = Readable.toWeb(
     Readable.from(
@@ -171,7 +171,7 @@ test("chunks that break the rules are refused with rule and value, and leave the
   assert.ok(Number(head.headers.get("upload-offset")) <= 20 * MIB);
 });
 
-test("creations that cannot be are refused before a video is made", async (t) => {
+test("invalid creations are rejected before a video is created", async (t) => {
   const { base, ask, db } = await open(t, {
     more: { settings: { upload_gb: 0.001, basic_upload_mb: 1, chunk_mb: 1 } },
   });
@@ -208,7 +208,7 @@ test("creations that cannot be are refused before a video is made", async (t) =>
   );
 });
 
-test("who has no address finds nothing; browsers are told what they may send and read", async (t) => {
+test("an unknown URL is not found; CORS headers name the allowed and exposed headers", async (t) => {
   const { create, ask, base } = await open(t);
   const { url, uid } = await create(10);
   for (const other of [
@@ -242,7 +242,7 @@ test("who has no address finds nothing; browsers are told what they may send and
     "X-Request-ID",
   ])
     assert.ok(preflight.headers.get("access-control-allow-headers")!.includes(name), name);
-  // What a proxy in front says of itself, in whatever form.
+  // Headers of a reverse proxy, in any form.
   const head = await ask("HEAD", url, { origin: "https://example.com", "x-forwarded-proto": "https, http" });
   assert.deepEqual(
     [
@@ -259,7 +259,7 @@ test("who has no address finds nothing; browsers are told what they may send and
     assert.ok(head.headers.get("access-control-expose-headers")!.includes(name), name);
 });
 
-test("an address is good for its own upload, whatever other one is written into it", async (t) => {
+test("a URL is valid for its own upload only, whatever other one is written into it", async (t) => {
   const { ask, patch, create, uploads, videos, base } = await open(t);
   const theirs = await create(6 * MIB);
   const { uploadUrl: mine, video: own } = await uploads.direct(ACCOUNT, { maxDurationSeconds: 60 });
@@ -279,7 +279,7 @@ test("an address is good for its own upload, whatever other one is written into 
   assert.equal((await videos.find(own.uid))?.state, "pendingupload");
 });
 
-test("an upload that is ended is gone with its video; the one of an address that was given out begins anew", async (t) => {
+test("a terminated upload is deleted with its video; one of a one-time URL restarts", async (t) => {
   const { create, ask, patch, videos, uploads, source } = await open(t);
   const own = await create(10);
   assert.equal((await ask("DELETE", own.url)).status, 204);
@@ -299,7 +299,7 @@ test("an upload that is ended is gone with its video; the one of an address that
   );
   const chunked = Readable.toWeb(Readable.from([HEAD.subarray(0, 4)])) as ReadableStream;
   assert.equal((await patch(uploadUrl, 0, chunked)).headers.get("upload-offset"), "4");
-  // The same file goes on, another one starts at its beginning.
+  // The same file resumes, another one starts from its beginning.
   await begin(10);
   assert.equal((await ask("HEAD", uploadUrl)).headers.get("upload-offset"), "4");
   await begin(10, "other.mp4");
@@ -312,14 +312,14 @@ test("an upload that is ended is gone with its video; the one of an address that
   assert.equal((await begin(3)).headers.get("location"), new URL(uploadUrl).pathname);
   assert.equal((await patch(uploadUrl, 0, HEAD.subarray(0, 3))).status, 204);
   assert.deepEqual(await source(video.uid), HEAD.subarray(0, 3));
-  // Of the video its owner decides; the name is the uploader's, where the owner gave none.
+  // The owner sets the video's properties; the uploader sets the name only if the owner set none.
   const kept = (await videos.find(video.uid))!;
   assert.deepEqual([kept.state, kept.meta, kept.requireSignedURLs], ["queued", { name: "mine.mp4" }, false]);
   const reused = await begin(3);
   assert.deepEqual([reused.status, reused.headers.get("x-should-retry")], [409, "false"]);
 });
 
-test("after its time an address is closed; what had begun in time may end", async (t) => {
+test("an expired URL is closed; an upload that started in time may finish", async (t) => {
   const clock = createManualClock(Date.UTC(2026, 10, 21));
   const { create, ask, patch, uploads, videos } = await open(t, { clock });
   const begun = await create(10, {}, "/direct");
@@ -339,7 +339,7 @@ test("after its time an address is closed; what had begun in time may end", asyn
   for (const url of [idle.url, uploadUrl]) {
     for (const method of ["HEAD", "POST", "PATCH"]) {
       const { status } = await ask(method, url, { "upload-length": "5" });
-      // Its video is swept, or it is too late.
+      // Its video was swept, or the URL has expired.
       assert.ok(status === 404 || status === 410, `${method} ${status}`);
     }
   }
@@ -370,7 +370,7 @@ test("closes an upload a day after its URL expired, even if data keeps arriving"
   assert.equal((await ask("HEAD", uploadUrl)).status, 410);
 });
 
-test("of a deleted video nothing stays, and what still comes is refused", async (t) => {
+test("nothing of a deleted video remains, and data that still arrives is rejected", async (t) => {
   const { create, patch, videos, objects, uploads } = await open(t);
   const { url, uid } = await create(10);
   await patch(url, 0, Readable.toWeb(Readable.from([HEAD.subarray(0, 4)])) as ReadableStream);

@@ -8,9 +8,9 @@ import type { Sources } from "./sources.ts";
 import type { UploadLock } from "./upload-lock.ts";
 import { DEFERRED, type UploadRow, type UploadsTable } from "./uploads-table.ts";
 
-/** Beside those of the protocol, what scripts of other pages may read. */
+/** In addition to the protocol's own headers, exposed to scripts of other origins. */
 const EXPOSED = ["Stream-Media-Id", "Upload-Expires"];
-/** How long a request that is asked to let go may go on with what it has read. */
+/** How long a request may keep writing data it has read after it was asked to release the lock. */
 const LET_GO_MS = 500;
 
 export interface TusParts extends Pick<UploadsParts, "videos" | "log" | "settings"> {
@@ -19,7 +19,10 @@ export interface TusParts extends Pick<UploadsParts, "videos" | "log" | "setting
   lock: UploadLock;
 }
 
-/** HEAD, PATCH and DELETE of TUS 1.0.0 on what exists. Creation is not its business: what is said of a video then is checked before. */
+/**
+ * HEAD, PATCH and DELETE of TUS 1.0.0 on existing uploads. Creation is handled elsewhere: it validates the video's
+ * properties first.
+ */
 export function createTus({
   table,
   sources,
@@ -39,7 +42,7 @@ export function createTus({
     async getUpload(uid: string): Promise<Upload> {
       const row = await rowOf(uid);
       const offset = await sources.offset(row);
-      // Everything had arrived when the request that brought the last of it came to its end.
+      // Everything had arrived, but the request with the last data was interrupted.
       if (offset === row.length && row.finished_at === null) await sources.finish(row, row.length);
       return new Upload({ id: uid, offset, ...(row.length !== DEFERRED && { size: row.length }) });
     },
@@ -54,7 +57,7 @@ export function createTus({
       const row = await rowOf(uid);
       return sources.append(row, offset, row.length === DEFERRED ? atMost(DEFERRED, body, settings, offset) : body);
     },
-    /** Of an address that was given out, the upload only; else the video too, which nobody is going to upload now. */
+    /** For a one-time URL, deletes only the upload; otherwise also the video, which can no longer be uploaded. */
     async remove(uid: string): Promise<void> {
       const row = await rowOf(uid);
       await sources.discard(uid);

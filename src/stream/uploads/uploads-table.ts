@@ -6,29 +6,29 @@ export interface UploadTables {
   stream_uploads: UploadRow;
 }
 
-/** One road that the source of a video takes; of forms with a token there is none. */
+/** One upload of a video's source; forms with a token have none. */
 export interface UploadRow {
-  /** Of the video. */
+  /** Uid of the video. */
   uid: string;
   account_id: string;
-  /** `direct` and `tus` have an address, and whoever has it may begin anew. */
+  /** `direct` and `tus` have a URL, and anyone with it may restart the upload. */
   kind: "tus" | "direct" | "copy";
-  /** SHA-256 of the end of its address. */
+  /** SHA-256 of the secret in its URL. */
   secret: string | null;
   /** Octets, or DEFERRED; null: unknown, or upload not started. */
   length: number | null;
-  /** Upload-Metadata, as it was sent. */
+  /** Upload-Metadata, as sent. */
   metadata: string | null;
-  /** Where it is copied from. */
+  /** URL it is copied from. */
   url: string | null;
-  /** The version of what is copied, as its origin tells it. */
+  /** Version of the copied file, as reported by its origin. */
   version: string | null;
-  /** When something last came of it, or was asked about it; `NOT_YET`. */
+  /** When data last arrived or was requested; `NOT_YET`. */
   touched_at: number;
   finished_at: number | null;
 }
 
-/** Nothing has come. */
+/** No data has arrived. */
 export const NOT_YET = 0;
 
 /** Length of an upload until its client declares it (TUS 1.0.0, `Upload-Defer-Length`). */
@@ -107,7 +107,7 @@ export function createUploadsTable(db: Db) {
         after = batch.at(-1)!.uid;
       }
     },
-    /** Those that were finished before; true while there may be more. */
+    /** Deletes those that finished before this time; true while there may be more. */
     async forgetFinished(before: number): Promise<boolean> {
       const some = tables
         .selectFrom("stream_uploads")
@@ -124,6 +124,6 @@ export function createUploadsTable(db: Db) {
 
 export const hashOf = (secret: string): string => createHash("sha256").update(secret).digest("hex");
 
-/** In a time that tells nothing of the secret. */
+/** Constant-time comparison of the secret. */
 export const isSecretOf = (row: UploadRow, secret: string): boolean =>
   row.secret !== null && timingSafeEqual(Buffer.from(row.secret), Buffer.from(hashOf(secret)));

@@ -23,7 +23,7 @@ import { uploadsMigrations } from "./uploads-table.ts";
 export const uploadsTestMigrations: Migration[] = [...jobsMigrations, ...videosMigrations, ...uploadsMigrations];
 export const ACCOUNT = "a".repeat(32);
 
-/** What a file of a video may begin with; the rest is anything. */
+/** A valid start of a video file; the rest is arbitrary. */
 export const VIDEO_HEAD = Buffer.from("000000206674797069736f6d", "hex");
 
 export interface UploadsWorldOptions {
@@ -35,7 +35,8 @@ export interface UploadsWorldOptions {
 }
 
 /**
- * The room of uploads over HTTP, on real storage. In the place of the API: a POST to `/tus` (or `/direct`, with direct_user) creates, one to `/form` is a form.
+ * The uploads service over HTTP, on real storage. Instead of the API, a POST to `/tus` (or `/direct`, with direct_user)
+ * creates an upload, one to `/form` is a form.
  */
 export async function openUploadsWorld({
   folder,

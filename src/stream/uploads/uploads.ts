@@ -10,13 +10,13 @@ import { createUploadLock } from "./upload-lock.ts";
 import { createTus } from "./tus.ts";
 import { createUploadsTable } from "./uploads-table.ts";
 
-/** A client that has lost the last answer asks again within this time, and hears that everything is there. */
+/** A client that lost the last response may retry within this time, and learns that everything is stored. */
 const REMEMBERED_MS = 2 * 86_400_000;
-/** Longer than between two notes of a copy, and two attempts at it. */
+/** Longer than the interval between two row updates of a copy, and between two attempts. */
 const QUIET_MS = 10 * 60_000;
 const SWEEP_MS = 10 * 60_000;
 
-/** Every road by which the source of a video gets here: forms, TUS, one-time addresses and copies from elsewhere. */
+/** All upload methods: forms, TUS, one-time URLs and copies from a URL. */
 export function createUploads(given: UploadsParts): Uploads {
   const { db, events, ids, clock, log, videos } = given;
   const table = createUploadsTable(db);
@@ -79,7 +79,7 @@ export function createUploads(given: UploadsParts): Uploads {
     while (await table.forgetFinished(clock.now() - REMEMBERED_MS));
   }
 
-  /** Everything had arrived, and nobody was told of it. */
+  /** Everything had arrived, but its video was not announced. */
   async function finishLate(uid: string): Promise<void> {
     const end = await lock.acquire(uid, { waitMs: 0 });
     if (end === undefined) return;

@@ -16,7 +16,7 @@ async function keysOf(objects: ObjectStore): Promise<string[]> {
   return keys;
 }
 
-/** Notes what is asked for. */
+/** Records the enqueued jobs. */
 function withLog({ enqueue, work, get }: Jobs, asked: string[]): Jobs {
   return {
     work,
@@ -30,7 +30,7 @@ function withLog({ enqueue, work, get }: Jobs, asked: string[]): Jobs {
 }
 
 export function deletionsConformance(engine: TestEngine): void {
-  test("a deleted video is gone at once, and what was kept of it soon, with what others kept", async (t) => {
+  test("a deleted video disappears immediately, its data soon after, including that of other domains", async (t) => {
     const { db } = await engine.open(t, videosTestMigrations);
     const asked: string[] = [];
     const { jobs, clock } = await openVideos(t, { db });
@@ -48,13 +48,13 @@ export function deletionsConformance(engine: TestEngine): void {
     assert.deepEqual([cleaned, await keysOf(objects)], [[uid], [`stream/${other}/source`]]);
     // Empty rendition folders are removed as well.
     assert.deepEqual(readdirSync(join(folder, "stream")), [other]);
-    // An encoder that has not heard of it writes one more.
+    // An encoder that missed the deletion writes one more.
     await objects.put(`stream/${uid}/360p/1.m4s`, Buffer.from("x"));
     const listed = () =>
       db.tables<{ stream_deletions: { uid: string } }>().selectFrom("stream_deletions").select("uid").execute();
     assert.equal((await listed()).length, 1);
     clock.advance(10 * MINUTE);
-    // In small steps: while the job runs its lease is not to run out.
+    // In small steps: the lease must not expire while the job runs.
     while ((await listed()).length > 0) {
       clock.advance(10);
       await new Promise((resolve) => setImmediate(resolve));
@@ -64,7 +64,7 @@ export function deletionsConformance(engine: TestEngine): void {
     assert.deepEqual(await keysOf(objects), [`stream/${other}/source`]);
   });
 
-  test("a process that died in the middle: processing, notices and deletions are taken up again", async (t) => {
+  test("after a process crash, processing, notifications and deletions resume", async (t) => {
     const { db } = await engine.open(t, videosTestMigrations);
     const dying: Jobs = {
       enqueue: () => Promise.reject(new Error("kill -9")),
@@ -107,7 +107,7 @@ export function deletionsConformance(engine: TestEngine): void {
     assert.deepEqual(asked, [`stream.delete ${deleted}`]);
   });
 
-  test("what has lost its source for good fails", async (t) => {
+  test("a video whose source is permanently lost fails", async (t) => {
     const { db } = await engine.open(t, videosTestMigrations);
     const { videos, clock } = await openVideos(t, { db });
     const clip = await videos.create(A, {}, "queued");
@@ -129,7 +129,7 @@ export function deletionsConformance(engine: TestEngine): void {
     assert.equal((await videos.find(copy.uid))!.errorReason?.code, "ERR_FETCH_ORIGIN_ERROR");
   });
 
-  test("videos end on their day, and uploads that never came with their URL", async (t) => {
+  test("videos are deleted on their scheduled date, and unused uploads when their URL expires", async (t) => {
     const { db } = await engine.open(t, videosTestMigrations);
     const arriving = new Set<string>();
     const { videos, clock } = await openVideos(t, { db });

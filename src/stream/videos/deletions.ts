@@ -7,20 +7,20 @@ export const DELETE_JOB = "stream.delete";
 export interface Deletions {
   enqueue(uid: string): Promise<void>;
   onDeleted(listener: (uid: string) => Promise<void>): void;
-  /** Enqueues again what is not deleted though it is time, some at once. */
+  /** Enqueues overdue deletions again, in batches. */
   recover(): Promise<void>;
   start(): void;
   close(): Promise<void>;
 }
 
-/** A process that was encoding, or taking an upload, may write something more for this long after the row has gone. */
+/** A process that was encoding or receiving an upload may still write for this long after the row was deleted. */
 const LATE_MS = 10 * 60_000;
-/** A job that is due waits for its turn. */
+/** Extra time for due jobs waiting in the queue. */
 const SPARE_MS = 60_000;
 const BATCH = 500;
 const LEASE_MS = 60_000;
 
-/** A video that is deleted is on a list until nothing of it is left: its row goes first, and what is behind it by a job. */
+/** A deleted video stays listed until all its data is deleted: first its row, then the rest by a job. */
 export function createDeletions({
   db,
   tables,
@@ -60,7 +60,7 @@ export function createDeletions({
     for (const listener of listeners) await listener(uid);
     await removeObjects(uid);
     const last = at + LATE_MS;
-    // Once more, when nobody can be writing any longer.
+    // Deletes once more when no process can be writing any longer.
     if (clock.now() < last) return enqueue(uid, new Date(last));
     await forgetDeletion(db, uid);
   }
@@ -69,14 +69,14 @@ export function createDeletions({
     enqueue,
     onDeleted: (listener) => void listeners.push(listener),
     async recover() {
-      // Most have their job: only what should be over by now may have lost it.
+      // Most have a job: only overdue ones may have lost it.
       for (const uid of await deletedBefore(tables, clock.now() - LATE_MS - SPARE_MS, BATCH)) await enqueue(uid);
     },
     start() {
       worker ??= jobs.work(DELETE_JOB, { concurrency: 2, leaseMs: LEASE_MS }, async ({ payload }) => {
         const { uid } = payload as { uid: string };
         await run(uid);
-        log.debug({ video: uid }, "stream: files of a deleted video deleted");
+        log.debug({ video: uid }, "stream: deleted the files of a deleted video");
       });
     },
     close: async () => worker?.stop(),

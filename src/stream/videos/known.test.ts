@@ -6,7 +6,7 @@ import { createKnownVideos } from "./known.ts";
 import type { Video } from "./video.ts";
 import { testVideo } from "./videos.testing.ts";
 
-/** Rows that are read when the test says so. */
+/** Rows whose reads complete when the test says so. */
 function open(max?: number) {
   let hear: (uid: string) => void = () => assert.fail("nobody listens");
   const events: Events = {
@@ -32,7 +32,7 @@ function open(max?: number) {
   return { hear: (uid: string) => hear(uid), reads, known, clock };
 }
 
-test("a row is read once for all who ask, and remembered", async () => {
+test("a row is read once for concurrent callers, and cached", async () => {
   const { known, reads } = open();
   const both = Promise.all([known.find("a"), known.find("a")]);
   reads[0]!.answer(testVideo());
@@ -42,7 +42,7 @@ test("a row is read once for all who ask, and remembered", async () => {
   assert.equal(reads.length, 1);
 });
 
-test("a row that changes while it is read is not remembered as it was, whoever changes it", async () => {
+test("a row that changes while being read is not cached in its old form, whichever process changes it", async () => {
   for (const change of ["here", "elsewhere", "lost"] as const) {
     const { known, reads, hear } = open();
     const asked = known.find("a");
@@ -50,7 +50,7 @@ test("a row that changes while it is read is not remembered as it was, whoever c
     else hear(change === "lost" ? "" : "a");
     const again = known.find("a");
     assert.equal(reads.length, 2, "who asks after the change does not get what was asked for before it");
-    // The newer answer comes first.
+    // The newer response arrives first.
     reads[1]!.answer(testVideo({ size: 2 }));
     assert.equal((await again)!.size, 2);
     reads[0]!.answer(testVideo({ size: 1 }));
@@ -59,7 +59,7 @@ test("a row that changes while it is read is not remembered as it was, whoever c
   }
 });
 
-test("what is not there, and what cannot be read, is asked for again", async () => {
+test("missing rows and failed reads are not cached", async () => {
   const { known, reads } = open();
   const absent = known.find("a");
   reads[0]!.answer(undefined);
@@ -72,7 +72,7 @@ test("what is not there, and what cannot be read, is asked for again", async () 
   assert.notEqual(await there, undefined);
 });
 
-test("those asked for last are remembered, and no more than so many", async () => {
+test("the most recently requested are cached, up to the limit", async () => {
   const { known, reads } = open(2);
   const load = async (uid: string) => {
     const found = known.find(uid);
@@ -90,7 +90,7 @@ test("those asked for last are remembered, and no more than so many", async () =
   assert.equal(reads.length, 4);
 });
 
-test("a change that nobody was told of is known some seconds later; a database that is away stops nobody for a while", async () => {
+test("a change without a notification is noticed after a few seconds; a database outage is bridged for a while", async () => {
   const { known, reads, clock } = open();
   const first = known.find("a");
   reads[0]!.answer(testVideo({ size: 1 }));

@@ -2,24 +2,27 @@ import type { Clock } from "../../kernel/index.ts";
 import type { Events } from "../../store/index.ts";
 import type { Video } from "./video.ts";
 
-/** On every change of a row; the id is the uid. */
+/** Published on every change of a row; the id is the uid. */
 export const VIDEO_CHANGED = "stream.video";
 
 export interface KnownVideos {
   find(uid: string): Promise<Video | undefined>;
-  /** Called when a change is committed, before it is answered: here and, by the event, elsewhere the row is read again. */
+  /**
+   * Called after a change is committed and before the response is sent: the row is read again, here immediately and
+   * elsewhere on the event.
+   */
   changed(uid: string): void;
   close(): void;
 }
 
-/** A change is told at once; this is for when the telling fails: who made it may have died between the two. */
+/** Changes are announced immediately; this covers lost notifications: the process may have died in between. */
 const FRESH_MS = 10_000;
-/** While the database is away, who is watching goes on watching. */
+/** During a database outage, viewers can keep watching for this long. */
 const STALE_MS = 10 * 60_000;
 
 /**
- * Every segment of every viewer asks for its video: those asked for last, at most `max`, are remembered until they change.
- * A video that is not there is not remembered: it may be made at any time.
+ * Every segment request looks up its video: the `max` most recently requested are cached until they change. Missing
+ * videos are not cached: they may be created at any time.
  */
 export function createKnownVideos({
   read,
@@ -33,11 +36,11 @@ export function createKnownVideos({
   max?: number;
 }): KnownVideos {
   const known = new Map<string, { video: Video; at: number }>();
-  /** Reads under way, and whether the row has changed since they began. */
+  /** Reads in progress; a change of the row removes its entry. */
   const reading = new Map<string, { video: Promise<Video | undefined> }>();
 
   function forget(uid: string) {
-    // An empty id: hints may have been lost.
+    // An empty id: notifications may have been lost.
     if (uid === "") {
       known.clear();
       reading.clear();
@@ -71,7 +74,7 @@ export function createKnownVideos({
     find(uid) {
       const entry = known.get(uid);
       if (entry === undefined) return loaded(uid);
-      // To the end: the first is the one that was not asked for the longest.
+      // Moved to the end: the first entry is the least recently used.
       known.delete(uid);
       known.set(uid, entry);
       if (clock.now() - entry.at < FRESH_MS) return Promise.resolve(entry.video);

@@ -34,7 +34,7 @@ export async function listVideos(db: VideosExecutor, account: string, filter: Vi
   const { asc = false, limit = MAX_LIST, offset = 0 } = filter;
   const direction = asc ? "asc" : "desc";
   const end = offset + Math.min(limit, MAX_LIST);
-  // Far behind, what is left out costs more than what is read: and memory, where several lists are joined.
+  // At a large offset, skipped rows cost more than the rows read, and memory, where several lists are joined.
   const parts = offset > FAR ? [filter] : apart(filter);
   const listed = await Promise.all(
     parts.map((part) =>
@@ -58,8 +58,8 @@ export async function listVideos(db: VideosExecutor, account: string, filter: Vi
 }
 
 /**
- * The filter as several that are looked up in an index each, and come in its order: "this state or that" in one question would read every
- * video of the account where few are in them.
+ * Splits the filter into several that each use an index in its order: "this state or that" in one query would read
+ * every video of the account if few match.
  */
 function apart(filter: VideoFilter): Part[] {
   const { names, ...rest } = filter;
@@ -72,7 +72,7 @@ function apart(filter: VideoFilter): Part[] {
     : [filter];
 }
 
-/** One of the names asked for, beside what `name` says. */
+/** One of the requested names, in addition to `name`. */
 type Part = VideoFilter & { onlyName?: string };
 
 export async function countVideos(
@@ -102,7 +102,7 @@ export async function countVideos(
   };
 }
 
-/** Kept beside the minutes: nothing is counted. */
+/** Stored beside the minutes, so nothing is counted. */
 async function countAll(db: VideosExecutor, account: string): Promise<number> {
   const row = await db
     .selectFrom("stream_usage")
@@ -140,11 +140,11 @@ function matching(
 
 const NOTHING = sql<SqlBool>`1 = 0`;
 
-/** PostgreSQL takes no U+0000 in text: nothing that is kept is like it. */
+/** PostgreSQL rejects U+0000 in text: no stored value contains it. */
 const is = (eb: Columns, column: "creator" | "live_input", value: string): Expression<SqlBool> =>
   value.includes("\0") ? NOTHING : eb(column, "=", value);
 
-/** An IN of nothing is no SQL. */
+/** An IN with an empty list is invalid SQL. */
 const among = (eb: Columns, column: "state" | "name" | "uid", values: readonly string[]): Expression<SqlBool> =>
   values.length === 0 ? NOTHING : eb(column, "in", values as never);
 

@@ -7,7 +7,7 @@ import { openVideos, testModel, videosTestMigrations } from "./videos.testing.ts
 const [A, B] = ["a".repeat(32), "b".repeat(32)];
 
 export function listsConformance(engine: TestEngine): void {
-  test("a list is of one account, newest first, with every filter alone and together", async (t) => {
+  test("a list covers one account, newest first, with every filter alone and combined", async (t) => {
     const { db } = await engine.open(t, videosTestMigrations);
     const { videos, clock } = await openVideos(t, { db });
     const start = clock.now();
@@ -96,7 +96,7 @@ export function listsConformance(engine: TestEngine): void {
     assert.equal("model" in (await videos.list(A))[0]!, false);
   });
 
-  test("lists of many videos that were made in one moment leave out none and give none twice", async (t) => {
+  test("lists of many videos with the same creation time omit and repeat none", async (t) => {
     const { db } = await engine.open(t, videosTestMigrations);
     const { videos } = await openVideos(t, { db });
     const made = new Set<string>();
@@ -111,7 +111,7 @@ export function listsConformance(engine: TestEngine): void {
     assert.deepEqual(new Set(seen), made);
   });
 
-  test("minutes are counted and set aside for the account and for each creator, whatever becomes of a video", async (t) => {
+  test("minutes are counted and reserved per account and per creator through every change of a video", async (t) => {
     const { db } = await engine.open(t, videosTestMigrations);
     const { videos } = await openVideos(t, { db });
     const usage = async (creator?: string) => {

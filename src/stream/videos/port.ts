@@ -1,7 +1,7 @@
 import type { MediaModel } from "../model.ts";
 import type { ErrorReason, ListedVideo, PublicDetails, Video, VideoState, WatermarkProfile } from "./video.ts";
 
-/** Everything that may be said of a video when it is made, by whatever road it comes. */
+/** All properties that can be set when a video is created, by any upload method. */
 export interface VideoDraft {
   creator?: string | null;
   meta?: Record<string, string>;
@@ -31,28 +31,28 @@ export interface VideoChange {
   publicDetails?: Partial<PublicDetails>;
 }
 
-/** A bound of when a video was made. */
+/** A bound on the creation time. */
 export interface CreatedBound {
   op: "eq" | "gt" | "gte" | "lt" | "lte";
   /** Epoch milliseconds. */
   at: number;
 }
 
-/** Everything given must match. */
+/** All given conditions must match. */
 export interface VideoFilter {
   states?: readonly VideoState[];
   creator?: string;
   type?: "vod" | "live";
-  /** Part of `meta.name`, whatever the case. */
+  /** Substring of `meta.name`, case-insensitive. */
   search?: string;
-  /** `meta.name` as a whole. */
+  /** The whole `meta.name`. */
   name?: string;
-  /** Names or uids, some dozens at most: each is looked up. */
+  /** Names or uids, a few dozen at most: each is looked up. */
   names?: readonly string[];
   ids?: readonly string[];
   liveInput?: string;
   created?: readonly CreatedBound[];
-  /** Default: the newest first. */
+  /** Default: newest first. */
   asc?: boolean;
   /** 1 to 1000; default 1000. */
   limit?: number;
@@ -60,30 +60,33 @@ export interface VideoFilter {
 }
 
 export interface StorageUsage {
-  /** Of videos whose length is known. */
+  /** For videos of known duration. */
   usedSeconds: number;
-  /** What uploads that are still to come may take. */
+  /** Reserved for pending uploads. */
   reservedSeconds: number;
   videos: number;
 }
 
-/** The rows of videos and what may become of them. Every change is published as event `stream.video` with the uid. */
+/** The rows of videos and their state changes. Every change is published as event `stream.video` with the uid. */
 export interface Videos {
   /**
-   * A new video in `pendingupload` (or `downloading`, `queued`), its minutes reserved. Checks everything said of it.
+   * A new video in `pendingupload` (or `downloading`, `queued`), its minutes reserved. Validates all its properties.
    * Throws quotaExceeded, tooManyQueued, tooManyPending, badParameter.
    */
   create(account: string, draft: VideoDraft, state?: "pendingupload" | "downloading" | "queued"): Promise<Video>;
   /** Throws videoNotFound. */
   get(account: string, uid: string): Promise<Video>;
-  /** Whosever it is: for delivery and processing. */
+  /** In any account: for delivery and processing. */
   find(uid: string): Promise<Video | undefined>;
   /** Throws videoNotFound, badParameter, quotaExceeded. */
   edit(account: string, uid: string, change: VideoChange): Promise<Video>;
-  /** The row at once, everything that is kept of it soon, also when the process dies meanwhile. */
+  /** Deletes the row immediately and all stored data soon after, even if the process dies meanwhile. */
   delete(account: string, uid: string): Promise<void>;
 
-  /** The whole source is kept under `source.key`: `queued`, and its processing enqueued in the same breath. Throws alreadyUploaded, videoNotFound. */
+  /**
+   * The whole source is stored under `source.key`: the video becomes `queued`, and its processing is enqueued. Throws
+   * alreadyUploaded, videoNotFound.
+   */
   uploaded(uid: string, source: { key: string; size: number }): Promise<Video>;
   /**
    * Resets a video whose file failed before anything was encoded (`mayReopen`) to `pendingupload` and reserves its minutes again.
@@ -91,23 +94,24 @@ export interface Videos {
    */
   reopened(uid: string): Promise<Video | undefined>;
   /**
-   * Probing is done: `inprogress`, with duration, input and model. A model that is there already stays: segments may have been made by it.
-   * Undefined where there is nothing to encode (any more): the video is deleted, has failed, or is longer than it may be, and has failed by that now.
+   * Probing is done: `inprogress`, with duration, input and model. An existing model stays: segments may have been
+   * encoded with it. Undefined if there is nothing to encode: the video was deleted, has failed, or exceeds its maximum
+   * duration, which fails it.
    */
   modelled(uid: string, model: MediaModel): Promise<Video | undefined>;
-  /** A player can start. */
+  /** Playback can start. */
   playable(uid: string): Promise<void>;
-  /** Only upwards; written at most a few times a second. */
+  /** Only increases; written a few times per second at most. */
   progress(uid: string, pctComplete: number): Promise<void>;
-  /** Every segment of every rendition is kept: `ready`, 100. */
+  /** Every segment of every rendition is stored: `ready`, 100. */
   finished(uid: string): Promise<void>;
   failed(uid: string, code: ErrorReason, text?: string): Promise<void>;
 }
 
-/** What becomes of a broadcast as a video. */
+/** State changes of a broadcast as a video. */
 export interface LiveVideos {
   find(uid: string): Promise<Video | undefined>;
-  /** A video in `live-inprogress`, under a uid that was noted before. Once more does nothing. Throws quotaExceeded, badParameter. */
+  /** A video in `live-inprogress`, under a uid chosen beforehand. Idempotent. Throws quotaExceeded, badParameter. */
   begin(account: string, uid: string, draft: VideoDraft & { liveInput: string }): Promise<Video>;
   /** Applies an input's access rules to its live videos. */
   guard(
@@ -115,15 +119,20 @@ export interface LiveVideos {
     liveInput: string,
     rules: Partial<Pick<Video, "requireSignedURLs" | "allowedOrigins">>,
   ): Promise<void>;
-  /** Whether the account may keep so many seconds more. */
+  /** True if the account may store this many more seconds. */
   fits(account: string, seconds: number): Promise<boolean>;
-  /** A player can start. */
+  /** Playback can start. */
   playable(uid: string): Promise<void>;
-  /** The broadcast is over: `ready`, and told as such. Undefined where the video is gone, or was settled before. */
+  /**
+   * The broadcast has ended: `ready`, and announced as such. Undefined if the video was deleted, or had already ended.
+   */
   recorded(uid: string, recording: RecordedVideo): Promise<Video | undefined>;
-  /** One file of a recording is kept now: from here on it is as any other video. Undefined where there is none that waits for it. */
+  /**
+   * A recording is now stored in one file: from here on it is an ordinary video. Undefined if no video waits for the
+   * file.
+   */
   assembled(uid: string, source: { key: string; size: number; model: MediaModel }): Promise<Video | undefined>;
-  /** A broadcast that came to nothing leaves no video. */
+  /** Deletes the video of an empty broadcast. */
   discard(uid: string): Promise<void>;
 }
 
@@ -136,10 +145,10 @@ export interface RecordedVideo {
   scheduledDeletion: number | null;
 }
 
-/** Many videos at once. */
+/** Queries over many videos. */
 export interface VideoCatalog {
   list(account: string, filter?: VideoFilter): Promise<ListedVideo[]>;
-  /** `total` matches the filter but for `created`; `range` matches all of it, whatever the limit. */
+  /** `total` matches the filter except `created`; `range` matches the whole filter, whatever the limit. */
   count(account: string, filter?: VideoFilter): Promise<{ total: number; range: number }>;
   storageUsage(account: string, creator?: string): Promise<StorageUsage>;
 }

@@ -1,16 +1,16 @@
 import type { Clock, Log } from "../../kernel/index.ts";
 
 export interface ProgressNotes {
-  /** Resolves at once where it is too early to write again: the last value is written a little later. */
+  /** Resolves immediately if it is too early to write again: the last value is written a little later. */
   note(uid: string, pctComplete: number): Promise<void>;
   forget(uid: string): void;
-  /** Writes what waits. */
+  /** Writes the buffered steps. */
   close(): Promise<void>;
 }
 
-/** A few writes a second for all who watch, however many segments are finished in it. */
+/** A few writes per second suffice for viewers, however many segments are finished meanwhile. */
 const EVERY_MS = 500;
-/** Videos that this process encodes; of more the earliest is written at once. */
+/** Maximum number of videos tracked by this process; beyond it, the earliest is written immediately. */
 const MAX_VIDEOS = 1000;
 
 export function createProgressNotes({
@@ -22,7 +22,7 @@ export function createProgressNotes({
   log: Log;
   write(uid: string, pct: number): Promise<void>;
 }): ProgressNotes {
-  /** Whose progress was written in the last half second, with what has come since. */
+  /** Videos whose progress was written within the last half second, with their latest value. */
   const resting = new Map<string, { pct: number | undefined }>();
   const stop = new AbortController();
 

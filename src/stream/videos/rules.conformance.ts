@@ -9,7 +9,7 @@ const [A, B] = ["a".repeat(32), "b".repeat(32)];
 const DAY = 86_400_000;
 
 export function rulesConformance(engine: TestEngine): void {
-  test("what is wrong is refused with the rule and the value, when a video is made and when it is edited", async (t) => {
+  test("invalid properties are rejected with the rule and the value, on creation and on edits", async (t) => {
     const { db } = await engine.open(t, videosTestMigrations);
     const { videos, clock } = await openVideos(t, { db });
     const now = clock.now();
@@ -46,7 +46,7 @@ export function rulesConformance(engine: TestEngine): void {
     assert.equal((await videos.list(A)).length, 1);
   });
 
-  test("an edit changes what it names and nothing else, in the account of the video only", async (t) => {
+  test("an edit changes only the given properties, and only in the video's account", async (t) => {
     const { db } = await engine.open(t, videosTestMigrations);
     const { videos, clock } = await openVideos(t, { db });
     const made = await videos.create(A, {
@@ -93,7 +93,7 @@ export function rulesConformance(engine: TestEngine): void {
     for (const work of others) assert.match(await refusal(work()), /^videoNotFound: Not Found/);
   });
 
-  test("minutes that are reserved count, until the quota is full", async (t) => {
+  test("reserved minutes count until the quota is full", async (t) => {
     const { db } = await engine.open(t, videosTestMigrations);
     const { videos } = await openVideos(t, { db }, { settings: { ...TEST_STREAM_SETTINGS, storage_minutes: 10 } });
     const first = await videos.create(A, { maxDurationSeconds: 300 });
@@ -114,7 +114,7 @@ export function rulesConformance(engine: TestEngine): void {
     assert.equal((await videos.modelled(second.uid, testModel(290)))?.state, "inprogress");
   });
 
-  test("of many whose length nobody knew before, one goes beyond the quota", async (t) => {
+  test("among videos of initially unknown duration, one may exceed the quota", async (t) => {
     const { db } = await engine.open(t, videosTestMigrations);
     const { videos } = await openVideos(t, { db }, { settings: { ...TEST_STREAM_SETTINGS, storage_minutes: 10 } });
     const [small, large, late] = [await videos.create(A, {}), await videos.create(A, {}), await videos.create(A, {})];
@@ -140,7 +140,7 @@ export function rulesConformance(engine: TestEngine): void {
     assert.equal((await videos.storageUsage(A)).usedSeconds, 3660);
   });
 
-  test("many creations at once do not take more minutes than there are", async (t) => {
+  test("concurrent creations do not exceed the available minutes", async (t) => {
     const { db } = await engine.open(t, videosTestMigrations);
     const { videos } = await openVideos(t, { db }, { settings: { ...TEST_STREAM_SETTINGS, storage_minutes: 5 } });
     const results = await Promise.allSettled(
@@ -150,7 +150,7 @@ export function rulesConformance(engine: TestEngine): void {
     assert.equal((await videos.storageUsage(A)).reservedSeconds, 300);
   });
 
-  test("no more are taken than may wait for their processing", async (t) => {
+  test("the number of queued videos is limited", async (t) => {
     const { db } = await engine.open(t, videosTestMigrations);
     const { videos } = await openVideos(t, { db }, { settings: { ...TEST_STREAM_SETTINGS, max_queued: 2 } });
     const [one, two] = [await videos.create(A, {}), await videos.create(A, {})];
@@ -168,7 +168,7 @@ export function rulesConformance(engine: TestEngine): void {
     await videos.create(B, {});
   });
 
-  test("uploads that are announced and do not come are no more than so many", async (t) => {
+  test("the number of pending uploads is limited", async (t) => {
     const { db } = await engine.open(t, videosTestMigrations);
     const { videos } = await openVideos(t, { db }, { mostPending: 2 });
     const { uid } = await videos.create(A, {});

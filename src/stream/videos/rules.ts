@@ -2,7 +2,7 @@ import { streamErrors } from "../errors.ts";
 import type { VideoChange } from "./port.ts";
 import type { PublicDetails } from "./video.ts";
 
-/** What may be said of a video: every refusal names the rule and the value. */
+/** Validation of video properties: every error names the rule and the value. */
 
 export interface VideoRules {
   maxDurationSeconds: number;
@@ -16,15 +16,15 @@ const MAX_ORIGINS = 100;
 const MAX_ORIGIN = 260;
 const MAX_DETAIL = 2048;
 const DAY = 86_400_000;
-/** The last moment that RFC 3339 has digits for. */
+/** The last time that RFC 3339 can express. */
 const LAST_TIME = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
-/** A name, or an address in its brackets, with an optional port; `*.` before a name stands for everything below it. */
+/** A host name, or an IPv6 address in brackets, with an optional port; `*.` before a name matches every subdomain. */
 const ORIGIN = /^(?:(?:\*\.)?[\p{L}\p{N}_-]+(?:\.[\p{L}\p{N}_-]+)*\.?|\[[0-9a-f:.]+\])(?::\d{1,5})?$/iu;
 
 const bad = (reason: string) => streamErrors.badParameter({ reason });
 const quoted = (value: unknown) => JSON.stringify(value)?.slice(0, 100) ?? String(value);
 
-/** Checks what was given, and answers it in the form that is kept. Throws badParameter. */
+/** Validates the input and returns it in the stored form. Throws badParameter. */
 export function checked<Change extends VideoChange>(change: Change, created: number, rules: VideoRules): Change {
   const kept = { ...change };
   if (change.creator !== undefined) kept.creator = creatorOf(change.creator);
@@ -56,7 +56,7 @@ function checkMeta(meta: Record<string, string>): void {
   if (length > MAX_META) throw bad(`meta has at most ${MAX_META} bytes of JSON, and not ${length}`);
 }
 
-/** With a scheme or a slash at the end, as addresses are copied from browsers, they are taken without. */
+/** A scheme or a trailing slash, as in URLs copied from browsers, is removed. */
 function originsOf(origins: readonly string[]): string[] {
   if (origins.length > MAX_ORIGINS)
     throw bad(`allowedOrigins has at most ${MAX_ORIGINS} entries, and not ${origins.length}`);
@@ -75,7 +75,7 @@ function originsOf(origins: readonly string[]): string[] {
 
 function checkDeletion(at: number, created: number, minDays: number): void {
   const days = (at - created) / DAY;
-  // The end of a day that was counted from a clock a little ahead of ours is within it.
+  // Tolerates client clocks that are slightly off.
   if (days >= minDays - 1 / 1440 && days <= MAX_DELETION_DAYS + 1 / 1440) return;
   const said =
     Number.isFinite(at) && Math.abs(at) <= LAST_TIME
@@ -93,7 +93,7 @@ function checkDetails(details: Partial<PublicDetails>): void {
   for (const [name, value] of Object.entries(details)) {
     if (typeof value === "string" && value.length > MAX_DETAIL)
       throw bad(`publicDetails.${name} has at most ${MAX_DETAIL} characters, and not ${value.length}`);
-    // They become links on pages that others see.
+    // They become links on public pages.
     if (name !== "title" && typeof value === "string" && value !== "" && !/^https?:\/\//i.test(value))
       throw bad(`publicDetails.${name} is an http or https address, and not ${quoted(value)}`);
   }

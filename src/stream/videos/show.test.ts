@@ -5,7 +5,7 @@ import { showVideo } from "./show.ts";
 import { createStreamUrls } from "./urls.ts";
 import { testVideo } from "./videos.testing.ts";
 
-test("what is nearly complete is not shown as complete, and numbers are text with six decimals", () => {
+test("incomplete progress is never shown as complete, and numbers are text with six decimals", () => {
   const urls = createStreamUrls({ deliveryDomain: "", base: () => "http://127.0.0.1:8787" });
   const shown = (pctComplete: number) => showVideo(testVideo({ pctComplete }), urls).status.pctComplete;
   assert.deepEqual([0, 39, 100 / 3, 99.999_999_9, 100].map(shown), [
@@ -17,7 +17,7 @@ test("what is nearly complete is not shown as complete, and numbers are text wit
   ]);
 });
 
-test("fields of few videos are absent in the others", () => {
+test("rarely used fields are omitted from videos without them", () => {
   const urls = createStreamUrls({ deliveryDomain: "", base: () => "" });
   assert.deepEqual(
     ["liveInput", "clippedFrom", "model", "account", "sourceKey", "clip", "state"].filter(
@@ -28,7 +28,7 @@ test("fields of few videos are absent in the others", () => {
   assert.equal(showVideo(testVideo({ clippedFrom: "c" }), urls).clippedFrom, "c");
 });
 
-test("addresses are on the delivery host of the account, or on this server, and take a token in the place of the uid", () => {
+test("URLs are on the account's delivery host, or on this server, and accept a token in place of the uid", () => {
   const video = testVideo();
   const code = customerCode(video.account);
   const hls = (deliveryDomain: string, base: string, prefix?: string, id?: string) =>

@@ -1,7 +1,7 @@
 import type { StreamUrls } from "./urls.ts";
 import type { ListedVideo, PublicDetails, VideoState, WatermarkProfile } from "./video.ts";
 
-/** A video as the API, webhooks and the binding of workers show it. */
+/** A video as shown by the API, webhooks and the Workers binding. */
 export interface ShownVideo {
   uid: string;
   creator: string | null;
@@ -56,7 +56,7 @@ export function showVideo(video: ListedVideo, urls: Pick<StreamUrls, "of">): Sho
     status: {
       state,
       ...(step !== undefined && { step }),
-      // Rounded down: what is not complete is not to be shown as complete.
+      // Rounded down: incomplete progress must not be shown as complete.
       pctComplete: (Math.floor(video.pctComplete * 1e6) / 1e6).toFixed(6),
       errorReasonCode: errorReason?.code ?? "",
       errorReasonText: errorReason?.text ?? "",
@@ -71,7 +71,7 @@ export function showVideo(video: ListedVideo, urls: Pick<StreamUrls, "of">): Sho
     requireSignedURLs: video.requireSignedURLs,
     uploaded: isoOrNull(video.uploaded),
     uploadExpiry: isoOrNull(video.uploadExpiry),
-    // Of what is being fetched clients know 0 as "no limit", of all else null.
+    // Clients expect 0 for "no limit" on videos being fetched, and null on all others.
     maxSizeBytes: video.maxSizeBytes ?? (state === "downloading" ? 0 : null),
     maxDurationSeconds: video.maxDurationSeconds,
     duration: video.duration,

@@ -14,7 +14,7 @@ import {
 import type { Video, VideoState } from "./video.ts";
 import { testModel, testVideo } from "./videos.testing.ts";
 
-/** Which state may come after which, as the contract draws it. */
+/** Allowed state transitions according to the contract. */
 const FOLLOWS: Record<VideoState, VideoState[]> = {
   pendingupload: ["queued", "error"],
   downloading: ["queued", "error"],
@@ -47,7 +47,7 @@ const anyStep: fc.Arbitrary<[string, Step]> = fc.oneof(
     .map<[string, Step]>((text) => ["failed", (video, now) => withFailure(video, "ERR_UNKNOWN", text, now)]),
 );
 
-test("whatever is done to a video in whatever order, it takes only the ways that are drawn", () => {
+test("any sequence of operations takes only allowed transitions", () => {
   fc.assert(
     fc.property(
       fc.constantFrom<VideoState[]>("pendingupload", "downloading", "queued", "inprogress", "live-inprogress"),
@@ -97,7 +97,7 @@ test("whatever is done to a video in whatever order, it takes only the ways that
   );
 });
 
-test("a video that is longer than it may be says by how much", () => {
+test("a video over its maximum duration reports the excess", () => {
   const video = testVideo({ state: "queued", sourceKey: "k", maxDurationSeconds: 10 });
   assert.equal(withModel(video, testModel(10.04), 5)?.state, "inprogress");
   const failed = withModel(video, testModel(11.3), 5)!;
@@ -113,7 +113,7 @@ test("a video that is longer than it may be says by how much", () => {
   );
 });
 
-test("the texts of reasons that clients match on", () => {
+test("reason texts that clients match on", () => {
   const text = (code: "ERR_NON_VIDEO" | "ERR_MALFORMED_VIDEO") =>
     withFailure(testVideo(), code, undefined, 1)!.errorReason!.text;
   assert.equal(text("ERR_NON_VIDEO"), "The file was not recognized as a valid video file.");

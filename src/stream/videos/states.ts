@@ -2,16 +2,19 @@ import type { MediaModel } from "../model.ts";
 import type { RecordedVideo } from "./port.ts";
 import type { ErrorReason, Video, VideoState } from "./video.ts";
 
-/** What may become of a video: each function answers the video after the step, or undefined where the step is not possible (any more). */
+/**
+ * State transitions of a video: each function returns the video after the step, or undefined if the step is not
+ * possible.
+ */
 
-/** Its source is still to come. */
+/** Waiting for the source. */
 export const AWAITING: ReadonlySet<VideoState> = new Set(["pendingupload", "downloading"]);
-/** Work that is still to be done or is being done here: what counts for the limit of queued videos. */
+/** Work that is pending or running here: counts towards the limit of queued videos. */
 export const IN_PROCESSING = ["downloading", "queued", "inprogress"] as const satisfies VideoState[];
-/** Nothing follows by itself. */
+/** Final unless the user acts. */
 export const SETTLED: ReadonlySet<VideoState> = new Set(["ready", "error"]);
 
-/** The words clients know for a reason. */
+/** Texts of the reasons that clients know. */
 const REASON_TEXTS: Record<ErrorReason, string> = {
   ERR_NON_VIDEO: "The file was not recognized as a valid video file.",
   ERR_DURATION_EXCEED_CONSTRAINT: "The video's duration exceeds the constraint that was set for it.",
@@ -36,7 +39,9 @@ const OF_THE_FILE: ReadonlySet<ErrorReason> = new Set([
   "ERR_DURATION_EXCEED_CONSTRAINT",
 ]);
 
-/** Whether another file may replace the failed one. Once there is a model, players may have segments of the first file. */
+/**
+ * True if another file may replace the failed one. Once there is a model, players may have segments of the first file.
+ */
 export const mayReopen = ({ state, model, errorReason }: Video): boolean =>
   state === "error" && model === null && errorReason !== undefined && OF_THE_FILE.has(errorReason.code);
 
@@ -57,7 +62,7 @@ export function withAnotherUpload(video: Video, now: number): Video | undefined 
   };
 }
 
-/** Whether the file exceeds maxDurationSeconds. The limit counts whole seconds: a "60 s" file often has 60.04. */
+/** True if the file exceeds maxDurationSeconds. The limit counts whole seconds: a "60 s" file often has 60.04. */
 export const exceedsLimit = (
   { maxDurationSeconds: limit }: Pick<Video, "maxDurationSeconds">,
   { duration }: Pick<MediaModel, "duration">,
@@ -87,7 +92,7 @@ export function withPlayer(video: Video, now: number): Video | undefined {
 }
 
 export function withProgress(video: Video, pctComplete: number): Video | undefined {
-  // 100 is said by `ready` only.
+  // Only `ready` reports 100.
   const pct = Math.min(99.999999, pctComplete);
   return video.state === "inprogress" && pct > video.pctComplete ? { ...video, pctComplete: pct } : undefined;
 }
@@ -105,10 +110,10 @@ export function withEverything(video: Video, now: number): Video | undefined {
   };
 }
 
-/** It plays from its segments, before there is a file and a model of it. */
+/** It plays from its segments before its file and model exist. */
 export function withRecording(video: Video, recording: RecordedVideo, now: number): Video | undefined {
   if (video.state !== "live-inprogress") return undefined;
-  // What somebody has scheduled by hand stays.
+  // A deletion date scheduled manually is kept.
   const scheduledDeletion = video.scheduledDeletion ?? recording.scheduledDeletion;
   return {
     ...video,
@@ -123,7 +128,7 @@ export function withRecording(video: Video, recording: RecordedVideo, now: numbe
   };
 }
 
-/** The file that a recording was put together into. Its length and size stay those of what is played. */
+/** The file assembled from a recording. Duration and size stay those of the played segments. */
 export function withFile(
   video: Video,
   { key, model }: { key: string; model: MediaModel },

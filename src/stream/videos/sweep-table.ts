@@ -2,7 +2,9 @@ import { sql, type SqlBool } from "kysely";
 import type { Video } from "./video.ts";
 import { fromRow, type VideoRow, type VideosExecutor } from "./videos-table.ts";
 
-/** What nobody asks about: rows that may need somebody, in batches, each behind the last row of the one before. */
+/**
+ * Maintenance queries: rows that may need processing, in batches, each starting after the last row of the previous one.
+ */
 
 // Literals in the SQL: SQLite uses a partial index only for a condition without parameters.
 const UNFINISHED = sql<SqlBool>`state in ('downloading', 'queued', 'inprogress')`;
@@ -10,7 +12,7 @@ const PENDING = sql<SqlBool>`state = 'pendingupload'`;
 const UNTOLD = sql<SqlBool>`told = 0`;
 
 const BATCH = 200;
-/** Of one round: the rest is for the next. */
+/** Limit per round: the rest follows in the next. */
 const ROUNDS = 50;
 
 export type Unfinished = Pick<VideoRow, "uid" | "state" | "source_key" | "job_id" | "touched_at" | "created_at">;
@@ -26,7 +28,7 @@ export function createSweepTable(tables: VideosExecutor) {
   const expired = tables.selectFrom("stream_videos").select(["uid", "upload_expiry"]).where(PENDING);
 
   return {
-    /** Nothing was written of them since. */
+    /** Not written since this time. */
     unfinished: (before: number): AsyncGenerator<Unfinished> =>
       inBatches((after) => {
         const query = unfinished.where("touched_at", "<=", before).orderBy("touched_at").orderBy("uid").limit(BATCH);
@@ -36,7 +38,10 @@ export function createSweepTable(tables: VideosExecutor) {
             : query.where((eb) => eb(eb.refTuple("touched_at", "uid"), ">", eb.tuple(after.touched_at, after.uid)))
         ).execute();
       }),
-    /** Settled, and somebody is still to hear of it. Each is to be told or touched before the next one is asked for: it is in the next batch otherwise. */
+    /**
+     * Finished, but listeners not yet notified. Notify or touch each one before requesting the next; otherwise it is in
+     * the next batch again.
+     */
     async *untold(before: number): AsyncGenerator<Video> {
       for await (const row of inBatches(() =>
         tables
@@ -51,7 +56,7 @@ export function createSweepTable(tables: VideosExecutor) {
       ))
         yield fromRow(row);
     },
-    /** To be deleted by now. Each is to be gone before the next one is asked for. */
+    /** Due for deletion. Delete each one before requesting the next. */
     due: (now: number): AsyncGenerator<{ uid: string }> =>
       inBatches(() =>
         tables
@@ -63,7 +68,7 @@ export function createSweepTable(tables: VideosExecutor) {
           .limit(BATCH)
           .execute(),
       ),
-    /** Announced, and not begun in time. */
+    /** Announced, but not started in time. */
     expired: (now: number): AsyncGenerator<Expired> =>
       inBatches((after) => {
         const query = expired.where("upload_expiry", "<=", now).orderBy("upload_expiry").orderBy("uid").limit(BATCH);

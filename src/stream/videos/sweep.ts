@@ -15,7 +15,7 @@ export interface SweepParts {
   enqueue(uid: string): Promise<void>;
   tell(video: Video): Promise<void>;
   fail(uid: string, code: ErrorReason, text?: string): Promise<void>;
-  /** Where it still is as `mayBe` wants it. */
+  /** Deletes the video if it still satisfies `mayBe`. */
   remove(uid: string, mayBe: (video: Video) => boolean): Promise<boolean>;
 }
 
@@ -27,18 +27,18 @@ interface Sweep {
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
-/** Who is between two writes is not disturbed. */
+/** Videos written more recently are left alone. */
 const BUSY_MS = 10_000;
-/** A row that is encoded is written every few seconds. */
+/** The row of a video being encoded is written every few seconds. */
 const QUIET_MS = 5 * MINUTE;
-/** The longest that an address is fetched from, retries included. */
+/** Longest time to fetch from a URL, including retries. */
 const FETCH_MS = 48 * HOUR;
-/** A clip whose source was never put there. */
+/** For a clip whose source was never stored. */
 const SOURCELESS_MS = HOUR;
-/** However slowly it arrives, a day after its time an upload is over. */
+/** However slowly data arrives, an upload closes a day after its expiry. */
 const ARRIVING_MS = 24 * HOUR;
 
-/** What is done for videos that nobody asks about. Every part is safe to be done twice, and by several machines at once. */
+/** Background maintenance of videos. Every part is idempotent, and may run concurrently on several machines. */
 export function createSweep({
   db,
   table,
@@ -58,7 +58,7 @@ export function createSweep({
     return false;
   }
 
-  /** One that fails disturbs no other. */
+  /** One failure does not affect the others. */
   async function each<Row extends { uid: string }>(
     rows: AsyncIterable<Row>,
     work: (row: Row) => Promise<void>,
@@ -82,7 +82,7 @@ export function createSweep({
     if (source === null) return now - created < SOURCELESS_MS ? undefined : fail(uid, "ERR_UNKNOWN");
     const status = job === null ? undefined : (await jobs.get(job))?.status;
     if (status === "waiting" || status === "running") return;
-    // Its first job may have ended well while others fill the ladder: only when nothing is heard of it for long.
+    // Its first job may have ended while others encode the ladder: resume only after a long silence.
     if (state === "inprogress" && now - touched < QUIET_MS) return;
     log.info({ video: uid, state }, "stream: processing of a video resumed");
     await enqueue(uid);
@@ -94,7 +94,7 @@ export function createSweep({
       const before = clock.now() - BUSY_MS;
       await each(table.unfinished(before), resume);
       await each(table.untold(before), async (video) => {
-        // Behind the others, should it fail.
+        // Moves it behind the others in case it fails.
         await noteTouched(db, video.uid, clock.now());
         await tell(video);
       });

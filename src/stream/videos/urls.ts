@@ -2,24 +2,24 @@ import { customerCode } from "../customers/index.ts";
 import type { Video } from "./video.ts";
 
 export interface StreamUrlsParts {
-  /** `customer-<code>.<this>`, with or without a port; empty: videos are below `base`. */
+  /** `customer-<code>.<this>`, with or without a port; empty: videos are served below `base`. */
   deliveryDomain: string;
   /** Upload host, with optional port; if empty (default), uploads are served under `base`. */
   uploadHost?: string;
-  /** Scheme, host and port of this server as clients reach it, without a slash at the end; known only once it listens. */
+  /** Scheme, host and port of this server as clients reach it, without a trailing slash; known only once it listens. */
   base: () => string;
-  /** What goes before `/<id>` where there is no delivery domain: `/cdn-cgi/stream` in `reelpost dev`. Default none. */
+  /** Path prefix of `/<id>` without a delivery domain: `/cdn-cgi/stream` in `reelpost dev`. Default none. */
   prefix?: string;
 }
 
-/** Where a video is to be found. `id`: a token in the place of the uid. */
+/** URLs of a video. `id`: a token in place of the uid. */
 export interface StreamUrls {
-  /** Everything before `/<id>`, for this account. */
+  /** URL prefix of `/<id>` for this account. */
   origin(account: string): string;
   of(video: Pick<Video, "uid" | "account">, id?: string): VideoUrls;
-  /** What is below the video: `at(video, "captions/en.vtt")`. */
+  /** URL of a path below the video: `at(video, "captions/en.vtt")`. */
   at(video: Pick<Video, "uid" | "account">, path: string, id?: string): string;
-  /** Where its source is sent to; the secret is the permission. */
+  /** Upload URL of its source; the secret is the credential. */
   upload(uid: string, secret: string): string;
 }
 

@@ -2,17 +2,17 @@ import type { Video } from "./video.ts";
 import type { StorageUsage } from "./port.ts";
 import type { VideosExecutor } from "./videos-table.ts";
 
-/** What one video counts for, in milliseconds of its length. */
+/** Quota usage of one video, in milliseconds of its duration. */
 interface Charge {
   videos: number;
   used: number;
   reserved: number;
 }
 
-/** The row of the account as a whole. */
+/** The row of the whole account. */
 const ACCOUNT = "";
 
-/** What has failed takes no minutes; what has no length yet takes those that were set aside for it. */
+/** A failed video uses no minutes; one of unknown duration uses its reserved minutes. */
 function chargeOf(video: Video | undefined): Charge {
   if (video === undefined) return { videos: 0, used: 0, reserved: 0 };
   if (video.state === "error") return { videos: 1, used: 0, reserved: 0 };
@@ -20,7 +20,10 @@ function chargeOf(video: Video | undefined): Charge {
   return { videos: 1, used: 0, reserved: (video.maxDurationSeconds ?? 0) * 1000 };
 }
 
-/** Keeps the counters true, in the transaction that changes the row: `before` becomes `after`, undefined where there is none. */
+/**
+ * Updates the counters in the transaction that changes the row: `before` becomes `after`, undefined if it does not
+ * exist.
+ */
 export async function charge(tx: VideosExecutor, before: Video | undefined, after: Video | undefined): Promise<void> {
   const { account } = (before ?? after)!;
   const [was, is] = [chargeOf(before), chargeOf(after)];
@@ -60,7 +63,7 @@ async function add(
 }
 
 export async function readUsage(db: VideosExecutor, account: string, creator = ACCOUNT): Promise<StorageUsage> {
-  // No creator has U+0000, and PostgreSQL takes it in no text.
+  // No creator contains U+0000, and PostgreSQL rejects it in text.
   const row = creator.includes("\0")
     ? undefined
     : await db

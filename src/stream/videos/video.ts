@@ -9,7 +9,7 @@ export type VideoState =
   | "error"
   | "live-inprogress";
 
-/** Why processing gave up, in the words clients match on. */
+/** Reason of a processing failure, in the codes clients match on. */
 export type ErrorReason =
   | "ERR_NON_VIDEO"
   | "ERR_DURATION_EXCEED_CONSTRAINT"
@@ -18,22 +18,22 @@ export type ErrorReason =
   | "ERR_DURATION_TOO_SHORT"
   | "ERR_UNKNOWN";
 
-/** One video as the domain knows it. Times are epoch milliseconds; unknown numbers are -1 as the contract has it. */
+/** One video as used in the domain. Times are epoch milliseconds; unknown numbers are -1, as in the contract. */
 export interface Video {
   /** 32 hex digits. */
   uid: string;
   account: string;
   creator: string | null;
   state: VideoState;
-  /** What is being done while `inprogress`, or was when it failed. */
+  /** Current step while `inprogress`, or the step that failed. */
   step?: "encoding" | "manifest";
-  /** 0 to 100, of all work of the whole ladder. */
+  /** 0 to 100, of the work for the whole ladder. */
   pctComplete: number;
   errorReason?: { code: ErrorReason; text: string };
   meta: Record<string, string>;
   created: number;
   modified: number;
-  /** When the last octet had arrived. */
+  /** Time at which the last octet arrived. */
   uploaded: number | null;
   readyToStream: boolean;
   readyToStreamAt: number | null;
@@ -45,24 +45,27 @@ export interface Video {
   uploadExpiry: number | null;
   maxSizeBytes: number | null;
   maxDurationSeconds: number | null;
-  /** Seconds; -1 unknown. */
+  /** Seconds; -1 if unknown. */
   duration: number;
   input: { width: number; height: number };
   thumbnailTimestampPct: number;
-  /** Profile that is burned in, as it was when it was chosen. */
+  /** Profile of the burned-in watermark, as it was when chosen. */
   watermark: WatermarkProfile | null;
   clippedFrom?: string;
-  /** Which part of the kept source the video is, in seconds of that file; the model's `source.start` and `duration` follow from it. */
+  /**
+   * The section of the stored source that forms the video, in seconds of that file; the model's `source.start` and
+   * `duration` follow from it.
+   */
   clip?: { start: number; end: number };
   liveInput?: string;
   publicDetails: PublicDetails;
-  /** The uploaded object, once it is whole. */
+  /** Key of the uploaded object, once complete. */
   sourceKey: string | null;
-  /** Present from the end of probing on. */
+  /** Set once probing is done. */
   model: MediaModel | null;
 }
 
-/** As lists have it: without the one large field that nothing but playing and encoding needs. */
+/** As returned by lists: without the one large field that only playback and encoding need. */
 export type ListedVideo = Omit<Video, "model">;
 
 export interface PublicDetails {
@@ -72,7 +75,7 @@ export interface PublicDetails {
   logo: string | null;
 }
 
-/** As the API shows it; what is burned in is made from it. */
+/** As shown by the API; the burned-in watermark is rendered from it. */
 export interface WatermarkProfile {
   uid: string;
   name: string;

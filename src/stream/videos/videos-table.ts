@@ -8,7 +8,7 @@ export interface VideoTables {
   stream_videos: VideoRow;
   stream_usage: {
     account_id: string;
-    /** "" is the account as a whole. */
+    /** "" is the whole account. */
     creator: string;
     videos: number;
     used_ms: number;
@@ -22,13 +22,13 @@ export interface VideoRow {
   account_id: string;
   creator: string | null;
   state: VideoState;
-  /** The beginning of meta.name: as it is, and for looking for words in it. */
+  /** The beginning of meta.name: unchanged, and folded for searching. */
   name: string | null;
   name_folded: string | null;
   live_input: string | null;
   created_at: number;
   modified_at: number;
-  /** Of any write; progress does not count as a modification. */
+  /** Time of any write; progress does not count as a modification. */
   touched_at: number;
   scheduled_deletion: number | null;
   upload_expiry: number | null;
@@ -38,13 +38,13 @@ export interface VideoRow {
   pct_complete: number;
   ready: 0 | 1;
   source_key: string | null;
-  /** The job of its processing. */
+  /** Its processing job. */
   job_id: string | null;
-  /** 0: it has settled, and those who want to know have still to be told. */
+  /** 0: processing has ended, but listeners must still be notified. */
   told: 0 | 1;
-  /** JSON of everything nobody looks for. */
+  /** JSON of all fields that are not searched. */
   details: string;
-  /** JSON; last, so that lists do not read it. */
+  /** JSON; the last column, so that lists do not read it. */
   model: string | null;
 }
 
@@ -136,11 +136,11 @@ export const videosMigrations: Migration[] = [
   },
 ];
 
-/** Beyond this, names are alike. */
+/** Names are compared up to this length. */
 const NAME_LENGTH = 250;
-/** PostgreSQL takes no U+0000 in text. */
+/** PostgreSQL rejects U+0000 in text. */
 export const nameKey = (name: string): string => name.replaceAll("\0", "").slice(0, NAME_LENGTH).toWellFormed();
-/** Composed and in lower case: "É" is "é", however it was typed. */
+/** Composed and in lower case: "É" equals "é", in any Unicode form. */
 export const foldedName = (name: string): string => nameKey(name.normalize("NFC").toLowerCase());
 
 type Details = Pick<
@@ -258,7 +258,7 @@ export async function updateVideo(
     .execute();
 }
 
-/** How many wait for their processing or are in it; at most `enough` are counted. */
+/** Number of videos waiting for or in processing; counts at most `enough`. */
 export async function countUnfinished(
   db: VideosExecutor,
   account: string,
@@ -278,7 +278,7 @@ export async function countUnfinished(
   return Number(count);
 }
 
-/** Puts the video on the list of what is to be removed, in the place of its row. */
+/** Moves the video from its table to the deletion list. */
 export async function moveToDeletions(
   tx: VideosExecutor,
   { uid, account }: Pick<Video, "uid" | "account">,
@@ -292,13 +292,13 @@ export async function moveToDeletions(
     .execute();
 }
 
-/** When it was deleted; undefined where nothing is left of it. */
+/** Time of deletion; undefined if none of its data is left. */
 export async function deletedAt(db: VideosExecutor, uid: string): Promise<number | undefined> {
   return (await db.selectFrom("stream_deletions").select("deleted_at").where("uid", "=", uid).executeTakeFirst())
     ?.deleted_at;
 }
 
-/** Deleted before, the oldest first, and something may be left of them. */
+/** Videos deleted before this time, oldest first, that may still have data. */
 export async function deletedBefore(db: VideosExecutor, time: number, most: number): Promise<string[]> {
   const rows = await db
     .selectFrom("stream_deletions")
@@ -315,7 +315,7 @@ export async function forgetDeletion(db: Db, uid: string): Promise<void> {
   await db.write(db.tables<VideoTables>().deleteFrom("stream_deletions").where("uid", "=", uid));
 }
 
-/** Which job processes it; a row without one, or with one that is over, is taken up again. */
+/** Records the job that processes it; a row without a job, or with a finished one, is resumed. */
 export async function noteJob(db: Db, uid: string, job: string, now: number): Promise<void> {
   await db.write(
     db.tables<VideoTables>().updateTable("stream_videos").set({ job_id: job, touched_at: now }).where("uid", "=", uid),

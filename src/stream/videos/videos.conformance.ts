@@ -6,7 +6,7 @@ import { openVideos, refusal, testModel, videosTestMigrations } from "./videos.t
 const [A, B] = ["a".repeat(32), "b".repeat(32)];
 
 export function videosConformance(engine: TestEngine): void {
-  test("a video goes from its upload to ready, and everybody sees each step at once", async (t) => {
+  test("a video goes from upload to ready, and every process sees each step immediately", async (t) => {
     const { db } = await engine.open(t, videosTestMigrations);
     const settled: string[] = [];
     const { videos, clock, jobs } = await openVideos(
@@ -62,10 +62,10 @@ export function videosConformance(engine: TestEngine): void {
     assert.deepEqual(settled, [`${made.uid} ready`]);
   });
 
-  test("what another process has changed is seen here", async (t) => {
+  test("a change by another process is seen here", async (t) => {
     const { db, another } = await engine.open(t, videosTestMigrations);
     const here = await openVideos(t, { db });
-    // Events of the same machine, as PostgreSQL brings them from another.
+    // Events on the same machine, like those PostgreSQL delivers from another.
     const there = await openVideos(t, { db: await another() }, { events: here.events });
     const { uid } = await here.videos.create(A, { meta: { name: "before" } });
     assert.equal((await there.videos.get(A, uid)).meta["name"], "before");
@@ -77,7 +77,7 @@ export function videosConformance(engine: TestEngine): void {
     assert.equal(await there.videos.find(uid), undefined);
   });
 
-  test("progress is written twice a second at most, the last of it always", async (t) => {
+  test("progress is written at most twice a second, and always with the last value", async (t) => {
     const { db } = await engine.open(t, videosTestMigrations);
     const { videos, clock, events } = await openVideos(t, { db });
     const { uid } = await videos.create(A, {});
@@ -101,7 +101,7 @@ export function videosConformance(engine: TestEngine): void {
     assert.equal((await videos.find(uid))!.pctComplete, 100);
   });
 
-  test("two who finish an upload at once: one of them is told that it is finished", async (t) => {
+  test("only one of several concurrent callers finishes an upload", async (t) => {
     const { db } = await engine.open(t, videosTestMigrations);
     const { videos } = await openVideos(t, { db });
     const { uid } = await videos.create(A, {});

@@ -20,7 +20,7 @@ import type { Video } from "./video.ts";
 import { createVideos, type VideosParts } from "./videos.ts";
 import { videosMigrations } from "./videos-table.ts";
 
-/** What a test of a room needs that is built on videos: `engine.open(t, videosTestMigrations)` first. */
+/** Migrations for tests of domains built on videos: `engine.open(t, videosTestMigrations)` first. */
 export const videosTestMigrations: Migration[] = [...jobsMigrations, ...videosMigrations];
 
 export const TEST_STREAM_SETTINGS = {
@@ -30,7 +30,10 @@ export const TEST_STREAM_SETTINGS = {
   min_deletion_days: 30,
 };
 
-/** Videos on a real database (default: SQLite of its own), real objects in a temporary folder, real jobs, and a clock that stands still. */
+/**
+ * Videos on a real database (default: a separate SQLite), real objects in a temporary folder, real jobs, and a stopped
+ * clock.
+ */
 export async function openVideos(
   t: Pick<TestContext, "after">,
   database?: Pick<TestDatabase, "db">,
@@ -69,7 +72,7 @@ export async function openVideos(
   return { videos, clock, events, objects, jobs, db, parts, folder };
 }
 
-/** A model of a silent video that nobody encodes. */
+/** A model of a silent video that is never encoded. */
 export const testModel = (duration = 12, more: Partial<MediaModel> = {}): MediaModel => ({
   version: 1,
   duration,
@@ -96,13 +99,13 @@ export const testModel = (duration = 12, more: Partial<MediaModel> = {}): MediaM
   ...more,
 });
 
-/** A video that was just made, for what needs no table. */
+/** A newly created video, for tests without a table. */
 export const testVideo = (more: Partial<Video> = {}): Video => ({
   ...newVideo({ uid: "e".repeat(32), account: "a".repeat(32), now: 0, state: "pendingupload" }, {}),
   ...more,
 });
 
-/** `kind: text` of what somebody is told. */
+/** `kind: text` of a rejection. */
 export async function refusal(work: Promise<unknown>): Promise<string> {
   const error = await work.then(
     () => assert.fail("it was not refused"),

@@ -47,7 +47,7 @@ export interface VideosParts {
   ids: Pick<Ids, "hex">;
   log: Log;
   settings: Pick<Settings["stream"], "max_duration_seconds" | "storage_minutes" | "max_queued" | "min_deletion_days">;
-  /** Of one account, how many may be announced that have not come. Default 10,000. */
+  /** Maximum number of pending uploads per account. Default 10,000. */
   mostPending?: number;
 }
 
@@ -55,13 +55,19 @@ export interface VideosRoom extends Videos, VideoCatalog {
   readonly live: LiveVideos;
   /** Calls the listener when processing has ended, in `ready` or `error`: at least once, also after a crash, until it resolves. */
   onSettled(listener: (video: Video) => Promise<void>): void;
-  /** Calls the listener for every deleted video, perhaps more than once, before its objects are removed: it removes rows of other tables. In the process that runs `stream.delete`. */
+  /**
+   * Calls the listener at least once for every deleted video, before its objects are removed: it deletes rows of other
+   * tables. Runs in the process that runs `stream.delete`.
+   */
   onDeleted(listener: (uid: string) => Promise<void>): void;
   /** Asks `isArriving` before an expired `pendingupload` is deleted; true keeps it. */
   beforeExpiry(isArriving: (uid: string) => Promise<boolean>): void;
-  /** Takes up what a crash has left: processing that nobody does, ends that nobody was told of, videos that are half deleted. At start, and now and then. */
+  /**
+   * Resumes work interrupted by a crash: abandoned processing, missed notifications, incomplete deletions. Call it at
+   * startup, and periodically.
+   */
   recover(): Promise<void>;
-  /** Deletes what was to be deleted by now, and what was never uploaded. Now and then. */
+  /** Deletes videos due for deletion, and uploads that never arrived. Call it periodically. */
   sweep(): Promise<void>;
   /** Runs the job `stream.delete`, and `recover` and `sweep` every 30 seconds, until closed. Register all listeners before. */
   start(): void;
@@ -88,7 +94,7 @@ export function createVideos(parts: VideosParts): VideosRoom {
   const settledListeners: ((video: Video) => Promise<void>)[] = [];
   let repetition: Repetition | undefined;
 
-  /** Changes one video; undefined where there is none, or `alter` says that it stays. */
+  /** Changes one video; undefined if it does not exist, or `alter` leaves it unchanged. */
   async function step(
     uid: string,
     alter: (video: Video, tx: VideosExecutor) => Video | undefined | Promise<Video | undefined>,
@@ -121,7 +127,10 @@ export function createVideos(parts: VideosParts): VideosRoom {
     throw streamErrors.quotaExceeded({ used: rounded(used), limit, asked: rounded(asked) });
   }
 
-  /** What came without a limit of its length has set nothing aside: one such video may fill the account beyond its minutes, and the next finds it full. */
+  /**
+   * A video without a duration limit reserved nothing: one such video may exceed the account's minutes, and the next is
+   * rejected.
+   */
   async function withRoom(tx: VideosExecutor, before: Video, next: Video | undefined): Promise<Video | undefined> {
     if (next?.state !== "inprogress" || before.state !== "queued" || before.maxDurationSeconds !== null) return next;
     try {
@@ -134,7 +143,7 @@ export function createVideos(parts: VideosParts): VideosRoom {
     }
   }
 
-  /** The row has said that it is to be processed before there is a job for it: what a crash leaves between the two, `recover` finds. */
+  /** The row is marked for processing before its job exists: if the process crashes in between, `recover` finds it. */
   async function enqueue(uid: string): Promise<void> {
     const job = await jobs.enqueue(PROCESS_JOB, { uid }, { key: uid });
     await noteJob(db, uid, job, clock.now());

@@ -2,10 +2,10 @@ import type { Viewing } from "../delivery/index.ts";
 import { MAIN_AUDIO, SOURCE_RENDITION } from "../model.ts";
 import { SOURCE_AUDIO, type SourceRung } from "../playback/index.ts";
 
-/** Seconds of video that the answer to a request for a segment brings: 0 for what is not counted, undefined where it is not known here. */
+/** Seconds of video in the response to a segment request: 0 if not counted, undefined if unknown here. */
 export type SegmentLength = (viewing: Pick<Viewing, "video" | "params">) => Promise<number | undefined>;
 
-/** The first of several lengths that is known. */
+/** The first known length. */
 export const firstLength =
   (...lengths: SegmentLength[]): SegmentLength =>
   async (viewing) => {
@@ -16,7 +16,10 @@ export const firstLength =
     return undefined;
   };
 
-/** Of uploaded videos. A video is watched by its pictures: its sound counts only where there is nothing else. `source` knows how long pieces of uploaded files are. */
+/**
+ * For uploaded videos. Only video segments count; audio counts only in audio-only videos. `source` knows the durations
+ * of segments cut from uploaded files.
+ */
 export function createUploadedLength(source?: Pick<SourceRung, "of">): SegmentLength {
   return async ({ video, params }) => {
     const { model } = video;
@@ -24,7 +27,7 @@ export function createUploadedLength(source?: Pick<SourceRung, "of">): SegmentLe
     if (model === null || number === undefined) return 0;
     const pictures = model.video !== undefined;
     if (rendition === SOURCE_RENDITION || rendition === SOURCE_AUDIO) {
-      // The uploaded file in pieces has a grid of its own.
+      // Segments cut from the uploaded file have a separate grid.
       if (pictures && rendition === SOURCE_AUDIO) return 0;
       const renditions = await source?.of(video);
       return (rendition === SOURCE_AUDIO ? renditions?.audio : renditions?.video)?.segments[number]?.duration;

@@ -6,7 +6,7 @@ const DAY = 24 * HOUR;
 /** 1970-01-01 was a Thursday; weeks begin on Monday. */
 const MONDAY = 4 * DAY;
 
-/** When the period begins that a moment is in, UTC. Epoch milliseconds. */
+/** Start of the period that contains the time, UTC. Epoch milliseconds. */
 export function beginOf(at: number, period: Period): number {
   const date = new Date(at);
   const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()];
@@ -26,7 +26,7 @@ export function beginOf(at: number, period: Period): number {
   }
 }
 
-/** When the next one begins. */
+/** Start of the next period. */
 export function nextAfter(begin: number, period: Period): number {
   const date = new Date(begin);
   const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()];

@@ -6,7 +6,7 @@ interface ViewedTables {
     account_id: string;
     /** Hours since the epoch, UTC. */
     hour: number;
-    /** Milliseconds of video that were sent to viewers. */
+    /** Milliseconds of video sent to viewers. */
     viewed_ms: number;
   };
 }

@@ -21,7 +21,7 @@ async function open(t: TestContext, engine: TestEngine) {
 }
 
 export function viewedConformance(engine: TestEngine): void {
-  test("what several processes have sent is counted together, by the hour and by longer periods", async (t) => {
+  test("minutes sent by several processes are added up, by the hour and by longer periods", async (t) => {
     const { viewed, clock, other } = await open(t, engine);
     const second = await other();
     for (const one of [viewed, second, viewed]) one.note(A, 60);
@@ -78,7 +78,7 @@ export function viewedConformance(engine: TestEngine): void {
     );
   });
 
-  test("segments of pictures count as long as they are, those of sound where there are no pictures", async (t) => {
+  test("video segments count with their duration, audio segments only in audio-only videos", async (t) => {
     const { viewed } = await open(t, engine);
     const silent = testModel(10);
     const { video: _, ...soundOnly } = silent;

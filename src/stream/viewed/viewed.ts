@@ -5,24 +5,27 @@ import type { SegmentLength } from "./length.ts";
 import { beginOf, nextAfter, type Period } from "./periods.ts";
 import { createViewedTable, type Viewed } from "./viewed-table.ts";
 
-/** How much video of each account was sent to viewers. */
+/** Minutes of video sent to viewers, by account. */
 export interface ViewedMinutes {
-  /** The same route; of segments that it sends whole, the seconds are counted. Others are left alone. */
+  /** Wraps the route to count the seconds of segments that it sends completely. Other responses are not counted. */
   watch(route: DeliveryRoute, length: SegmentLength): DeliveryRoute;
   note(account: string, seconds: number): void;
-  /** One point for each period from the one that holds `since` to the one that holds `until`, at most `limit`. Times in epoch milliseconds. */
+  /**
+   * One point per period from the one that contains `since` to the one that contains `until`, at most `limit`. Times in
+   * epoch milliseconds.
+   */
   minutes(
     account: string,
     range: { since: number; until: number; period: Period; limit: number },
   ): Promise<{ begin: number; minutes: number }[]>;
-  /** Writes what has been counted; by itself some seconds after it was. */
+  /** Writes the counts; happens automatically after a few seconds. */
   flush(): Promise<void>;
   close(): Promise<void>;
 }
 
 const HOUR = 3_600_000;
 const FLUSH_MS = 10_000;
-/** Accounts that are counted in memory; more are written before their time. */
+/** Maximum number of accounts counted in memory; beyond it, counts are written early. */
 const MAX_COUNTED = 5000;
 /** Eighteen months. */
 const KEPT_HOURS = 550 * 24;

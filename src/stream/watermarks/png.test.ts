@@ -10,7 +10,7 @@ const why = (file: Buffer): string => {
   return result as string;
 };
 
-test("an image is taken with its size, and without what is not needed to show it", () => {
+test("an image is accepted with its size, and stripped of chunks that are not needed to show it", () => {
   const result = readPng(
     Buffer.concat([
       png(20, 10, {
@@ -28,7 +28,7 @@ test("an image is taken with its size, and without what is not needed to show it
   assert.deepEqual(result.bytes, png(20, 10));
 });
 
-test("what is no sound PNG is refused with what is wrong", () => {
+test("an invalid PNG is rejected with the reason", () => {
   const good = png(4, 4);
   assert.match(why(Buffer.from("GIF89a")), /no PNG/);
   assert.match(why(Buffer.from([0xff, 0xd8, 0xff])), /no PNG/);
@@ -45,7 +45,7 @@ test("what is no sound PNG is refused with what is wrong", () => {
   assert.match(why(bad), /checksum of a chunk \(IHDR\)/);
 });
 
-test("sizes and kinds of pixels that no image has, or that nobody can afford, are refused before anything is decoded", () => {
+test("invalid sizes and pixel formats, and excessive ones, are rejected before decoding", () => {
   for (const [width, height, text] of [
     [0, 4, /no pixels/],
     [4, 0, /no pixels/],
@@ -58,7 +58,7 @@ test("sizes and kinds of pixels that no image has, or that nobody can afford, ar
     assert.match(why(Buffer.concat([SIGNATURE, header(4, 4, kind), END])), /no PNG can be/);
 });
 
-test("whatever happens to an image, it is refused or still one", () => {
+test("a mutated image is either rejected or still valid", () => {
   const good = png(8, 8);
   fc.assert(
     fc.property(fc.nat(good.length - 1), fc.nat(255), fc.nat(good.length), (place, value, length) => {

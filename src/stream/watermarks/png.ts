@@ -1,15 +1,15 @@
 import { crc32 } from "node:zlib";
 
-/** An image whose frame is sound; whether its pixels are is for a decoder to say. */
+/** An image with a valid structure; its pixels are checked by a decoder. */
 export interface Png {
   width: number;
   height: number;
-  /** The same image with nothing but what is needed to show it: no texts, profiles, animations, nothing behind its end. */
+  /** The same image reduced to what is needed to show it: no texts, profiles, animations or trailing data. */
   bytes: Buffer;
 }
 
 const SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
-/** 4096 x 4096: more than any rendition shows, and 64 MB once it is decoded. */
+/** 4096 x 4096: more than any rendition shows, and 64 MB when decoded. */
 const MAX_PIXELS = 4096 * 4096;
 const MAX_SIDE = 16_384;
 /** PNG 11.2.1: bit depths of each colour type. */
@@ -21,10 +21,13 @@ const DEPTHS: Record<number, readonly number[]> = {
   6: [8, 16],
 };
 const KEPT = new Set(["IHDR", "PLTE", "tRNS", "IDAT", "IEND"]);
-/** A chunk of less than 12 octets is none. */
+/** A chunk has at least 12 octets. */
 const OVERHEAD = 12;
 
-/** Reads the frame of a PNG (ISO/IEC 15948, 5 and 11.2): order, lengths and checksums of its chunks, and its size. A text is what is wrong with it. */
+/**
+ * Reads the structure of a PNG (ISO/IEC 15948, 5 and 11.2): order, lengths and checksums of its chunks, and its size.
+ * Returns a text if it is invalid.
+ */
 export function readPng(file: Buffer): Png | string {
   if (!file.subarray(0, SIGNATURE.length).equals(SIGNATURE)) return "it is no PNG";
   const kept: Buffer[] = [SIGNATURE];
@@ -44,7 +47,7 @@ export function readPng(file: Buffer): Png | string {
       if (typeof header === "string") return header;
       size = header;
     }
-    // PNG 5.4: a chunk that is critical, and that nobody knows, forbids to show the image.
+    // PNG 5.4: an image with an unknown critical chunk must not be shown.
     if (/^[A-Z]/.test(type) && !KEPT.has(type)) return `it has a part that nobody knows (${printable(type)})`;
     if (KEPT.has(type)) kept.push(file.subarray(at, end));
     seen.add(type);

@@ -10,7 +10,7 @@ export interface WatermarkRow {
   uid: string;
   account_id: string;
   name: string;
-  /** Octets, as it came. */
+  /** Octets as uploaded. */
   size: number;
   width: number;
   height: number;
@@ -59,7 +59,7 @@ export interface WatermarksTable {
   insert(row: WatermarkRow, max: number): Promise<boolean>;
   list(account: string): Promise<WatermarkRow[]>;
   find(account: string, uid: string): Promise<WatermarkRow | undefined>;
-  /** False: there was none. Its image stays. */
+  /** False if it does not exist. Its image stays. */
   delete(account: string, uid: string, now: number): Promise<boolean>;
   deletedBefore(time: number, limit: number): Promise<string[]>;
   forget(uids: readonly string[]): Promise<void>;

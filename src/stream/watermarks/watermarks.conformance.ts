@@ -69,7 +69,7 @@ async function serve(
 }
 
 export function watermarksConformance(engine: TestEngine): void {
-  test("a profile is made with what was wished for, or with the usual, listed, shown and deleted, by its account only", async (t) => {
+  test("a profile is created with the given or default values, listed, shown and deleted, by its account only", async (t) => {
     const { watermarks, clock } = await setUp(t, engine);
     const usual = await watermarks.create(A, PNG);
     assert.deepEqual(usual, {
@@ -115,7 +115,7 @@ export function watermarksConformance(engine: TestEngine): void {
     assert.deepEqual(await watermarks.list(A), [wished]);
   });
 
-  test("wishes that cannot be, images that are none, and one profile too many are refused, and nothing is kept of them", async (t) => {
+  test("invalid parameters, invalid images and profiles beyond the limit are rejected, and nothing of them is stored", async (t) => {
     const { watermarks, kept } = await setUp(t, engine, { max: 1 });
     for (const wish of [
       { opacity: 1.1 },
@@ -137,7 +137,7 @@ export function watermarksConformance(engine: TestEngine): void {
     assert.equal(streamErrors.badImage().entry.code, 10004);
   });
 
-  test("an image is fetched by its address, through redirects, and the address is remembered", async (t) => {
+  test("an image is fetched from its URL, through redirects, and the URL is stored", async (t) => {
     const { watermarks, kept } = await setUp(t, engine);
     const base = await serve(t, {
       "/logo.png": { body: PNG },
@@ -160,13 +160,13 @@ export function watermarksConformance(engine: TestEngine): void {
     assert.equal((await kept("stream-watermarks/")).length, 1);
   });
 
-  test("what was chosen for a video stays with it when the profile is deleted, and images go when nobody can have chosen them any more", async (t) => {
+  test("a video keeps its watermark after the profile is deleted, and images are deleted when no upload can use them", async (t) => {
     const { watermarks, objects, clock, kept } = await setUp(t, engine);
     const profile = await watermarks.create(A, PNG, { opacity: 0.5 });
     assert.equal(await watermarks.burned({ uid: VIDEO, watermark: null }), undefined);
     await watermarks.delete(A, profile.uid);
     await watermarks.sweep();
-    // The upload took its time.
+    // A slow upload.
     assert.deepEqual(await watermarks.burned({ uid: VIDEO, watermark: profile }), {
       key: `stream/${VIDEO}/watermark.png`,
       width: 20,
@@ -184,7 +184,7 @@ export function watermarksConformance(engine: TestEngine): void {
     assert.equal(await watermarks.burned({ uid: "f".repeat(32), watermark: profile }), undefined);
   });
 
-  test("an image whose frame is sound and whose picture is not is refused by the decoder", needsFfmpeg, async (t) => {
+  test("an image with a valid structure but corrupt pixels is rejected by the decoder", needsFfmpeg, async (t) => {
     const tools = createMediaTools({
       settings: { ffmpeg: "", ffprobe: "", sandbox: "auto", user_id: 70_000, encoders: 1, urgent_encoders: 1 },
       log: silentLog,

@@ -12,13 +12,15 @@ import { createWatermarksTable, type WatermarkRow } from "./watermarks-table.ts"
 export interface WatermarksParts {
   db: Db;
   objects: ObjectStore;
-  /** Asked whether an image can be decoded. Where there is no ffmpeg its frame has to do: nothing is encoded there anyway. */
+  /**
+   * Checks whether an image can be decoded. Without ffmpeg the structure must suffice: nothing is encoded there anyway.
+   */
   tools: Pick<MediaTools, "ffmpeg">;
   fetch: GuardedFetch;
   clock: Clock;
   ids: Ids;
   log: Log;
-  /** Of one account. Default 1000. */
+  /** Maximum number of keys per account. Default 1000. */
   max?: number;
 }
 
@@ -30,7 +32,7 @@ const POSITIONS: readonly string[] = [
   "lowerRight",
   "center",
 ] satisfies WatermarkProfile["position"][];
-/** Longer than an upload may be on its way that has chosen a profile. */
+/** Longer than an upload with a chosen profile may be pending. */
 const KEPT_MS = 30 * 86_400_000;
 const SWEPT = 500;
 const DECODE_SECONDS = 10;
@@ -49,7 +51,7 @@ export function createWatermarks({
   const table = createWatermarksTable(db);
   let sweeping: Repetition | undefined;
 
-  /** By ffmpeg, confined as for videos: what is no image shows before a video is to be encoded with it. */
+  /** With ffmpeg, confined as for videos: reveals a corrupt image before a video is encoded with it. */
   async function checkPixels(key: string): Promise<void> {
     const path = await objects.file(key);
     if (path === undefined) return;
@@ -69,7 +71,7 @@ export function createWatermarks({
         throw streamErrors.badImage({ reason: "its picture cannot be decoded" }, { cause: err });
       throw err;
     }
-    // Of a picture that ends too early it complains, and goes on.
+    // ffmpeg only warns about a truncated image.
     if (complaints.trim() !== "") throw streamErrors.badImage({ reason: "its picture cannot be decoded" });
   }
 

@@ -9,7 +9,7 @@ import type { WebhookAttempt } from "./types.ts";
 const ANSWER_MS = 10_000;
 const SNIPPET = 500;
 
-/** Sends it once; anything but a 2xx is a failure. Rejects only when `signal` says so. */
+/** Sends it once; anything but a 2xx is a failure. Rejects only if `signal` is aborted. */
 export async function attempt(
   { url, secret }: { url: string; secret: string },
   body: string,
@@ -32,7 +32,7 @@ export async function attempt(
       ...(signal && { signal }),
       headers: { "content-type": "application/json", "webhook-signature": signatureOf(secret, body, at) },
     });
-    // What it says is for a person to read; a body that breaks off changes nothing.
+    // For display only; a truncated body changes nothing.
     const response = (await answer.text(SNIPPET).catch(() => "")).replaceAll("\0", "");
     const { status } = answer;
     if (status >= 200 && status < 300) return done({ status, error: null, response });
@@ -54,7 +54,10 @@ export async function attempt(
 
 export const isSuccess = ({ error }: WebhookAttempt): boolean => error === null;
 
-/** `Webhook-Signature`: HMAC-SHA256 over the time, a dot, and the body as it is sent. `at`: epoch milliseconds; the header has seconds. */
+/**
+ * `Webhook-Signature`: HMAC-SHA256 over the time, a dot, and the body as sent. `at`: epoch milliseconds; the header has
+ * seconds.
+ */
 function signatureOf(secret: string, body: string, at: number): string {
   const time = Math.floor(at / 1000);
   return `time=${time},sig1=${createHmac("sha256", secret).update(`${time}.${body}`).digest("hex")}`;

@@ -13,11 +13,11 @@ export interface EndpointRow {
   account_id: string;
   main: 0 | 1;
   url: string;
-  /** Sealed. */
+  /** Encrypted. */
   secret: string;
-  /** "videos", "live" or both with a space between. */
+  /** "videos", "live" or both, separated by a space. */
   topics: string;
-  /** JSON, a list of uids. */
+  /** JSON list of uids. */
   live_inputs: string;
   created_at: number;
   modified_at: number;
@@ -27,7 +27,7 @@ interface DeliveryRow {
   id: string;
   account_id: string;
   endpoint_id: string;
-  /** What is delivered once only: the end of one video, or an id of its own. */
+  /** Deduplication key: the end of one video's processing, or a unique id. */
   occasion: string;
   video: string;
   event: WebhookDelivery["event"];
@@ -116,7 +116,7 @@ export const toDelivery = (row: DeliveryRow): WebhookDelivery => ({
   payload: row.payload,
 });
 
-/** Deliveries that are over, and those that wait: what is beyond is given up, the oldest first. */
+/** Maximum number of completed and waiting deliveries: beyond it, the oldest are dropped. */
 export const KEPT = { over: 100, waiting: 10_000 };
 
 export function createWebhooksTable(db: Db) {
@@ -124,7 +124,7 @@ export function createWebhooksTable(db: Db) {
   const endpoints = tables.selectFrom("stream_webhooks").selectAll();
   const deliveries = tables.selectFrom("stream_webhook_deliveries").selectAll();
 
-  /** Those of one kind that are older than so many others of it. */
+  /** Deliveries of one kind beyond the newest ones that are kept. */
   function beyond(tx: Executor, endpoint: string, kind: "over" | "waiting") {
     return tx
       .selectFrom("stream_webhook_deliveries")
@@ -144,7 +144,7 @@ export function createWebhooksTable(db: Db) {
       endpoints.where("account_id", "=", account).where("main", "=", 1).executeTakeFirst(),
     endpoint: (id: string): Promise<EndpointRow | undefined> => endpoints.where("id", "=", id).executeTakeFirst(),
 
-    /** The main one keeps its id and its secret. */
+    /** The main endpoint keeps its id and secret. */
     async putMain(row: EndpointRow): Promise<EndpointRow> {
       const { rows } = await db.write(
         tables
@@ -161,7 +161,7 @@ export function createWebhooksTable(db: Db) {
       return rows[0]!;
     },
 
-    /** False where there are `most` already. */
+    /** False if there are `most` already. */
     insert: (row: EndpointRow, most: number): Promise<boolean> =>
       db.transaction<WebhookTables, boolean>(async (tx) => {
         const there = await tx
@@ -176,7 +176,7 @@ export function createWebhooksTable(db: Db) {
         return true;
       }),
 
-    /** With its deliveries. */
+    /** Including its deliveries. */
     delete: (id: string): Promise<boolean> =>
       db.transaction<WebhookTables, boolean>(async (tx) => {
         const gone = await tx.deleteFrom("stream_webhooks").where("id", "=", id).returning("id").execute();
@@ -184,7 +184,7 @@ export function createWebhooksTable(db: Db) {
         return gone.length > 0;
       }),
 
-    /** Each occasion once: answers the delivery that is there already where there is one. Undefined where the endpoint is gone. */
+    /** Each occasion once: returns the existing delivery if there is one. Undefined if the endpoint was deleted. */
     insertDelivery: (row: Omit<DeliveryRow, "account_id">): Promise<WebhookDelivery | undefined> =>
       db.transaction<WebhookTables, WebhookDelivery | undefined>(async (tx) => {
         const endpoint = await tx
@@ -224,7 +224,7 @@ export function createWebhooksTable(db: Db) {
       return row && toDelivery(row);
     },
 
-    /** Those that wait since before, the oldest first; `untried`: and that were never tried. */
+    /** Deliveries waiting since before this time, oldest first; `untried`: only those never attempted. */
     async waiting(before: number, { untried, limit }: { untried: boolean; limit: number }): Promise<WebhookDelivery[]> {
       const query = deliveries
         .where("status", "=", sql.lit("waiting" as const))

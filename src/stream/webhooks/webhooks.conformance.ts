@@ -16,7 +16,7 @@ import { createWebhooks, type WebhooksParts } from "./webhooks.ts";
 import { webhooksMigrations } from "./webhooks-table.ts";
 
 const [A, B] = ["a".repeat(32), "b".repeat(32)];
-/** One that is never as it should be says how it is instead. */
+/** On timeout, the failure shows the actual state. */
 const PATIENCE_MS = 60_000;
 const PAGE = { page: 1, perPage: 100 };
 
@@ -27,7 +27,7 @@ interface Received {
   body: string;
 }
 
-/** Somebody's server: answers as `answer` says. */
+/** A third-party server that responds as `answer` says. */
 async function listen(t: TestContext) {
   const received: Received[] = [];
   const state = { answer: { status: 200, body: "thanks", headers: {} as Record<string, string> } };
@@ -60,8 +60,8 @@ async function listen(t: TestContext) {
 }
 
 async function open(t: TestContext, engine: TestEngine, more: Partial<WebhooksParts> = {}) {
-  // Hooks run in order of registration, and the worker has to stop before its database closes: it would retry to write the outcome of a delivery that is under
-  // way, and wait for this clock between the retries, which no longer moves.
+  // Hooks run in order of registration, and the worker must stop before its database closes: otherwise it would retry
+  // writing the outcome of a running delivery, and wait between retries for this clock, which has stopped.
   let close = async () => {};
   t.after(() => close());
   const { db } = await engine.open(t, [...jobsMigrations, ...webhooksMigrations]);
@@ -88,14 +88,15 @@ async function open(t: TestContext, engine: TestEngine, more: Partial<WebhooksPa
   const turn = () => new Promise((resolve) => setImmediate(resolve));
   const jobsNow = () => db.tables<{ jobs: { status: string } }>().selectFrom("jobs").selectAll().execute();
   const running = async () => (await jobsNow()).some(({ status }) => status === "running");
-  /** The newest delivery, once it is as it should be and nobody works at it. */
+  /** The newest delivery, once it satisfies the condition and no job works on it. */
   async function until(endpoint: string, is: (delivery: WebhookDelivery) => boolean): Promise<WebhookDelivery> {
     const begun = performance.now();
     for (let last = begun, now = begun; ; last = now) {
       const [delivery] = (await webhooks.deliveries(A, endpoint, PAGE)).items;
       const works = await running();
       if (delivery !== undefined && is(delivery) && !works) return delivery;
-      // Work is looked for now and then. While somebody works time goes on as ours does: an answer takes a moment, and what waits for the clock must not wait for ever.
+      // The worker polls for jobs. While one runs, the test clock follows real time: a response takes a moment, and
+      // timers must not hang forever.
       now = performance.now();
       if (now - begun > PATIENCE_MS)
         assert.fail(
@@ -109,7 +110,7 @@ async function open(t: TestContext, engine: TestEngine, more: Partial<WebhooksPa
 }
 
 export function webhooksConformance(engine: TestEngine): void {
-  test("a video that has settled is told of, signed so that it can be believed, and once", async (t) => {
+  test("a processed video is announced once, with a valid signature", async (t) => {
     const there = await listen(t);
     const { webhooks, urls, until } = await open(t, engine);
     webhooks.start();
@@ -135,7 +136,7 @@ export function webhooksConformance(engine: TestEngine): void {
     assert.equal((await webhooks.deliveries(A, endpoint.id, PAGE)).total, 1);
   });
 
-  test("what fails is tried again for a day, each time signed anew, and can be replayed", async (t) => {
+  test("a failed delivery is retried for a day, signed each time, and can be replayed", async (t) => {
     const there = await listen(t);
     const { webhooks, until, clock } = await open(t, engine);
     webhooks.start();
@@ -168,7 +169,7 @@ export function webhooksConformance(engine: TestEngine): void {
     assert.match(await refusal(webhooks.replay(B, endpoint.id, failed.id)), /^webhookNotFound/);
   });
 
-  test("a redirect is not followed, and who does not answer is not waited for", async (t) => {
+  test("redirects are not followed, and unresponsive servers time out", async (t) => {
     const there = await listen(t);
     const { webhooks } = await open(t, engine);
     const moved = await webhooks.create(A, there.url);
@@ -184,7 +185,7 @@ export function webhooksConformance(engine: TestEngine): void {
     assert.match(refused.error!, /cannot be reached|bad port|ECONNREFUSED/);
   });
 
-  test("webhooks do not reach into the own network, whatever a name leads to", async (t) => {
+  test("webhooks cannot reach the internal network, whatever a name resolves to", async (t) => {
     const there = await listen(t);
     const fetch = createGuardedFetch({ allowPrivate: false, lookup: async () => ["127.0.0.1"] });
     const { webhooks } = await open(t, engine, { fetch, allowPrivate: false });
@@ -211,7 +212,7 @@ export function webhooksConformance(engine: TestEngine): void {
     assert.equal(there.received.length, 0);
   });
 
-  test("one main webhook of an account, more beside it, none of another's", async (t) => {
+  test("an account has one main webhook and additional ones, and cannot access those of others", async (t) => {
     const { webhooks, clock, db } = await open(t, engine);
     assert.match(await refusal(webhooks.main(A)), /^webhookNotFound: Not Found/);
     const main = await webhooks.setMain(A, "https://example.com/hook");
@@ -250,7 +251,7 @@ export function webhooksConformance(engine: TestEngine): void {
     assert.notEqual((await webhooks.setMain(A, "https://example.com/hook")).secret, main.secret);
   });
 
-  test("live events go to those who want to hear of them, each once, and of the inputs they have named", async (t) => {
+  test("live events go to subscribed endpoints, each once, and only for the selected inputs", async (t) => {
     const there = await listen(t);
     const { webhooks, until } = await open(t, engine, { liveExample: () => "an example" });
     const [input, other] = ["1".repeat(32), "2".repeat(32)];
@@ -301,7 +302,7 @@ export function webhooksConformance(engine: TestEngine): void {
       assert.match(await refusal(webhooks.create(A, there.url, about)), /^badParameter/);
   });
 
-  test("of what is over the last hundred are kept, page by page", async (t) => {
+  test("the last hundred completed deliveries are stored, and listed by page", async (t) => {
     const there = await listen(t);
     const { webhooks, clock } = await open(t, engine);
     const { id } = await webhooks.create(A, there.url);
@@ -320,7 +321,7 @@ export function webhooksConformance(engine: TestEngine): void {
     assert.ok(first.items[0]!.created > first.items[1]!.created);
   });
 
-  test("a delivery whose job was lost is taken up again, and given up when its time is long over", async (t) => {
+  test("a delivery without a job is resumed, and fails once it has expired", async (t) => {
     const there = await listen(t);
     const { webhooks, clock, db, until } = await open(t, engine);
     const { id } = await webhooks.create(A, there.url);
@@ -343,7 +344,7 @@ export function webhooksConformance(engine: TestEngine): void {
     assert.equal(there.received.length, 1);
   });
 
-  test("stops while a delivery is under way", async (t) => {
+  test("shutdown completes while a delivery is running", async (t) => {
     const there = await listen(t);
     const { webhooks, db } = await open(t, engine);
     webhooks.start();

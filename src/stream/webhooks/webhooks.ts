@@ -17,24 +17,24 @@ export interface WebhooksParts {
   log: Log;
   urls: Pick<StreamUrls, "of">;
   fetch: GuardedFetch;
-  /** Loopback and private addresses too. */
+  /** Also allow loopback and private addresses. */
   allowPrivate: boolean;
-  /** JSON that a test sends to those who hear of live inputs only. Default: an example of a video, as to all others. */
+  /** JSON that a test sends to live-only endpoints. Default: a video example, as for all others. */
   liveExample?: (now: number) => string;
 }
 
 export const WEBHOOK_JOB = "stream.webhook";
-/** Beside the main one. */
+/** In addition to the main one. */
 const MAX_ENDPOINTS = 10;
-/** They wait for others most of the time. */
+/** Concurrent deliveries: they mostly wait for the network. */
 const AT_ONCE = 32;
-/** Attempts that end with the process that makes them. */
+/** Extra attempts for those lost when their process ends. */
 const SPARE = 10;
 const LEASE_MS = 60_000;
 const RECOVER_MS = 60_000;
-/** Between a delivery and its job. */
+/** Time between a delivery and its job. */
 const BUSY_MS = 60_000;
-/** What is not over by then has lost its job. */
+/** Unfinished deliveries of this age have lost their job. */
 const GIVEN_UP_MS = 3 * 86_400_000;
 const BATCH = 500;
 const MAX_INPUTS = 1000;
@@ -137,7 +137,7 @@ export function createWebhooks({
       await jobs.enqueue(WEBHOOK_JOB, { delivery: delivery.id }, { key: delivery.id, attempts: ATTEMPTS + SPARE });
   }
 
-  /** One attempt, noted. */
+  /** One attempt, recorded. */
   async function deliver(
     delivery: WebhookDelivery,
     endpoint: WebhookEndpoint,
@@ -260,7 +260,7 @@ const interestOf = ({
   liveInputs: JSON.parse(live_inputs) as string[],
 });
 
-/** The example that a test of a webhook sends. */
+/** The example that a webhook test sends. */
 function exampleVideo(account: string, now: number): Video {
   const video = newVideo(
     { uid: "0".repeat(32), account, now, state: "pendingupload" },

@@ -1,6 +1,6 @@
 import { defineErrors } from "../kernel/index.ts";
 
-/** Everything that can be wrong with a worker or with what is asked of one. */
+/** Errors of workers and of requests about workers. */
 export const workerErrors = defineErrors("workers", {
   scriptRefused: {
     code: 10021,

@@ -1,11 +1,11 @@
 import type { IncomingMessage } from "node:http";
 
 /**
- * The whole body, or undefined when it exceeds `maxBytes`. It is read to its end in both cases: a client that is still sending
- * would see a broken connection instead of the answer. Rejects when the client goes away first.
+ * The whole body, or undefined if it exceeds `maxBytes`. It is read to the end in both cases: a client that is still
+ * sending would see a broken connection instead of the response. Rejects if the client disconnects first.
  */
 export function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer | undefined> {
-  // Plain events: an async iterator costs several turns of the loop for a body that is mostly here already.
+  // Uses plain events: an async iterator costs several event loop turns for a body that has mostly arrived already.
   return new Promise((resolve, reject) => {
     let chunks: Buffer[] = [];
     let length = 0;
@@ -23,14 +23,15 @@ export function readBody(request: IncomingMessage, maxBytes: number): Promise<Bu
 }
 
 /**
- * Reads and forgets what is left of a request that is to be refused: workerd writes all it has before it looks at an answer, and takes one
- * that comes earlier for a broken connection. Resolves at the end; somebody who sends more than `maxBytes` loses the connection instead.
+ * Reads and discards the rest of a request that will be rejected: workerd writes the whole request before it reads a
+ * response, and treats an earlier response as a broken connection. Resolves at the end of the body; a client that sends
+ * more than `maxBytes` loses the connection instead.
  */
 export function drain(request: IncomingMessage, maxBytes: number): Promise<void> {
   if (request.readableEnded || request.destroyed) return Promise.resolve();
   return new Promise((resolve) => {
     let length = 0;
-    // An async iterator that was left early still listens, and a stream that is listened to that way does not flow.
+    // An async iterator that was left early keeps its listener, and a stream with that listener does not flow.
     request.removeAllListeners("readable");
     request
       .on("data", (chunk: Buffer) => {
@@ -39,7 +40,7 @@ export function drain(request: IncomingMessage, maxBytes: number): Promise<void>
       })
       .once("close", resolve)
       .once("end", resolve)
-      .on("error", () => {}) // a closed connection; `close` follows
+      .on("error", () => {}) // The connection was closed; `close` follows.
       .resume();
   });
 }

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { UserError } from "../../kernel/index.ts";
 import { drain, readBody } from "./body.ts";
 
-/** Small helpers for the services of ours that speak JSON with the code inside workerd. */
+/** Helpers for the internal services that exchange JSON with the code inside workerd. */
 
 export class BodyTooLarge extends Error {
   constructor(maxBytes: number) {
@@ -10,7 +10,7 @@ export class BodyTooLarge extends Error {
   }
 }
 
-/** Throws BodyTooLarge, with the body read to its end, when there is more of it. */
+/** Throws BodyTooLarge for a larger body, after reading it to the end. */
 export async function readJson(request: IncomingMessage, maxBytes: number): Promise<unknown> {
   const body = await readBody(request, maxBytes);
   if (body === undefined) throw new BodyTooLarge(maxBytes);
@@ -23,10 +23,13 @@ export function sendJson(response: ServerResponse, status: number, value: unknow
   response.end(body);
 }
 
-/** Twice the longest message: whoever sends more than that after a refusal loses the connection. */
+/** Twice the longest message: a client that sends more after a rejection loses the connection. */
 const DRAIN_LIMIT = 50 * 1024 * 1024;
 
-/** A refusal keeps its text and code; what is our fault is not told to the worker. Given after the request has been read, see drain(). */
+/**
+ * Sends a UserError with its text and code; hides the details of internal errors from the worker. Sent after the
+ * request has been read, see drain().
+ */
 export async function sendError(request: IncomingMessage, response: ServerResponse, err: unknown): Promise<void> {
   if (response.headersSent) return void response.destroy();
   await drain(request, DRAIN_LIMIT);

@@ -1,10 +1,10 @@
 import type { Clock } from "../../kernel/index.ts";
 
-/** Long enough to spare a busy worker the question, short enough that a change made on another machine is soon known. */
+/** Long enough to spare the queries of a busy worker, short enough that a change on another machine is noticed soon. */
 const FRESH_MS = 5_000;
 const MOST = 10_000;
 
-/** What a database said lately about a key, for callers that ask on every request. */
+/** Recent database results by key, for callers that look up on every request. */
 export interface RecentlySeen<Value> {
   get(key: string): Value | undefined;
   add(key: string, value: Value): void;
@@ -20,7 +20,7 @@ export function createRecentlySeen<Value>(clock: Clock, { freshMs = FRESH_MS, mo
       return entry.value;
     },
     add(key, value) {
-      // Once more at the end: a Map keeps the order of insertion, so the first is the oldest.
+      // Reinserted at the end: a Map keeps insertion order, so the first entry is the oldest.
       entries.delete(key);
       if (entries.size >= most) entries.delete(entries.keys().next().value!);
       entries.set(key, { value, until: clock.now() + freshMs });

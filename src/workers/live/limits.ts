@@ -1,11 +1,14 @@
-/** Bounds of what one process keeps of the workers it may be asked for. */
+/** Limits of the workers cached by one process. */
 export interface LiveLimits {
-  /** Scripts whose deployment is remembered. */
+  /** Maximum number of scripts whose deployment is cached. */
   routes: number;
-  /** Versions that the runtime knows, and octets of their modules. The least recently used go first; one that is at work stays. */
+  /**
+   * Maximum number of versions in the runtime, and octets of their modules. The least recently used are evicted first;
+   * a busy version stays.
+   */
   versions: number;
   versionBytes: number;
-  /** A version that has not been used for this long is forgotten, with its process. */
+  /** Idle time after which a version is evicted with its process. */
   restMs: number;
 }
 

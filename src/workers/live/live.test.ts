@@ -20,7 +20,7 @@ import { createLiveWorkers } from "./live.ts";
 
 const ACCOUNT = "a".repeat(32);
 
-/** The whole of it with real processes, and a server that passes `/<script>/…` on. */
+/** Starts everything with real processes, and a server that passes `/<script>/…` on. */
 async function start(t: TestContext, runtimeOptions: Partial<RuntimeOptions> = {}) {
   const folder = mkdtempSync(join(tmpdir(), "live-"));
   const db = openSqlite({ path: join(folder, "test.db") });
@@ -78,7 +78,7 @@ async function start(t: TestContext, runtimeOptions: Partial<RuntimeOptions> = {
 const saying = (word: string, before = "") =>
   `export default { async fetch() { ${before} return new Response(${JSON.stringify(word)}) }, email(message) { message.setReject(${JSON.stringify(word)}) } };`;
 
-test("what was uploaded answers; its handlers and its start are told; what does not start changes nothing", async (t) => {
+test("an uploaded script responds; its handlers and startup time are reported; a script that fails to start changes nothing", async (t) => {
   const { scripts, live, ask } = await start(t);
   assert.equal((await ask("mail")).status, 404);
   const { version } = await scripts.upload(
@@ -106,7 +106,7 @@ test("what was uploaded answers; its handlers and its start are told; what does 
   assert.equal((await ask("mail")).body, "another");
 });
 
-test("deploys, rollbacks and secrets in a row under traffic: no request fails", async (t) => {
+test("no request fails during deploys, rollbacks and secret changes in a row under traffic", async (t) => {
   const { scripts, ask, outcomes } = await start(t);
   const { version } = await scripts.upload(ACCOUNT, "mail", uploadOf(saying("0", "await scheduler.wait(5);")), author);
   const traffic = { on: true, met: new Set<string>(), wrong: [] as string[], count: 0 };
@@ -138,7 +138,7 @@ test("deploys, rollbacks and secrets in a row under traffic: no request fails", 
   assert.ok(traffic.count > 50 && traffic.met.size >= 7, `${traffic.count} requests met ${[...traffic.met].join()}`);
 });
 
-test("a request that is under way when its version goes is answered by that version", async (t) => {
+test("a request that is running while its version is replaced is finished by that version", async (t) => {
   const { scripts, ask, port } = await start(t);
   const inTwoPieces = `export default { fetch(_, env, ctx) {
     const { readable, writable } = new IdentityTransformStream();
@@ -148,7 +148,7 @@ test("a request that is under way when its version goes is answered by that vers
     return new Response(readable);
   } }`;
   await scripts.upload(ACCOUNT, "mail", uploadOf(inTwoPieces), author);
-  // The first piece is here: it is under way.
+  // The first chunk has arrived: the request is running.
   const slow = (await fetch(`http://127.0.0.1:${port()}/mail/`)).body!.pipeThrough(new TextDecoderStream()).getReader();
   assert.equal((await slow.read()).value, "o");
   await scripts.upload(ACCOUNT, "mail", uploadOf(saying("new")), author);
@@ -158,7 +158,7 @@ test("a request that is under way when its version goes is answered by that vers
   assert.equal((await ask("mail")).status, 404);
 });
 
-test("a WebSocket outlives a deploy for a while, and the next one meets the new version", async (t) => {
+test("a WebSocket survives a deploy for a while, and the next one reaches the new version", async (t) => {
   const { scripts, port } = await start(t);
   const echo = (word: string) =>
     uploadOf(`export default { fetch() {
@@ -184,7 +184,7 @@ test("a WebSocket outlives a deploy for a while, and the next one meets the new 
   assert.equal(await (await connect())("c"), "new c");
 });
 
-test("a server that starts again runs nothing until it is asked, then what was live", async (t) => {
+test("a restarted server runs nothing until the first request, then the deployed version", async (t) => {
   const { scripts, live, build } = await start(t);
   await scripts.upload(ACCOUNT, "mail", uploadOf(saying("kept")), author);
   await live.close();
@@ -192,7 +192,7 @@ test("a server that starts again runs nothing until it is asked, then what was l
   assert.equal((await again.live.email({ account: ACCOUNT, script: "mail" }, mailOf(), noActions)).rejected, "kept");
 });
 
-test("a split deployment serves both versions, and a header chooses", async (t) => {
+test("a split deployment serves both versions, and a header selects one", async (t) => {
   const { scripts, ask } = await start(t);
   const old = (await scripts.upload(ACCOUNT, "mail", uploadOf(saying("old")), author)).version;
   const next = await scripts.createVersion(ACCOUNT, "mail", uploadOf(saying("next")), author);
@@ -218,7 +218,7 @@ test("a split deployment serves both versions, and a header chooses", async (t) 
 });
 
 test(
-  "two hundred workers on one node: idle ones cost no process",
+  "two hundred workers on one node: idle ones need no process",
   { skip: !existsSync("/proc/self/cmdline") },
   async (t) => {
     const { scripts, ask } = await start(t, { maxProcesses: 8, idleMs: 300 });
@@ -233,7 +233,7 @@ test(
         }
       }),
     );
-    // One that ends is still seen for a moment.
+    // An ending process stays visible for a moment.
     assert.ok(most > 0 && most <= 8 + 4, `${most} processes at once`);
     for (const name of [names[0]!, names[117]!, names[199]!]) assert.equal((await ask(name)).body, name);
     assert.equal((await scripts.list(ACCOUNT)).total, 200);

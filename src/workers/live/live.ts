@@ -20,14 +20,17 @@ export interface LiveOptions {
   runtime: WorkerRuntime;
   clock?: Clock;
   log?: Log;
-  /** From 0 up to 1. */
+  /** From 0 up to, but excluding, 1. */
   random?: () => number;
   limits?: Partial<LiveLimits>;
 }
 
 const REST_CHECK_MS = 30_000;
 
-/** Runs what is deployed. Nothing is loaded before it is asked for; another process's deploys are heard of through `events`. */
+/**
+ * Runs the deployed versions. A version is loaded on first use; deploys by other processes are reported through
+ * `events`.
+ */
 export function createLiveWorkers({
   db,
   objects,
@@ -49,10 +52,12 @@ export function createLiveWorkers({
     log,
   });
   const timer = setInterval(() => residents.rest(), Math.min(REST_CHECK_MS, bounds.restMs)).unref();
-  /** Of each script: the refresh that is under way, and whether another must follow. */
+  /** For each script: the running refresh, and whether another must follow. */
   const refreshing = new Map<string, { again: boolean; done: Promise<void> }>();
 
-  /** Between knowing the route and entering the version nothing happens, so no version goes that somebody has just picked. */
+  /**
+   * Nothing runs between reading the route and entering the version, so a version that was just picked is not unloaded.
+   */
   async function enter(ref: ScriptRef, headers: IncomingHttpHeaders): Promise<Resident> {
     const route = routes.known(ref) ?? (await routes.load(ref));
     if (route === undefined) throw workerErrors.scriptMissing({ script: ref.script });
@@ -79,12 +84,12 @@ export function createLiveWorkers({
         { err, script: ref.script, account: ref.account },
         `workers: failed to run a worker: ${messageOf(err)}`,
       );
-    // What is wrong with the machine is not for whoever sent the request.
+    // Internal errors are hidden from the client.
     const message = ours ? err.message : "The Worker could not be run.";
     return { outcome: { outcome: "exception", exception: { name: "Error", message } }, status: missing ? 404 : 503 };
   }
 
-  /** Looks again until nothing has changed while it looked. */
+  /** Repeats until nothing has changed during a look-up. */
   function refresh(scriptId: string): Promise<void> {
     routes.forget(scriptId);
     const running = refreshing.get(scriptId);
@@ -187,7 +192,7 @@ export function createLiveWorkers({
   };
 }
 
-/** The request's body is read and forgotten, so that its connection can go on. */
+/** Reads and discards the request body, so that its connection stays usable. */
 function answer(request: IncomingMessage, response: ServerResponse, status: number, text: string) {
   request.resume();
   if (response.headersSent) return void response.destroy();

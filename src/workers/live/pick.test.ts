@@ -8,7 +8,7 @@ const route = (...percentages: number[]): Route => ({
 });
 const pick = (of: Route, headers = {}, at = 0) => pickVersion("mail", of, headers, () => at);
 
-test("percentages decide", () => {
+test("percentages determine the version", () => {
   const three = route(10, 60, 30);
   assert.deepEqual(
     [0, 0.0999, 0.1, 0.6999, 0.7, 0.9999].map((at) => pick(three, {}, at)),
@@ -19,7 +19,7 @@ test("percentages decide", () => {
   assert.equal(pick(route(99.99, 0), {}, 0.99999), "v2");
 });
 
-test("a header names a version of the deployment, even one at 0 %; any other word is not heard", () => {
+test("a header selects a version of the deployment, even one at 0 %; any other value is ignored", () => {
   const two = route(0, 100);
   const named = (text: string) => pick(two, { "cloudflare-workers-version-overrides": text }, 0.5);
   assert.equal(named('mail="v2"'), "v2");
@@ -32,7 +32,7 @@ test("a header names a version of the deployment, even one at 0 %; any other wor
   assert.equal(overrideFor("mail", undefined), undefined);
 });
 
-test("a key meets the same version every time, and only ever moves to the newer one", () => {
+test("a key always gets the same version, and only ever moves to the newer one", () => {
   const keys = Array.from({ length: 1000 }, (_, i) => ({ "cloudflare-workers-version-key": `user-${i}` }));
   const newer = (percentage: number) =>
     keys.map((headers) => pick(route(percentage, 100 - percentage), headers) === "v2");

@@ -1,15 +1,15 @@
 import { createHash } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 
-/** What is deployed of one script: newest version first, percentages that add up to 100. */
+/** The deployment of one script: newest version first, percentages that add up to 100. */
 export interface Route {
   scriptId: string;
   versions: { versionId: string; percentage: number }[];
 }
 
 /**
- * The version that answers. A header may name one of the deployment (even one at 0 %), or give a key that always meets the same version and
- * moves to the newer one as its percentage grows:
+ * The version that handles a request. A header may name one of the deployment (even one at 0 %), or give a key that
+ * always selects the same version and moves to the newer one as its percentage grows:
  * https://developers.cloudflare.com/workers/configuration/versions-and-deployments/gradual-deployments/
  */
 export function pickVersion(
@@ -28,13 +28,16 @@ export function pickVersion(
     if (point < percentage) return versionId;
     point -= percentage;
   }
-  // Percentages that add up to a little less than 100.
+  // For percentages that add up to slightly less than 100.
   return versions.findLast(({ percentage }) => percentage > 0)!.versionId;
 }
 
 const fraction = (text: string) => createHash("sha256").update(text).digest().readUInt32BE() / 2 ** 32;
 
-/** A Dictionary of Strings (RFC 8941 3.2), `my-worker="id", other="id"`; later members win. What is none names nothing. */
+/**
+ * A Dictionary of Strings (RFC 8941 3.2), `my-worker="id", other="id"`; later members win. A malformed header is
+ * ignored.
+ */
 export function overrideFor(script: string, header: string | string[] | undefined): string | undefined {
   if (header === undefined) return undefined;
   let found: string | undefined;

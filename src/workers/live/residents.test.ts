@@ -34,13 +34,13 @@ function start(limits: Partial<LiveLimits> = {}, size = 10) {
   return { residents, clock, loads, use, known: fake.known };
 }
 
-test("a version is loaded once for all who need it at once", async () => {
+test("a version is loaded once for all concurrent users", async () => {
   const { loads, use, known } = start();
   await Promise.all([use("1"), use("1"), use("1"), use("2")]);
   assert.deepEqual([loads, keysOf(known)], [["1", "2"], "1 2"]);
 });
 
-test("beyond the limits the least recently used goes, never one that is used", async () => {
+test("above the limits the least recently used version is evicted, never one in use", async () => {
   const { residents, use, known } = start({ versions: 2 });
   const held = residents.enter(version("1"));
   await held.ready;
@@ -55,7 +55,7 @@ test("beyond the limits the least recently used goes, never one that is used", a
   assert.equal(keysOf(heavy.known), "2 3");
 });
 
-test("what has been idle for long rests; what is connected does not", async () => {
+test("versions that were idle for long are unloaded; connected ones are not", async () => {
   const { residents, clock, use, known } = start({ restMs: 1000 });
   await use("1");
   const close = residents.linger(residents.enter(version("2")));
@@ -71,7 +71,7 @@ test("what has been idle for long rests; what is connected does not", async () =
   assert.equal(known.size, 0);
 });
 
-test("a retired version goes with its last user, and comes back when it is needed", async () => {
+test("a retired version is unloaded after its last user, and loaded again when needed", async () => {
   const { residents, use, known } = start();
   const held = residents.enter(version("1"));
   await held.ready;
@@ -90,7 +90,7 @@ test("a retired version goes with its last user, and comes back when it is neede
   assert.equal(keysOf(known), "3 1");
 });
 
-test("a retired version with an open connection stays for its grace", async (t: TestContext) => {
+test("a retired version with an open connection stays for a grace period", async (t: TestContext) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
   const { residents, known } = start();
   const resident = residents.enter(version("1"));
@@ -103,7 +103,7 @@ test("a retired version with an open connection stays for its grace", async (t: 
   assert.equal(known.size, 0);
 });
 
-test("one on trial is not retired; dropped it is gone", async () => {
+test("a version on trial is not retired; once dropped it is unloaded", async () => {
   const { residents, known } = start();
   const trial = await residents.tryOut(scriptOf("", { version: "1", key: version("1").key }), SCRIPT);
   residents.retire(SCRIPT, new Set());
@@ -119,7 +119,7 @@ test("one on trial is not retired; dropped it is gone", async () => {
   assert.deepEqual(residents.scripts(), [SCRIPT]);
 });
 
-test("one that cannot be loaded is tried again by the next", async () => {
+test("a version that failed to load is retried by the next user", async () => {
   const { use, loads, known } = start();
   await assert.rejects(use("broken"), /broken/);
   await assert.rejects(use("broken"), /broken/);

@@ -3,28 +3,34 @@ import type { WorkerRuntime } from "../runtime/port.ts";
 import type { WorkerScript } from "../scripts/script.ts";
 import type { LiveLimits } from "./limits.ts";
 
-/** A version that the runtime knows. Whoever uses one counts as its user from `enter` to `leave`; the runtime forgets only what has no users. */
+/**
+ * A version that is loaded in the runtime. A caller counts as its user from `enter` to `leave`; only versions without
+ * users are unloaded.
+ */
 export interface Resident {
   readonly key: string;
   readonly versionId: string;
   readonly scriptId: string;
-  /** Resolves once the runtime can be asked for it. */
+  /** Resolves once the runtime can serve it. */
   readonly ready: Promise<void>;
 }
 
 export interface Residents {
-  /** At once, so that nothing comes between picking a version and using it. */
+  /** Synchronous, so that nothing runs between picking a version and using it. */
   enter(version: { key: string; versionId: string; scriptId: string }): Resident;
   leave(resident: Resident): void;
-  /** Leaves but for an open connection, which is no reason for a version that has been replaced to stay for long. Returns the end of it. */
+  /**
+   * Leaves, except for an open connection, which keeps a replaced version only for a short time. Returns the function
+   * that ends it.
+   */
   linger(resident: Resident): () => void;
-  /** Starts a version that nobody else knows; entered, and spared by retire(), until `settle`. */
+  /** Starts a version that only this caller knows; it is entered, and exempt from retire(), until `settle`. */
   tryOut(worker: WorkerScript, scriptId: string): Promise<{ settle(keep: boolean): void }>;
-  /** The versions of a script that have no place in its deployment: they end what they hold and go. */
+  /** Retires the versions of a script that are not in its deployment: they finish their requests and are unloaded. */
   retire(scriptId: string, except: ReadonlySet<string>): void;
-  /** Scripts of which some version is here. */
+  /** Scripts with at least one loaded version. */
   scripts(): string[];
-  /** Forgets what has not been used for a while. */
+  /** Unloads versions that have been idle for a while. */
   rest(): void;
 }
 
@@ -39,7 +45,7 @@ interface Entry extends Resident {
   gone: boolean;
 }
 
-/** So long may an open connection go on after its version has been replaced. */
+/** How long an open connection may continue after its version was replaced. */
 const CONNECTION_GRACE_MS = 30_000;
 
 export interface ResidentsOptions {
@@ -51,7 +57,7 @@ export interface ResidentsOptions {
 }
 
 export function createResidents({ runtime, load, limits, clock, log }: ResidentsOptions): Residents {
-  /** The least recently used first. */
+  /** Least recently used first. */
   const entries = new Map<string, Entry>();
   let bytes = 0;
 
@@ -76,7 +82,7 @@ export function createResidents({ runtime, load, limits, clock, log }: Residents
       remove(entry);
       throw err;
     });
-    // Whoever entered hears of it; nobody may have.
+    // Callers that entered receive the error; there may be none.
     ready.catch(() => {});
     return Object.assign(entry, { ready });
   }
@@ -132,7 +138,7 @@ export function createResidents({ runtime, load, limits, clock, log }: Residents
       const found = entries.get(version.key);
       if (found === undefined) return add(version, register, false);
       found.users++;
-      // To the end of the order.
+      // Moves it to the end of the order.
       entries.delete(found.key);
       entries.set(found.key, found);
       return found;

@@ -3,7 +3,7 @@ import type { ScriptRef } from "../scripts/port.ts";
 import type { ScriptsTables } from "../scripts/schema.ts";
 import type { Route } from "./pick.ts";
 
-/** Undefined when there is no such script, or nothing of it is deployed. */
+/** Resolves with undefined if the script does not exist or is not deployed. */
 export async function loadRoute(db: Db, by: ScriptRef | { scriptId: string }): Promise<Route | undefined> {
   const scripts = db.tables<ScriptsTables>().selectFrom("worker_scripts");
   const script =

@@ -9,7 +9,7 @@ const ACCOUNT = "a".repeat(32);
 const ref = { account: ACCOUNT, script: "inbox" };
 
 onEveryDatabase((engine) =>
-  test("what is deployed is known until it is told to have changed, and not for long where others may change it unheard", async (t) => {
+  test("a deployment is cached until a change is reported, and only briefly where other processes may change it unreported", async (t) => {
     const { db } = await engine.open(t, scriptsMigrations);
     const tables = db.tables<ScriptsTables>();
     const clock = createManualClock(Date.now());
@@ -61,7 +61,7 @@ onEveryDatabase((engine) =>
       [undefined, "v", "v"],
     );
 
-    // Another process deploys, and dies before it has told.
+    // Another process deploys, and dies before it has reported the change.
     await db.write(tables.updateTable("worker_deployed_versions").set({ version_id: "w" }));
     assert.equal(versionOf(routes.known(ref)), "v");
     clock.advance(30_000);

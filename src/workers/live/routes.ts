@@ -5,28 +5,28 @@ import type { Route } from "./pick.ts";
 import { loadRoute } from "./routes-table.ts";
 
 /**
- * What is deployed, remembered until somebody says that it has changed; not for long where another process may have changed it and died before it
- * could say so.
+ * Deployments, cached until a change is reported; only briefly where another process may have changed one and died
+ * before reporting it.
  */
 export interface Routes {
-  /** What is known without asking the database: between this and the use of it nothing can come. */
+  /** The cached route, without a query: nothing runs between reading and using it. */
   known(ref: ScriptRef): Route | undefined;
   load(ref: ScriptRef): Promise<Route | undefined>;
-  /** From the database, whatever is remembered. */
+  /** From the database, whatever is cached. */
   current(scriptId: string): Promise<Route | undefined>;
   forget(scriptId: string): void;
   forgetAll(): void;
 }
 
-/** What a lost hint costs. */
+/** How long a lost notification can go unnoticed. */
 const MAX_AGE_MS = 30_000;
 
 export function createRoutes({ db, clock, limit }: { db: Db; clock: Clock; limit: number }): Routes {
-  /** In the order of their first load. */
+  /** In order of their first load. */
   const routes = new Map<string, { route: Route; at: number }>();
   const names = new Map<string, string>();
   const loading = new Map<string, Promise<Route | undefined>>();
-  /** Counts what was forgotten: an answer of the database that is older must not be remembered. */
+  /** Counts invalidations: an older database result must not be cached. */
   let generation = 0;
 
   async function load(ref: ScriptRef, key: string): Promise<Route | undefined> {

@@ -1,7 +1,7 @@
 import { defineErrors } from "../../kernel/errors.ts";
 import { type Problem, countProblems, formatProblems } from "../../kernel/config/index.ts";
 
-/** What can be wrong with a project on a developer's disk. `details.problems` of the first two lists every place. */
+/** Errors of a project on a developer's disk. `details.problems` of the first two lists every position. */
 export const projectErrors = defineErrors("project", {
   configurationInvalid: { code: "E_CONFIGURATION", http: 400, message: "{file}: {count}\n\n{report}" },
   buildFailed: { code: "E_BUILD", http: 400, message: "Cannot build {name}: {count}\n\n{report}" },
@@ -19,7 +19,7 @@ export const projectErrors = defineErrors("project", {
   },
 });
 
-/** The details of an error that carries problems: its report is relative to `cwd`. */
+/** The details of an error with problems: its report is relative to `cwd`. */
 export const problemDetails = (problems: readonly Problem[], cwd: string) => ({
   problems,
   count: countProblems(problems),

@@ -4,13 +4,13 @@ import type { RuntimeLimits } from "../runtime/watchdog.ts";
 import type { Binding, ScriptLimits } from "../scripts/script.ts";
 import type { ModuleRule } from "./config/rules.ts";
 
-/** A worker's configuration file, read and checked, for one environment. Every path is absolute. */
+/** A worker's configuration file, read and validated, for one environment. Every path is absolute. */
 export interface Project {
   /** The file the configuration was read from. */
   configFile: string;
-  /** The folder of that file: what relative paths in it mean. */
+  /** The folder of that file; relative paths in it are resolved against it. */
   root: string;
-  /** The `env.<name>` that was asked for. */
+  /** The requested `env.<name>`. */
   environment: string | undefined;
   name: string;
   main: string;
@@ -18,25 +18,25 @@ export interface Project {
   compatibilityDate: string;
   compatibilityFlags: string[];
   /**
-   * send_email, KV, R2, D1, vars, secrets. A name appears once. Read for development, ids are the local ones (`preview_id` before `id`); read for
-   * a deploy, they are those of the server, and secrets are not among them: it keeps its own.
+   * send_email, KV, R2, D1, vars, secrets. Each name appears once. For development, ids are the local ones
+   * (`preview_id` before `id`); for a deploy, they are those of the server, without secrets: the server keeps its own.
    */
   bindings: Binding[];
-  /** `secrets.required`: declared, whether or not .dev.vars has a value for them. */
+  /** `secrets.required`: declared, with or without a value in .dev.vars. */
   requiredSecrets: string[];
-  /** Names that .dev.vars has values for. */
+  /** Names with a value in .dev.vars. */
   localSecrets: string[];
   limits: ScriptLimits | undefined;
   build: BuildSettings;
   deploy: DeploySettings;
   /** `dev.port` and `dev.ip`. */
   dev: { port?: number; ip?: string };
-  /** Address patterns the worker asks to receive mail for (`addresses`). */
+  /** Address patterns for which the worker receives mail (`addresses`). */
   addresses: string[];
-  /** The top-level block `reelpost`: what only this program knows. */
+  /** The top-level block `reelpost`: settings specific to this program. */
   reelpost: ReelpostSettings;
   warnings: Problem[];
-  /** Files whose change means: read the project again. They need not exist. */
+  /** A change to any of these files requires rereading the project. They need not exist. */
   files: string[];
 }
 
@@ -45,20 +45,20 @@ export interface BuildSettings {
   define: Record<string, string>;
   alias: Record<string, string>;
   minify: boolean;
-  /** Upload the files as they are, without esbuild. */
+  /** Upload the files unchanged, without esbuild. */
   noBundle: boolean;
   tsconfig: string | undefined;
   jsxFactory: string | undefined;
   jsxFragment: string | undefined;
 }
 
-/** What only a server has a use for. Undefined: the file does not say, and the server keeps what it has. */
+/** Settings used only by a server. Undefined: not in the file, and the server keeps its own. */
 export interface DeploySettings {
   accountId: string | undefined;
-  /** Reachable by an address of its own. */
+  /** Reachable at its own hostname. */
   workersDev: boolean | undefined;
   previewUrls: boolean | undefined;
-  /** Variables that were set on the server stay. */
+  /** Keeps variables that were set on the server. */
   keepVars: boolean;
   crons: string[] | undefined;
   observability: Record<string, unknown> | undefined;
@@ -66,10 +66,12 @@ export interface DeploySettings {
 }
 
 export interface ReelpostSettings {
-  /** Addresses that count as verified destinations; undefined: every address does (a developer's machine delivers nothing). */
+  /**
+   * Addresses that count as verified destinations; undefined: every address (a developer's machine delivers nothing).
+   */
   verifiedAddresses: string[] | undefined;
   smtpPort: number | undefined;
-  /** What fetch() and connect() may reach; what is left out keeps the command's default. */
+  /** Destinations allowed for fetch() and connect(); omitted fields keep the command's default. */
   egress: Partial<EgressPolicy>;
   limits: Partial<RuntimeLimits>;
 }

@@ -15,19 +15,22 @@ export interface BindingServerOptions {
   /** Group that may connect in addition to the server's user. */
   gid?: number | undefined;
   onTail(items: TraceItem[]): void;
-  /** Called for every request: the worker is alive and has been given something to do. */
+  /** Called for every request: the worker is alive and active. */
   onActivity(): void;
   log: Log;
 }
 
-/** A tail batch echoes logs, which workerd bounds to 256 KB an invocation. */
+/** A tail batch contains logs, which workerd limits to 256 KB per invocation. */
 const TAIL_LIMIT = 8 * 1024 * 1024;
-/** Request metadata of R2 travels in headers. */
+/** R2 request metadata is sent in headers. */
 const MAX_HEADER_BYTES = 256 * 1024;
 
 type Handle = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
-/** Serves the bindings of one worker process, and takes its tail. The table of what may be called is fixed when the process starts. */
+/**
+ * Serves the bindings of one worker process and receives its tail. The table of callable services is fixed when the
+ * process starts.
+ */
 export async function startBindingServer({
   script,
   services,
@@ -48,7 +51,7 @@ export async function startBindingServer({
 
   return listen(socket, { gid, maxHeaderSize: MAX_HEADER_BYTES, requireHostHeader: false }, (request, response) => {
     onActivity();
-    // A forged header arrives joined to ours by a comma and so names nothing.
+    // A forged header arrives joined to the real one by a comma and so matches no service.
     const name = String(request.headers[SERVICE_HEADER]);
     const handle = table.get(name);
     if (handle === undefined) return void response.writeHead(403).end("no such binding");
@@ -78,7 +81,10 @@ function handlerOf(
   }
 }
 
-/** A server on a unix socket whose end is at once: also for connections that became WebSockets and tunnels, which http.Server forgets. */
+/**
+ * A server on a unix socket that closes immediately, including connections that became WebSockets and tunnels, which
+ * http.Server no longer tracks.
+ */
 export interface SocketServer {
   readonly http: Server;
   close(): void;
@@ -90,7 +96,7 @@ export async function listen(
   { gid, ...options }: { gid?: number | undefined; maxHeaderSize?: number; requireHostHeader?: boolean },
   handler: (request: IncomingMessage, response: ServerResponse) => void,
 ): Promise<SocketServer> {
-  // workerd keeps its connections; the server must not close one at the moment it is used again.
+  // workerd keeps its connections open; the server must not close one at the moment it is reused.
   const http = createServer(
     { ...options, keepAliveTimeout: 0, requestTimeout: 0, headersTimeout: 0, noDelay: true },
     handler,

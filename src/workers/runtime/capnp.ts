@@ -4,13 +4,13 @@ import { MAIL, SCRIPT_RUNNER, SEND_EMAIL, SERVICE_WORKER, STREAM, type InsideMod
 
 /** The sockets of one worker process, all in its own folder. */
 export interface Sockets {
-  /** workerd listens: messages for the email handler. */
+  /** workerd listens here: messages for the email handler. */
   mail: string;
-  /** workerd listens: requests for the fetch handler. */
+  /** workerd listens here: requests for the fetch handler. */
   http: string;
-  /** We listen: bindings, actions and tail. */
+  /** The server listens here: bindings, actions and tail. */
   bindings: string;
-  /** We listen: everything the worker fetches. */
+  /** The server listens here: everything the worker fetches. */
   egress: string;
 }
 
@@ -21,10 +21,13 @@ export interface GeneratedConfig {
   files: Map<string, string | Uint8Array>;
 }
 
-/** The header by which the server knows which of the process's bindings is speaking. Only names it configured itself are honoured. */
+/**
+ * The header by which the server identifies which binding of the process is calling. Only configured names are
+ * accepted.
+ */
 export const SERVICE_HEADER = "x-reelpost-service";
 export const TAIL_SERVICE = "tail";
-/** How the client of a request came: workerd makes the URL of it, and keeps the header to itself. */
+/** The scheme of the client's request: workerd builds the URL from it and does not pass the header on. */
 export const SCHEME_HEADER = "x-reelpost-scheme";
 
 const ENTRY = "__reelpost_entry.js";
@@ -84,7 +87,10 @@ function userWorker(script: WorkerScript, inside: InsideModules, embed: Embed): 
   ].join(", ");
 }
 
-/** The first module is the worker: ours, which passes on all that the user's main module exports and adds the mail entrypoint. */
+/**
+ * The first module is the worker: a wrapper that re-exports everything the user's main module exports and adds the mail
+ * entrypoint.
+ */
 function moduleList(script: WorkerScript, inside: InsideModules, embed: Embed): string {
   const main = text(specifier(script.main));
   const entry = `import { mailEntrypoint } from ${text(MAIL)};
@@ -102,7 +108,7 @@ export const ReelpostMail = mailEntrypoint(user.default, { alwaysTail: ${mayWait
   ].join(", ");
 }
 
-/** A script has no modules of its own: it is text to ours, which runs it and has the worker that comes of it. */
+/** A script has no modules: the wrapper receives it as text, runs it, and exports the resulting worker. */
 function scriptModules(script: WorkerScript, inside: InsideModules, embed: Embed): string {
   const main = specifier(script.main).slice(2);
   const entry = `import { mailEntrypoint } from ${text(MAIL)};
@@ -122,11 +128,17 @@ export const ReelpostMail = mailEntrypoint(worker, { alwaysTail: ${mayWaitUnhear
 const SCRIPT = "./__reelpost_script.txt";
 const runner = () => `(name = ${text(RUN_SCRIPT)}, wrapped = (moduleName = ${text(SCRIPT_RUNNER)}))`;
 
-/** A script cannot import its bindings, so forbidding it that changes nothing; our module, which hands them over, must. */
+/**
+ * A script cannot import its bindings, so disallowing that changes nothing for it; the wrapper, which passes them, has
+ * to.
+ */
 const flagsOf = ({ format, compatibilityFlags }: WorkerScript) =>
   format === "modules" ? compatibilityFlags : compatibilityFlags.filter((flag) => flag !== "disallow_importable_env");
 
-/** `import { waitUntil } from "cloudflare:workers"` cannot be listened to from inside, as the context's own waitUntil() is. */
+/**
+ * Unlike the context's own waitUntil(), `import { waitUntil } from "cloudflare:workers"` cannot be observed from
+ * inside.
+ */
 const mayWaitUnheard = (script: WorkerScript) =>
   script.modules.some(({ content }) => {
     const source =
@@ -134,7 +146,7 @@ const mayWaitUnheard = (script: WorkerScript) =>
     return source.includes("cloudflare:workers") && source.includes("waitUntil");
   });
 
-/** They import each other as `./name`, which is `name` to workerd. */
+/** They import each other as `./name`, which workerd resolves to `name`. */
 const ownModules = (modules: { name: string; source: string }[], embed: Embed) =>
   modules.map(({ name, source }) => `(name = ${text(name.slice(2))}, esModule = ${embed(source)})`).join(", ");
 
@@ -164,7 +176,10 @@ export const isRemote = (binding: Binding): binding is RemoteBinding =>
   binding.type === "stream" ||
   binding.type === "send_email";
 
-/** Names a binding in the process's configuration and in a header, so in ASCII: by the name the code uses, which is unique. */
+/**
+ * Identifies a binding in the process configuration and in a header, hence ASCII: derived from the name used in the
+ * code, which is unique.
+ */
 export const serviceName = (binding: RemoteBinding) =>
   `${binding.type}:${encodeURIComponent(binding.name.toWellFormed())}`;
 
@@ -189,7 +204,7 @@ function bindingConfig(binding: Binding): string {
   }
 }
 
-/** A Cap'n Proto text literal: JSON's escapes but for \u, which it lacks; text beyond ASCII stands as UTF-8. */
+/** A Cap'n Proto text literal: JSON's escapes except \u, which it lacks; non-ASCII text is written as UTF-8. */
 export const text = (value: string): string =>
   JSON.stringify(value.toWellFormed()).replace(/\\(?:u00([0-9a-f]{2})|.)/g, (escape, hex?: string) =>
     hex === undefined ? escape : `\\x${hex}`,

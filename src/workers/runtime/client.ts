@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 
-/** Who sent a request, and how: where proxies are trusted, as they say. */
+/** The sender of a request and its scheme; as reported by proxies where they are trusted. */
 export interface Client {
   ip: string;
   scheme: "http" | "https";
@@ -8,5 +8,5 @@ export interface Client {
 
 export type ClientOf = (request: IncomingMessage) => Client;
 
-/** Without proxies it is the peer of the connection. */
+/** Without proxies: the peer of the connection. */
 export const directClient: ClientOf = ({ socket }) => ({ ip: socket.remoteAddress ?? "", scheme: "http" });

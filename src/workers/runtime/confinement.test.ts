@@ -11,7 +11,7 @@ import { mailOf, noActions, scriptOf, startRuntime } from "./runtime.testing.ts"
 const onLinux = { skip: process.platform !== "linux" && "needs /proc" };
 const asRoot = { skip: process.getuid?.() !== 0 && "needs root" };
 
-/** workerd processes whose parent is `parent`, or all of them. */
+/** workerd processes with the parent `parent`, or all of them. */
 const workerdPids = (parent?: number) =>
   readdirSync("/proc").filter((name) => {
     try {
@@ -112,7 +112,7 @@ describe("a worker process", onLinux, () => {
     t.after(() => void server.kill("SIGKILL"));
     const [said] = await Promise.race([once(server.stdout!, "data"), once(server, "exit")]);
     assert.equal(String(said).trim(), secret);
-    // Checks the files of this server: a descriptor of a process is no file.
+    // Checks the files of this server: a process descriptor is not a file.
     const holders = () =>
       readdirSync(root, { recursive: true, withFileTypes: true }).filter(
         (entry) => entry.isFile() && readFileSync(join(entry.parentPath, entry.name)).includes(secret),

@@ -5,16 +5,18 @@ import { createHttpClient, type Answer as RawAnswer } from "./http-client.ts";
 import { DISPATCH_HEADER, EVENT_HEADER, META_HEADER, META_IN_BODY, type AskedEvent } from "./inside/shared.ts";
 import type { EmailOutcome, InboundMail } from "./port.ts";
 
-/** What the mail entrypoint answers. */
+/** The response of the mail entrypoint. */
 export type Answer = Omit<EmailOutcome, "ended"> & {
-  /** Nothing was logged and nothing goes on: no tail will come. */
+  /** Nothing was logged and nothing is still running: no tail will follow. */
   silent?: boolean;
 };
 
 export interface DispatchClient {
-  /** Rejects when there is no answer: the process died or hung up. Resolves with undefined when `wallMs` have passed. */
+  /**
+   * Rejects if no response arrives: the process died or closed the connection. Resolves with undefined after `wallMs`.
+   */
   send(id: string, token: string, mail: InboundMail, wallMs: number): Promise<Answer | undefined>;
-  /** The same for the scheduled handler and its waitUntil() work. */
+  /** The same for the scheduled handler, including its waitUntil() work. */
   scheduled(id: string, event: { cron: string; scheduledTime: Date }, wallMs: number): Promise<Answer | undefined>;
   /** Names of the handlers that the worker exports. */
   handlers(wallMs: number): Promise<string[]>;
@@ -22,16 +24,16 @@ export interface DispatchClient {
 }
 
 /**
- * A message up to this many octets goes along with its dispatch; a longer one is fetched by the worker. workerd takes in 64 KiB of a body
- * that nobody reads and then hangs up, which the shorter ones must not run into.
+ * A message up to this many octets is sent with its dispatch; the worker fetches a longer one. workerd accepts 64 KiB
+ * of an unread body and then closes the connection; the short ones must stay below that.
  */
 const ALONG = 48 * 1024;
 
-/** JSON in ASCII, fit for a header. */
+/** JSON in ASCII, safe for a header. */
 const asciiJson = (value: unknown) =>
   JSON.stringify(value).replace(/[\u007f-\uffff]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
-/** Speaks to the mail socket of one worker process. */
+/** Client for the mail socket of one worker process. */
 export function createDispatchClient({
   socketPath,
   concurrency,
@@ -103,7 +105,7 @@ const bytesOf = async (raw: Readable | Uint8Array): Promise<Uint8Array> =>
 
 const NO_BODY = new Uint8Array();
 
-/** workerd's own 500 says nothing; the reason comes with the tail. */
+/** workerd's own 500 has no details; the reason follows with the tail. */
 const readOutcome = (answer: RawAnswer): Answer =>
   answer.status === 200 ? readJson<Answer>(answer) : { outcome: "exception" };
 

@@ -4,11 +4,11 @@ import type { Invocation } from "./port.ts";
 
 type FetchEvent = Extract<Invocation["event"], { kind: "fetch" }>;
 
-/** What the hosted service keeps out of logs: the value of every header whose name has one of these in it. */
+/** Hidden from logs as in the hosted service: the value of every header whose name contains one of these. */
 const SECRET = /auth|cookie|jwt|key|secret|token/;
 export const REDACTED = "REDACTED";
 
-/** Of one hop, or of the server's own making. */
+/** Hop-by-hop headers, and headers set by the server. */
 const LEFT_OUT = new Set([
   "connection",
   "keep-alive",
@@ -24,7 +24,7 @@ const LEFT_OUT = new Set([
   "x-reelpost-meta",
 ]);
 
-/** What the record of a request says about it. The headers are put together when somebody looks: nearly always nobody does. */
+/** The record of a request. The headers are collected only when read, which is rare. */
 export function fetchEvent(
   request: IncomingMessage,
   clientOf: ClientOf,

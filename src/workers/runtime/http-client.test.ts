@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { createHttpClient, type HttpClientOptions } from "./http-client.ts";
 
-/** A server whose answers the test writes byte by byte. */
+/** A server whose responses the test writes byte by byte. */
 async function serve(
   t: TestContext,
   onRequest: (socket: Socket, request: string, connection: number) => void,
@@ -36,7 +36,7 @@ async function serve(
 const ok = (body: string) => `HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
 
 describe("the HTTP client for workerd", () => {
-  it("sends a request whole and reads the answer, however it is cut", async (t) => {
+  it("sends a complete request and reads the response, however it is split", async (t) => {
     const { post } = await serve(t, (socket, request) => {
       for (const byte of ok(request)) socket.write(byte);
     });
@@ -45,7 +45,7 @@ describe("the HTTP client for workerd", () => {
     assert.equal(body, "POST / HTTP/1.1\r\nhost: mail\r\ncontent-length: 4\r\nx-a: 1\r\n\r\ntext");
   });
 
-  it("keeps connections, opens no more than it may, and serves the others in turn", async (t) => {
+  it("keeps connections open, never exceeds the limit, and queues the other requests", async (t) => {
     const { post, connections } = await serve(
       t,
       (socket, request) => void setImmediate(() => socket.write(ok(request.split("\r\n\r\n")[1]!))),
@@ -58,7 +58,7 @@ describe("the HTTP client for workerd", () => {
     assert.equal(connections(), 2);
   });
 
-  it("sends again what met a kept connection that was just closing", async (t) => {
+  it("retries a request sent on a kept connection that was just closing", async (t) => {
     const { post, connections } = await serve(
       t,
       (socket, request, connection) =>
@@ -70,7 +70,7 @@ describe("the HTTP client for workerd", () => {
     assert.equal(connections(), 2);
   });
 
-  it("does not send again what met a fresh connection, or had half an answer", async (t) => {
+  it("does not retry on a new connection or after a partial response", async (t) => {
     const { post } = await serve(t, (socket, request) =>
       request.endsWith("half") ? socket.end("HTTP/1.1 200") : socket.destroy(),
     );
@@ -78,7 +78,7 @@ describe("the HTTP client for workerd", () => {
     await assert.rejects(post("half").answer, /closed before the answer/);
   });
 
-  it("lets go of what is abandoned, and of the connection with it", async (t) => {
+  it("drops an abandoned request together with its connection", async (t) => {
     let closed: () => void;
     const gone = new Promise<void>((resolve) => (closed = resolve));
     const { post } = await serve(
@@ -95,7 +95,7 @@ describe("the HTTP client for workerd", () => {
     await gone;
   });
 
-  it("refuses answers that are too long or none of workerd's, and queues that are too long", async (t) => {
+  it("rejects responses that are too long or not from workerd, and queues that are too long", async (t) => {
     const { post } = await serve(
       t,
       (socket, request) =>

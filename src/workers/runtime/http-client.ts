@@ -1,8 +1,9 @@
 import { connect } from "node:net";
 
 /**
- * Just enough of an HTTP/1.1 client (RFC 9112) for a peer we know, workerd behind a unix socket: requests and answers that are at hand
- * whole. Every message of every worker passes through here, and node:http costs it more than the worker's own code does.
+ * A minimal HTTP/1.1 client (RFC 9112) for a known peer, workerd behind a unix socket, with requests and responses held
+ * in memory. Every message of every worker passes through here, and node:http would cost more than the worker's own
+ * code.
  */
 export interface HttpClient {
   post(headers: Record<string, string | number>, body: Uint8Array): Exchange;
@@ -10,9 +11,9 @@ export interface HttpClient {
 }
 
 export interface Exchange {
-  /** Rejects when the connection fails, or with the reason for which it was abandoned. */
+  /** Rejects if the connection fails, or with the reason passed to abandon(). */
   readonly answer: Promise<Answer>;
-  /** Closes the connection, at which workerd cancels what it was doing. */
+  /** Closes the connection, whereupon workerd cancels its work. */
   abandon(reason: Error): void;
 }
 
@@ -23,21 +24,24 @@ export interface Answer {
 
 export interface HttpClientOptions {
   socketPath: string;
-  /** Requests under way at once; more wait their turn. */
+  /** Maximum number of concurrent requests; further ones wait. */
   maxConnections: number;
-  /** Requests that may wait. */
+  /** Maximum number of waiting requests. */
   maxWaiting?: number;
-  /** Longest answer, in bytes. */
+  /** Maximum length of a response in bytes. */
   maxAnswer?: number;
 }
 
-/** workerd closes a connection that was idle for 5 s (the pipelineTimeout of its HTTP library): ours goes first. */
+/**
+ * workerd closes a connection that was idle for 5 s (the pipelineTimeout of its HTTP library): this client closes
+ * earlier.
+ */
 const IDLE_MS = 4000;
 
 interface Pending {
   request: Uint8Array;
   settled: boolean;
-  /** Sent a second time, because a kept connection was closed at the very moment it was used again. */
+  /** Sent a second time because a kept connection was closed at the moment of its reuse. */
   retried: boolean;
   connection: Connection | undefined;
   resolve(answer: Answer): void;
@@ -113,7 +117,7 @@ export function createHttpClient({
       if (at >= 0) idle.splice(at, 1);
       const pending = current;
       if (pending !== undefined && !pending.settled) {
-        // Nothing came back on a connection that had rested: it was closed before the request was read.
+        // Nothing was received on a connection that had been idle: it was closed before the request was read.
         if (uses > 1 && received.length === 0 && !pending.retried) {
           pending.retried = true;
           waiting.unshift(pending);
@@ -169,7 +173,7 @@ function encode(headers: Record<string, string | number>, body: Uint8Array): Uin
   return Buffer.concat([Buffer.from(`${head}\r\n`, "latin1"), body]);
 }
 
-/** The whole answer, or undefined while there is more to come. Throws for what workerd never sends. */
+/** The complete response, or undefined if more data is needed. Throws for anything that workerd never sends. */
 function readAnswer(received: Buffer, maxAnswer: number): Answer | undefined {
   const end = received.indexOf("\r\n\r\n");
   if (end < 0) {

@@ -5,13 +5,13 @@ import { fileURLToPath } from "node:url";
 
 /** The code of `inside/`, ready for workerd. */
 export interface InsideModules {
-  /** Modules that join the user's own, under names a user will not choose. */
+  /** Modules that are added to the user's own, under names a user will not choose. */
   beside: { name: string; source: string }[];
-  /** More of them, for a script in service-worker format. */
+  /** Additional modules for a script in service-worker format. */
   forScripts: { name: string; source: string }[];
   /** Internal extension modules. */
   internal: { name: string; source: string }[];
-  /** The modules of the tail worker, the first of which is the worker. */
+  /** The modules of the tail worker; the first is the worker. */
   tail: { name: string; source: string }[];
 }
 
@@ -52,7 +52,10 @@ export function loadInsideModules(): InsideModules {
   };
 }
 
-/** The files of `inside/` by name: as emitted in the published package; in a checkout, one call of esbuild takes their types off. */
+/**
+ * The files of `inside/` by name: as emitted in the published package; in a checkout, esbuild strips their types in one
+ * call.
+ */
 function readFolder(): Map<string, string> {
   const names = [
     "shared",
@@ -84,7 +87,7 @@ function readFolder(): Map<string, string> {
 const PUBLISHED = import.meta.url.endsWith(".js");
 const fileOf = (name: string) => fileURLToPath(new URL(`inside/${name}.${PUBLISHED ? "js" : "ts"}`, import.meta.url));
 
-// The files import each other by path; inside workerd a user's module and an internal one go by different names.
+// The files import each other by path; inside workerd a user's module and an internal one have different names.
 const importing = (source: string, shared = SHARED) => {
   const names: Record<string, string> = { shared, message: MESSAGE, listeners: LISTENERS };
   return source.replace(/"\.\/(shared|message|listeners)\.(?:ts|js)"/g, (_path, file: string) =>

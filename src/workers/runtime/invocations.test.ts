@@ -25,7 +25,7 @@ function open() {
   return { invocations, told };
 }
 
-test("what an invocation logged is told with it, whichever comes first, the answer or the tail", () => {
+test("logs are reported with their invocation, whether the response or the tail arrives first", () => {
   for (const order of [
     ["tail", "settle"],
     ["settle", "tail"],
@@ -45,7 +45,7 @@ test("what an invocation logged is told with it, whichever comes first, the answ
   }
 });
 
-test("what ran without a caller of ours is told by its entrypoint; what we asked a worker ourselves is told to nobody", () => {
+test("an invocation not started by the server is reported by its entrypoint; the server's own calls are not reported", () => {
   const { invocations, told } = open();
   invocations.tail([
     item({ [EVENT_HEADER]: "handlers" }, { entrypoint: "ReelpostMail", ...said }),

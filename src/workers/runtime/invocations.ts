@@ -4,32 +4,32 @@ import type { EmailOutcome, Invocation, Outcome } from "./port.ts";
 import type { StackMapper } from "./stacks.ts";
 import { exceptionsOf, invocationIdOf, isQuestion, logsOf, outcomeOf, type TraceItem } from "./tail-items.ts";
 
-/** One call into a worker, from its start until its last waitUntil() work has ended. */
+/** One call into a worker, from its start until all its waitUntil() work has ended. */
 export interface LiveInvocation {
-  /** Short, so that workerd does not take it for a secret and redact it from the tail. */
+  /** Short, so that workerd does not mistake it for a secret and redact it from the tail. */
   readonly id: string;
-  /** The answer is known; logs may still come, unless it was `silent`. */
+  /** The response is known; logs may follow, unless it was `silent`. */
   settle(outcome: Outcome | Omit<EmailOutcome, "ended">, more?: { status?: number; silent?: boolean }): void;
-  /** Resolves with the whole record when everything is over. */
+  /** Resolves with the complete record when the invocation has ended. */
   readonly ended: Promise<Invocation>;
 }
 
 export interface Invocations {
-  /** A `lingering` one (a WebSocket) does not hold up a drain. */
+  /** A `lingering` one (a WebSocket) does not block draining. */
   begin(event: Invocation["event"], options?: { lingering?: boolean }): LiveInvocation;
   /** A tail batch of this process. */
   tail(items: TraceItem[]): void;
-  /** The process is gone: no tail will come any more. */
+  /** The process has ended: no tail will follow. */
   abandon(): void;
-  /** What has begun and not ended. */
+  /** Number of invocations that have not ended. */
   readonly count: number;
-  /** Resolves when nothing is left but what lingers. */
+  /** Resolves when only lingering invocations remain. */
   drained(): Promise<void>;
 }
 
-/** After the answer, the tail is waited for this long: waitUntil() work is bounded to 30 s, and some to travel. */
+/** How long to wait for the tail after the response: waitUntil() work is limited to 30 s, plus some delay. */
 const TAIL_PATIENCE_MS = 35_000;
-/** An invocation that was cut off leaves a tail at once, or none when it had logged nothing. */
+/** An interrupted invocation produces a tail immediately, or none if it logged nothing. */
 const CUT_OFF_PATIENCE_MS = 500;
 
 interface Pending {
@@ -44,7 +44,7 @@ interface Pending {
 
 type Identity = Pick<WorkerScript, "name" | "version" | "account">;
 
-/** Of which worker a record tells. */
+/** The worker of a record. */
 export const identityOf = ({
   name,
   version,
@@ -55,7 +55,7 @@ export const identityOf = ({
   ...(account !== undefined && { account }),
 });
 
-/** Joins what the caller saw of an invocation with what workerd's tail says; the tail may come before the answer. */
+/** Merges the caller's view of an invocation with workerd's tail; the tail may arrive before the response. */
 export function createInvocations({
   script,
   mapStack,
@@ -79,10 +79,11 @@ export function createInvocations({
     clearTimeout(entry.timer);
     const { record } = entry;
     if (record.outcome === "ok" && entry.tailOutcome !== undefined) record.outcome = entry.tailOutcome;
-    // Of a scheduled run, waitUntil() work is a part; workerd does not count it into the outcome of what is a request to it.
+    // The waitUntil() work is part of a scheduled run; workerd, which sees a request, does not include it in the
+    // outcome.
     if (record.outcome === "ok" && record.event.kind === "scheduled" && record.exceptions.length > 0)
       record.outcome = "exception";
-    // workerd answers for a handler of its own that failed; only the tail knows why.
+    // workerd itself responds for a failed handler; only the tail has the reason.
     if (record.outcome === "exception") record.exception ??= record.exceptions.shift();
     emit(record);
     entry.finish(record);
@@ -166,7 +167,7 @@ export function createInvocations({
   };
 }
 
-/** Something ran that no caller of ours started, for example a call between a worker's own entrypoints. */
+/** An invocation not started by this server, for example a call between a worker's own entrypoints. */
 const unannounced = (item: TraceItem, mapStack: StackMapper): Omit<Invocation, "script" | "version"> => ({
   event: { kind: "other", name: item.entrypoint ?? "default" },
   outcome: outcomeOf(item),

@@ -22,7 +22,7 @@ export interface LaunchOptions {
 
 export interface WorkerdProcess {
   readonly pid: number;
-  /** Resolves when all sockets listen; rejects with workerd's own words when it gives up first. */
+  /** Resolves when all sockets listen; rejects with workerd's own error text if it exits first. */
   readonly ready: Promise<void>;
   /** Never rejects. */
   readonly exited: Promise<Exit>;
@@ -32,7 +32,7 @@ export interface WorkerdProcess {
 export interface Exit {
   code: number | null;
   signal: string | null;
-  /** The last of what workerd wrote to stderr. */
+  /** The end of workerd's stderr output. */
   stderr: string;
 }
 
@@ -110,14 +110,14 @@ function bounded(memoryMb: number | undefined, command: string[]): [string, stri
 
 function watch(child: ChildProcess, sockets: number, log: Log): WorkerdProcess {
   let stderr = "";
-  // A child that could not be spawned for want of descriptors has no streams; its error follows.
+  // A child that could not be spawned for lack of descriptors has no streams; its error event follows.
   child.stderr?.setEncoding("utf8").on("data", (chunk: string) => {
     stderr = (stderr + chunk).slice(-STDERR_LIMIT);
-    log.debug({ pid: child.pid, text: chunk.trimEnd() }, "workerd");
+    log.debug({ pid: child.pid, text: chunk.trimEnd() }, "workers: workerd wrote to stderr");
   });
   const exited = new Promise<Exit>((resolve) => {
     child.once("error", (err) => resolve({ code: null, signal: null, stderr: messageOf(err) }));
-    // "close" and not "exit": by then stderr has been read to its end.
+    // "close", not "exit": stderr has been read to the end by then.
     child.once("close", (code, signal) => resolve({ code, signal, stderr }));
   });
   const listening = new Promise<void>((resolve) => {

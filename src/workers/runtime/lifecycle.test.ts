@@ -25,7 +25,7 @@ const start = (t: TestContext, options: Parameters<typeof startRuntime>[0] = {})
 };
 const saying = (word: string) => `export default { email(message) { message.setReject(${JSON.stringify(word)}) } }`;
 
-describe("starts and ends that meet", { skip: process.platform !== "linux" && "needs /proc" }, () => {
+describe("concurrent starts and ends", { skip: process.platform !== "linux" && "needs /proc" }, () => {
   it("a worker removed while it starts leaves no process behind", async (t) => {
     const runtime = start(t);
     await runtime.deploy(scriptOf(saying("x")), { start: false });
@@ -35,7 +35,7 @@ describe("starts and ends that meet", { skip: process.platform !== "linux" && "n
     assert.equal(processes(), 0);
   });
 
-  it("a deploy asked for while a bad one is under way is the one that stays", async (t) => {
+  it("a deploy requested while a failing one is running takes effect", async (t) => {
     const runtime = start(t);
     const bad = runtime.deploy(scriptOf("export default {"));
     const good = runtime.deploy(scriptOf(saying("good"), { version: "2" }));
@@ -45,7 +45,7 @@ describe("starts and ends that meet", { skip: process.platform !== "linux" && "n
     assert.equal(processes(), 1);
   });
 
-  it("processes that are starting count against the limit too", async (t) => {
+  it("starting processes count against the limit too", async (t) => {
     const runtime = start(t, { maxProcesses: 2 });
     const names = [..."abcdef"];
     for (const name of names) await runtime.deploy(scriptOf(saying(name), { name }), { start: false });
@@ -60,7 +60,7 @@ describe("starts and ends that meet", { skip: process.platform !== "linux" && "n
     assert.ok(Math.max(...seen) <= 2, String(seen));
   });
 
-  it("a loop at the top of a module ends with its CPU time", async (t) => {
+  it("a loop at the top of a module ends at its CPU time limit", async (t) => {
     const runtime = start(t, { limits: { cpuMs: 300 } });
     await assert.rejects(
       runtime.deploy(scriptOf("for (;;); export default {}")),
@@ -68,10 +68,10 @@ describe("starts and ends that meet", { skip: process.platform !== "linux" && "n
     );
   });
 
-  it("neither the end nor a new version waits for the restart of a crash loop", async (t) => {
+  it("neither closing nor a new version waits for the backoff of a crash loop", async (t) => {
     const slept = Promise.withResolvers<void>();
     const state = { forEver: false };
-    // At first every wait is short; later a wait ends only when it is aborted.
+    // Every wait is short at first; later a wait ends only when it is aborted.
     const clock: Clock = {
       now: () => systemClock.now(),
       sleep: (ms, signal) =>
@@ -93,7 +93,7 @@ describe("starts and ends that meet", { skip: process.platform !== "linux" && "n
     await waiting;
   });
 
-  it("a server without descriptors to spare tells so, and goes on when there are some", async (t) => {
+  it("a server without free descriptors reports that, and recovers when some are free", async (t) => {
     const script = `
       const { openSync, closeSync } = await import("node:fs");
       const { startRuntime, scriptOf, mailOf, noActions } = await import(${JSON.stringify(new URL("runtime.testing.ts", import.meta.url).href)});

@@ -13,7 +13,7 @@ describe("the limits of a worker", () => {
   let narrow: WorkerRuntime;
   let impatient: WorkerRuntime;
   before(() => {
-    // Apart, so that a busy machine cannot make the one limit strike before the other.
+    // Separate runtimes, so that on a busy machine one limit cannot strike before the other.
     runtime = startRuntime({ limits: { cpuMs: 300 } });
     narrow = startRuntime({ limits: { heapMb: 64, rssMb: 300 } });
     impatient = startRuntime({ limits: { emailWallMs: 300 } });
@@ -44,7 +44,7 @@ describe("the limits of a worker", () => {
     ["a promise that can never resolve", "await new Promise(() => {})", "exception", /never/i],
   ];
   for (const [what, body, outcome, message] of cases) {
-    it(`end ${what}; the next message finds the worker up, other workers notice nothing`, async () => {
+    it(`end ${what}; the next message is handled, and other workers are not affected`, async () => {
       const on = outcome === "exceededWallTime" ? impatient : outcome === "exceededMemory" ? narrow : runtime;
       await on.deploy(scriptOf(handler(`if (message.to === "bad@x") { ${body} }`)));
       await runtime.deploy(scriptOf(handler(""), { name: "neighbour" }));
@@ -58,7 +58,7 @@ describe("the limits of a worker", () => {
     });
   }
 
-  it("charge each invocation with its own share: many short ones never add up", async () => {
+  it("charge each invocation with its own share: many short ones do not add up", async () => {
     await runtime.deploy(
       scriptOf(handler("const end = Date.now(); let x = 0; for (let i = 0; i < 3e6; i++) x += Math.sqrt(i);")),
     );
@@ -114,7 +114,7 @@ describe("the limits of a worker", () => {
   it("the kernel stops an allocation that is faster than the watchdog samples", async (t) => {
     const quick = startRuntime({ limits: { rssMb: 200 } });
     t.after(() => quick.close());
-    // One burst of allocations, which would finish between two samples.
+    // One burst of allocations that could finish between two samples.
     await quick.deploy(
       scriptOf(
         handler(

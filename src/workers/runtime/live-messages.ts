@@ -8,13 +8,13 @@ import { readJson, sendError, sendJson } from "../bindings/http.ts";
 import type { InboundMail, MailActions } from "./port.ts";
 
 /**
- * The messages whose handlers are running. Code gets at the actions of a message by its token alone, which exists only inside that
- * one dispatch and dies with it: a worker can act for no message but its own live one.
+ * The messages whose handlers are running. Code can act on a message only with its token, which exists only during that
+ * dispatch: a worker can act on no message but its own live one.
  */
 export interface LiveMessages {
   open(message: LiveMessage): string;
   close(token: string): void;
-  /** Answers a request to the actions host. */
+  /** Handles a request to the actions host. */
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
 }
 
@@ -23,7 +23,7 @@ export interface LiveMessage {
   actions: MailActions;
 }
 
-/** 25 MiB of attachments in base64 and JSON, and something over: the mail room applies the exact limits. */
+/** 25 MiB of attachments in base64 and JSON, plus some overhead: the mail module applies the exact limits. */
 const BUILT_LIMIT = 36 * 1024 * 1024;
 
 export function createLiveMessages({ ids, log }: { ids: Ids; log: Log }): LiveMessages {
@@ -33,7 +33,7 @@ export function createLiveMessages({ ids, log }: { ids: Ids; log: Log }): LiveMe
     const { pathname, searchParams } = new URL(request.url ?? "/", "http://actions");
     switch (pathname) {
       case "/forward": {
-        // A worker can lay hands on its own token and ask past our code inside it: only the shape is made sure of here.
+        // A worker can get its own token and bypass the wrapper code inside it: only the shape is validated here.
         const asked = (await readJson(request, BUILT_LIMIT)) as { recipient?: unknown; headers?: unknown } | null;
         const headers = Array.isArray(asked?.headers)
           ? asked.headers.map((field: unknown): [string, string] =>
@@ -55,7 +55,7 @@ export function createLiveMessages({ ids, log }: { ids: Ids; log: Log }): LiveMe
     const raw = mail.raw();
     response.writeHead(200, { "content-type": "message/rfc822", "content-length": mail.rawSize });
     if (!(raw instanceof Readable)) return void response.end(raw);
-    // The worker may stop reading; that is its right.
+    // The worker may stop reading, which is fine.
     await pipeline(raw, response).catch(() => {});
   }
 

@@ -15,7 +15,7 @@ describe("a message in a worker", () => {
   });
   after(() => runtime.close());
 
-  /** Runs the body of an email handler on one message. */
+  /** Runs an email handler with this body on one message. */
   async function run(body: string, mail: InboundMail = mailOf(), actions: MailActions = noActions) {
     await runtime.deploy(
       scriptOf(
@@ -35,7 +35,7 @@ describe("a message in a worker", () => {
     assert.deepEqual(seen, ["a@example.com", "b@example.net", 21, true, "hi", "Subject: hi\r\n\r\nbody\r\n"]);
   });
 
-  it("keeps every value of a repeated field, and text beyond ASCII", async () => {
+  it("keeps every value of a repeated field, and non-ASCII text", async () => {
     const headers: [string, string][] = [["To", "one@example.net"], ["To", "two@example.net"], ["X-Name", "Grüße"]]; // prettier-ignore
     assert.deepEqual(
       await saying("[message.headers.get('to'), message.headers.get('x-name')]", mailOf(undefined, { headers })),
@@ -43,11 +43,11 @@ describe("a message in a worker", () => {
     );
   });
 
-  it("leaves out fields that a Headers object cannot hold", async () => {
+  it("omits fields that a Headers object cannot hold", async () => {
     assert.deepEqual(await saying("[...message.headers]", mailOf(undefined, { headers: [["bad name", "x"], ["ok", "a\nb"], ["fine", "y"]] })), [["fine", "y"]]); // prettier-ignore
   });
 
-  it("brings ten thousand header fields", async () => {
+  it("accepts ten thousand header fields", async () => {
     const headers = Array.from({ length: 10_000 }, (_, i): [string, string] => [
       `x-field-${i}`,
       "some value of a usual length",
@@ -61,7 +61,7 @@ describe("a message in a worker", () => {
     );
   });
 
-  it("streams 25 MiB in", async () => {
+  it("streams 25 MiB to the worker", async () => {
     const size = 25 * 1024 * 1024;
     const raw = () => Readable.from(Array.from({ length: 400 }, () => Buffer.alloc(65_536, 46)));
     assert.equal(
@@ -74,7 +74,7 @@ describe("a message in a worker", () => {
   });
 
   for (const size of [1000, 48 * 1024, 48 * 1024 + 1, 5_000_000]) {
-    it(`of ${size} octets may be left unread, or read half`, async () => {
+    it(`of ${size} octets may be left unread or half read`, async () => {
       const mail = mailOf("", { rawSize: size, raw: () => Readable.from([Buffer.alloc(size)]) });
       assert.deepEqual(await run("", mail).then(({ outcome, exception }) => [outcome, exception]), ["ok", undefined]);
       assert.deepEqual(
@@ -86,7 +86,7 @@ describe("a message in a worker", () => {
     });
   }
 
-  it("is forwarded with headers, and refusals arrive as errors with their code", async () => {
+  it("is forwarded with headers, and rejections arrive as errors with their code", async () => {
     const asked: unknown[] = [];
     const actions: MailActions = {
       ...noActions,
@@ -110,7 +110,7 @@ describe("a message in a worker", () => {
     assert.deepEqual(asked, [["x@example.org", [["x-tag", "1"]]], ["nobody@example.org", []]]); // prettier-ignore
   });
 
-  it("is answered with an EmailMessage or with a builder, binary attachments included", async () => {
+  it("is answered with an EmailMessage or a builder, including binary attachments", async () => {
     const raws: string[] = [];
     const built: BuiltMail[] = [];
     const actions: MailActions = {
@@ -146,7 +146,7 @@ describe("a message in a worker", () => {
     });
   });
 
-  it("whose long reply is refused at once still learns why", async () => {
+  it("whose long reply is rejected immediately still gets the reason", async () => {
     const actions: MailActions = { ...noActions, reply: () => Promise.reject(workerErrors.scriptMissing()) };
     const outcome = await run(
       `await message.reply(new EmailMessage("b@example.net", "a@example.com", "x".repeat(8_000_000))).catch((error) => message.setReject(error.message))`,
@@ -156,7 +156,7 @@ describe("a message in a worker", () => {
     assert.equal(outcome.rejected, "This Worker does not exist on your account.");
   });
 
-  it("can be acted for until its waitUntil() work has ended, and no longer", async () => {
+  it("accepts actions until its waitUntil() work has ended, and not later", async () => {
     const actions: MailActions = { ...noActions, forward: async () => ({ messageId: "<1@reelpost>" }) };
     const outcome = await run(
       `globalThis.kept = message; ctx.waitUntil(scheduler.wait(50).then(() => message.forward("late@example.org")).then((sent) => console.log("late", sent)))`,
@@ -168,14 +168,14 @@ describe("a message in a worker", () => {
       invocations.at(-1)!.logs.map((log) => log.message),
       [["late", { messageId: "<1@reelpost>" }]],
     );
-    // The runtime forbids I/O of another event on principle, so the token is tried by hand.
+    // The runtime forbids I/O of another event anyway, so the token is tried by hand.
     const stolen = await run(
       `message.setReject(await fetch("http://actions.reelpost.internal/forward", { method: "POST", headers: { "x-reelpost-message": "guess" }, body: "{}" }).then(async (r) => r.status + await r.text()))`,
     );
     assert.match(stolen.rejected!, /^410.*its event has ended/);
   });
 
-  it("is acted for in well-formed calls only, whatever a worker sends with its own token", async () => {
+  it("accepts only well-formed actions, whatever a worker sends with its own token", async () => {
     const asked: unknown[] = [];
     const actions: MailActions = {
       ...noActions,
@@ -189,7 +189,7 @@ describe("a message in a worker", () => {
     assert.deepEqual(asked, [["undefined", []], ["x@y", []], ["x@y", [["1", "2"], ["", ""]]]]); // prettier-ignore
   });
 
-  it("may also wait by the imported waitUntil()", async () => {
+  it("may also wait with the imported waitUntil()", async () => {
     const actions: MailActions = { ...noActions, forward: async () => ({ messageId: "<1@reelpost>" }) };
     const source = `import { waitUntil } from "cloudflare:workers"; export default { email(message) { waitUntil(scheduler.wait(50).then(() => message.forward("late@example.org")).then(() => console.log("sent"))) } }`;
     for (const content of [source, Buffer.from(source)]) {
@@ -204,7 +204,7 @@ describe("a message in a worker", () => {
     }
   });
 
-  it("of a handler that says nothing is over with its answer", async () => {
+  it("ends with its response if the handler logs nothing", async () => {
     invocations.length = 0;
     await (
       await run("")
@@ -212,7 +212,7 @@ describe("a message in a worker", () => {
     assert.deepEqual(invocations.map(({ outcome, logs, event }) => [outcome, logs, event.kind]), [["ok", [], "email"]]); // prettier-ignore
   });
 
-  it("reports what the handler threw, with places in the sources", async () => {
+  it("reports what the handler threw, with source positions", async () => {
     const outcome = await run(`throw new RangeError("no such thing")`);
     assert.equal(outcome.outcome, "exception");
     assert.equal(outcome.exception!.name, "RangeError");
@@ -220,12 +220,12 @@ describe("a message in a worker", () => {
     assert.match(outcome.exception!.stack!, /at Object\.email \(index\.js:2:\d+\)$/);
   });
 
-  it("may be refused or failed at any length", async () => {
+  it("can be rejected or can fail with texts of any length", async () => {
     assert.equal((await run(`message.setReject("x".repeat(2_000_000))`)).rejected?.length, 65_536);
     assert.equal((await run(`throw new Error("x".repeat(2_000_000))`)).exception?.message.length, 65_536);
   });
 
-  it("gathers logs and unhandled rejections of one event, in order", async () => {
+  it("collects logs and unhandled rejections of one event, in order", async () => {
     const outcome = await run(
       `console.log("a", { b: 1 }); console.warn("c"); Promise.reject(new Error("nobody listens")); await scheduler.wait(1); console.error("d");`,
     );
@@ -253,7 +253,7 @@ describe("a message in a worker", () => {
     assert.equal((await runtime.email("test", mailOf(), noActions)).rejected, "service worker x");
   });
 
-  it("that fails in service-worker format reports places in the script", async () => {
+  it("that fails in service-worker format reports positions in the script", async () => {
     await runtime.deploy(
       scriptOf(`\naddEventListener("email", () => {\n  throw new Error("here") })`, { format: "service-worker" }),
     );
@@ -263,7 +263,7 @@ describe("a message in a worker", () => {
     );
   });
 
-  it("reports an exception whatever its stack and the source map are", async () => {
+  it("reports an exception whatever its stack and the source map contain", async () => {
     const throwing = `throw new Error("here")`;
     await runtime.deploy(
       scriptOf(`Error.prepareStackTrace = (error, places) => places; export default { email() { ${throwing} } }`),
@@ -273,7 +273,7 @@ describe("a message in a worker", () => {
     assert.match((await runtime.email("test", mailOf(), noActions)).exception!.stack!, /index\.js:1:\d+/);
   });
 
-  it("names a worker without an email handler", async () => {
+  it("reports a worker without an email handler", async () => {
     await runtime.deploy(scriptOf(`export default { fetch: () => new Response("") }`));
     assert.equal(
       (await runtime.email("test", mailOf(), noActions)).exception!.message,

@@ -7,7 +7,7 @@ import { after, before, describe, it } from "node:test";
 import type { Outcome, WorkerRuntime } from "../index.ts";
 import { scriptOf, startRuntime } from "./runtime.testing.ts";
 
-describe("HTTP through to a worker", () => {
+describe("HTTP passthrough to a worker", () => {
   let runtime: WorkerRuntime;
   let outcome: Promise<Outcome>;
   const server = createServer((request, response) => void (outcome = runtime.fetch("test", request, response)));
@@ -26,7 +26,7 @@ describe("HTTP through to a worker", () => {
   const handler = (body: string) => runtime.deploy(scriptOf(`export default { async fetch(request) { ${body} } }`));
 
   for (const size of [1000, 100_000, 1_000_000, 20_000_000]) {
-    it(`an answer to a body of ${size} bytes that the worker never reads arrives, and so does the next one`, async () => {
+    it(`a response to a body of ${size} bytes that the worker never reads arrives, and so does the next one`, async () => {
       await handler(
         `return request.url.endsWith("/read") ? new Response(String((await request.bytes()).length)) : new Response("too much", { status: 413 })`,
       );
@@ -42,7 +42,7 @@ describe("HTTP through to a worker", () => {
   }
 
   for (const size of [1000, 1_000_000, 20_000_000]) {
-    it(`an answer that does not refuse a body of ${size} bytes arrives although nobody reads it, and so does the next one`, async () => {
+    it(`a success response arrives although a body of ${size} bytes is never read, and so does the next one`, async () => {
       await handler(`return new Response("thanks")`);
       for (let i = 0; i < 3; i++)
         assert.equal(
@@ -52,7 +52,7 @@ describe("HTTP through to a worker", () => {
     });
   }
 
-  it("a body goes through a worker while it is still being sent", async () => {
+  it("a body passes through a worker while it is still being sent", async () => {
     await handler("return new Response(request.body)");
     const request = httpRequest({ port, method: "POST" });
     request.write("first");
@@ -69,7 +69,7 @@ describe("HTTP through to a worker", () => {
     );
   });
 
-  it("an answer may have 100 KB of headers", async () => {
+  it("a response may have 100 KB of headers", async () => {
     await handler(`return new Response("", { headers: { "x-long": "y".repeat(100_000) } })`);
     const length = await new Promise((resolve, reject) =>
       httpRequest({ port, maxHeaderSize: 200_000 }, (answer) => resolve(answer.resume().headers["x-long"]?.length))
@@ -79,7 +79,7 @@ describe("HTTP through to a worker", () => {
     assert.equal(length, 100_000);
   });
 
-  it("a client that goes away in the middle of an answer is no failure of the worker", async () => {
+  it("a client that disconnects during a response is not a failure of the worker", async () => {
     await handler(
       `return new Response(new ReadableStream({ async pull(controller) { await scheduler.wait(1); controller.enqueue(new Uint8Array(1000)) } }))`,
     );
@@ -90,7 +90,7 @@ describe("HTTP through to a worker", () => {
     assert.deepEqual(await outcome, { outcome: "canceled" });
   });
 
-  it("an upgrade that the worker declines opens no way to speak to it past the server", async () => {
+  it("an upgrade that the worker declines does not let a client bypass the server", async () => {
     const source = `addEventListener("fetch", (event) => event.respondWith(new Response("declined"))); addEventListener("email", ({ message }) => message.setReject("forged"))`;
     await runtime.deploy(scriptOf(source, { format: "service-worker" }));
     const socket = connect(port, "127.0.0.1");
@@ -103,14 +103,14 @@ describe("HTTP through to a worker", () => {
     assert.match(answer, /^HTTP\/1\.1 200 OK\r\n(.*\r\n)*\r\ndeclined$/);
   });
 
-  it("a request of HTTP/1.0 without a Host reaches the worker", async () => {
+  it("an HTTP/1.0 request without a Host reaches the worker", async () => {
     await handler(`return new Response("seen " + request.url)`);
     const socket = connect(port, "127.0.0.1");
     socket.write("GET /old HTTP/1.0\r\n\r\n");
     assert.match(await text(socket), /^HTTP\/1\.1 200 OK\r\n(.*\r\n)*\r\nseen http:\/\/localhost\/old$/);
   });
 
-  it("what a WebSocket says shows that its worker does not spin", async (t) => {
+  it("WebSocket messages show that their worker is not in a loop", async (t) => {
     const strict = startRuntime({ limits: { cpuMs: 500 } });
     const other = createServer().on("upgrade", (request, socket, head) =>
       strict.upgrade("test", request, socket, head),
@@ -136,7 +136,7 @@ describe("HTTP through to a worker", () => {
     socket.close();
   });
 
-  it("a client that resets the connection it asked to upgrade harms nobody", async () => {
+  it("a client that resets a connection during its upgrade has no effect on others", async () => {
     await runtime.deploy(scriptOf("export default {}", { name: "slow-to-start" }), { start: false });
     const other = createServer();
     await new Promise<void>((resolve) => void other.listen(0, "127.0.0.1", resolve));

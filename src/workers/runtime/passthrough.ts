@@ -27,12 +27,15 @@ const HOP_BY_HOP = new Set([
   "transfer-encoding",
   "upgrade",
 ]);
-/** Only the server may say these. */
+/** Only the server may set these headers. */
 const RESERVED = new Set([DISPATCH_HEADER, META_HEADER, RAY_HEADER, "cf-connecting-ip", "x-real-ip", SCHEME_HEADER]);
 
-/** The hosted service lets an answer have 128 KB of headers. */
+/** The hosted service allows a response 128 KB of headers. */
 const MAX_HEADER_BYTES = 256 * 1024;
-/** What workerd reads of a body that its worker left unread; with more it hangs up after the answer, and the connection must not be used again. (Asked to close, it would not read that much.) */
+/**
+ * How much of an unread body workerd drains; for a longer one it closes the connection after the response, and the
+ * connection must not be reused. (With `Connection: close` it would drain less.)
+ */
 const UNREAD_BYTES = 60 * 1024;
 
 export interface PassthroughOptions {
@@ -40,11 +43,11 @@ export interface PassthroughOptions {
   client: ClientOf;
   /** The site that serves the host of a request. */
   siteOf(request: IncomingMessage): Site | undefined;
-  /** Waits a moment for news of a process that hung up. */
+  /** Waits briefly for the reason why a process closed the connection. */
   causeOfDeath(err: unknown): Promise<Outcome>;
 }
 
-/** Hands HTTP requests to the fetch handler of one worker process. */
+/** Passes HTTP requests to the fetch handler of one worker process. */
 export function createPassthrough({
   socketPath,
   client: clientOf,
@@ -94,7 +97,7 @@ export function createPassthrough({
           answerHeaders(incoming.rawHeaders, siteOf(request)),
         );
         await pipeline(incoming, response);
-        // workerd answers 500 itself when the handler threw; the tail has the exception.
+        // workerd itself responds 500 if the handler threw; the tail has the exception.
         return { outcome: "ok" };
       } catch (err) {
         if (gone) return { outcome: "canceled" };
@@ -142,7 +145,8 @@ export function createPassthrough({
           if (head.length > 0) upstream.write(head);
           void Promise.allSettled([pipeline(client, upstream), pipeline(upstream, client)]).then(() => resolve(101));
         });
-        // No bytes pass uninterpreted unless the worker agreed: a second request would reach it with headers that only the server may say.
+        // Bytes are passed uninterpreted only if the worker agreed to the upgrade: otherwise a second request would
+        // reach it with headers that only the server may set.
         outgoing.once("response", (answer) => {
           client.write(
             headOf(answer, [...answerHeaders(answer.rawHeaders, siteOf(request)), "Connection", "close"]),
@@ -167,8 +171,9 @@ export function createPassthrough({
 }
 
 /**
- * A connection on which a failed write is no end: workerd may answer and hang up while a body is still on its way, and Node would throw
- * away the answer that has arrived. What cannot be written is dropped; the reading side says whether there was an answer.
+ * A connection that survives a failed write: workerd may respond and close while a body is still being sent, and Node
+ * would discard the response that has arrived. Data that cannot be written is dropped; the read side determines whether
+ * there was a response.
  */
 function heedless(socketPath: string): Socket {
   const socket = connect(socketPath);
@@ -192,7 +197,7 @@ function refuse(response: ServerResponse, outcome: Outcome): Outcome {
   return outcome;
 }
 
-/** No body, or one that is known to be small. */
+/** True for no body, or one known to be small. */
 function isSmall({ headers }: IncomingMessage): boolean {
   return headers["transfer-encoding"] === undefined && Number(headers["content-length"] ?? 0) <= UNREAD_BYTES;
 }
@@ -214,10 +219,12 @@ function forwardedHeaders(id: string, request: IncomingMessage, { ip, scheme }: 
     if (!HOP_BY_HOP.has(name) && !RESERVED.has(name) && !without.has(name))
       headers.push(rawHeaders[i]!, rawHeaders[i + 1]!);
   }
-  // HTTP/1.0 knows no Host; workerd would refuse the request before any worker sees it, and no tail would ever end the invocation.
+  // HTTP/1.0 has no Host; workerd would reject the request before any worker sees it, and no tail would ever end the
+  // invocation.
   if (request.headers.host === undefined) headers.push("Host", "localhost");
   headers.push("CF-Connecting-IP", ip, "X-Real-IP", ip, "CF-Ray", id, SCHEME_HEADER, scheme);
-  // A request body of unknown length goes on chunked: Node frames it when neither header is there, but only if told that there is a body.
+  // A request body of unknown length is sent chunked: Node frames it if neither header is present, but only if told
+  // that there is a body.
   if (request.headers["transfer-encoding"] !== undefined && without === NOTHING)
     headers.push("Transfer-Encoding", "chunked");
   return headers;

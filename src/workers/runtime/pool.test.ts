@@ -15,11 +15,11 @@ after(() => Promise.all(open.map((runtime) => runtime.close())));
 
 const rejecting = (word: string, before = "") =>
   `export default { async email(message) { ${before}; message.setReject(${JSON.stringify(word)}) } }`;
-/** Which process handled a message: a module's own state lives as long as it does. */
+/** Shows which process handled a message: module state lives as long as its process. */
 const counting = `let count = 0; export default { email(message) { message.setReject(String(++count)) } }`;
 
 describe("the pool", () => {
-  it("swaps versions: what runs finishes on the old one, what comes next meets the new one", async () => {
+  it("replaces versions: running work finishes on the old one, later work uses the new one", async () => {
     const runtime = start();
     await runtime.deploy(scriptOf(rejecting("old", "await scheduler.wait(300)"), { version: "1" }));
     const inFlight = runtime.email("test", mailOf(), noActions);
@@ -28,7 +28,7 @@ describe("the pool", () => {
     assert.equal((await inFlight).rejected, "old");
   });
 
-  it("loses no message while versions follow each other under load", async () => {
+  it("loses no message during repeated deploys under load", async () => {
     const runtime = start();
     await runtime.deploy(scriptOf(rejecting("0", "await scheduler.wait(2)")));
     const load = { on: true };
@@ -55,7 +55,7 @@ describe("the pool", () => {
     ["a missing module", `import "nope"; export default {}`, /No such module "nope"/],
   ];
   for (const [what, source, words] of refused) {
-    it(`refuses ${what} with workerd's words and keeps the version that runs`, async () => {
+    it(`rejects ${what} with workerd's error text and keeps the running version`, async () => {
       const runtime = start();
       await runtime.deploy(scriptOf(rejecting("still here")));
       await assert.rejects(runtime.deploy(scriptOf(source, { version: "2" })), { name: "UserError", message: words });
@@ -63,7 +63,7 @@ describe("the pool", () => {
     });
   }
 
-  it("starts a script when it is first needed, once, and ends it when it has rested", async () => {
+  it("starts a script on first use, once, and ends it when it has been idle", async () => {
     const runtime = start({ idleMs: 50 });
     await runtime.deploy(scriptOf(counting), { start: false });
     const first = await Promise.all([
@@ -74,13 +74,13 @@ describe("the pool", () => {
     for (let count = 2; count > 1;) count = Number((await rested(runtime)).rejected);
   });
 
-  /** Leaves the worker alone for a while longer each time, until a fresh process answers. */
+  /** Leaves the worker idle for a longer time in each round, until a new process responds. */
   async function rested(runtime: WorkerRuntime) {
     await new Promise((resolve) => setTimeout(resolve, 120));
     return runtime.email("test", mailOf(), noActions);
   }
 
-  it("keeps within its number of processes: the one that rested longest makes room", async () => {
+  it("respects its process limit: the process that has been idle longest is ended", async () => {
     const runtime = start({ maxProcesses: 2 });
     for (const name of ["a", "b", "c"]) await runtime.deploy(scriptOf(counting, { name }), { start: false });
     const ask = async (name: string) => (await runtime.email(name, mailOf(), noActions)).rejected;
@@ -90,7 +90,7 @@ describe("the pool", () => {
     );
   });
 
-  it("answers with a temporary failure when every process is busy", async () => {
+  it("responds with a temporary failure if every process is busy", async () => {
     const runtime = start({ maxProcesses: 1, roomMs: 50 });
     await runtime.deploy(
       scriptOf(rejecting("", "await message.forward('x@y'); await scheduler.wait(300)"), { name: "slow" }),
@@ -107,7 +107,7 @@ describe("the pool", () => {
     await slow;
   });
 
-  it("gives a message to one process at a time when one crashes", async () => {
+  it("gives a message to one process at a time if one crashes", async () => {
     const runtime = start({ limits: { cpuMs: 200 } });
     await runtime.deploy(
       scriptOf(
@@ -124,7 +124,7 @@ describe("the pool", () => {
     assert.equal((await runtime.email("test", mailOf(), noActions)).rejected, "ok");
   });
 
-  it("slows down a worker that crashes again and again", async () => {
+  it("slows down a worker that crashes repeatedly", async () => {
     const clock = createManualClock();
     const { promise: slept, resolve: tellSleep } = Promise.withResolvers<number>();
     const sleep: Clock["sleep"] = (ms, signal) => (tellSleep(ms), clock.sleep(ms, signal));
@@ -141,12 +141,12 @@ describe("the pool", () => {
     assert.equal(await third, "ok");
   });
 
-  it("says that a worker is not there", async () => {
+  it("reports a missing worker", async () => {
     const outcome = await start().email("absent", mailOf(), noActions);
     assert.deepEqual(outcome.exception?.message, "This Worker does not exist on your account.");
   });
 
-  it("passes HTTP through: method, path, headers, streamed bodies, status, and who asked", async () => {
+  it("passes HTTP through: method, path, headers, streamed bodies, status, and client", async () => {
     const runtime = start();
     const seen: Invocation[] = [];
     const told = new Promise<void>((resolve) => void runtime.onInvocation((each) => void (seen.push(each), resolve())));

@@ -25,15 +25,15 @@ export interface RuntimeOptions {
   log: Log;
   clock?: Clock;
   limits?: Partial<RuntimeLimits>;
-  /** Processes up at once. When one more is needed, the one that has rested longest ends. Default 200. */
+  /** Maximum number of processes. When another one is needed, the one that has been idle longest ends. Default 200. */
   maxProcesses?: number;
-  /** A process without work for this long ends. Default 5 minutes. */
+  /** Idle time after which a process ends. Default 5 minutes. */
   idleMs?: number;
-  /** How long a message waits for a process to come free when `maxProcesses` are at work. Default 10 s. */
+  /** How long a message waits for a free process when `maxProcesses` are busy. Default 10 s. */
   roomMs?: number;
-  /** Messages one worker handles at once; more wait. Default 64. */
+  /** Maximum number of messages that one worker handles concurrently; further ones wait. Default 64. */
   concurrency?: number;
-  /** Who sent a request, for its URL and CF-Connecting-IP. Default: the peer of its connection. */
+  /** The sender of a request, for its URL and CF-Connecting-IP. Default: the peer of its connection. */
   client?: ClientOf;
   /** User ids of worker processes, one per account, if the server can switch users. Default: all run as `nobody`. */
   uidRange?: IdRange | undefined;
@@ -43,11 +43,11 @@ export interface RuntimeOptions {
   siteOf?(request: IncomingMessage, script: string): Site | undefined;
 }
 
-/** At shutdown, handlers get this long to finish; a sender whose message is cut off sends it again. */
+/** How long handlers may take to finish at shutdown; the sender of an interrupted message retries. */
 const CLOSE_GRACE_MS = 8000;
 const ROOM_CHECK_MS = 100;
 
-/** The pool of worker processes: the one implementation of WorkerRuntime, in `dev` and in `serve`. */
+/** The pool of worker processes: the only implementation of WorkerRuntime, for `dev` and `serve`. */
 export function createRuntime({
   services,
   egress,
@@ -65,10 +65,10 @@ export function createRuntime({
   runFolder,
 }: RuntimeOptions): WorkerRuntime {
   const slots = new Map<string, Slot>();
-  /** Slots of removed names that still finish what they hold. */
+  /** Slots of removed names that are still finishing their work. */
   const leaving = new Set<Slot>();
   const deploying = new Map<string, Promise<void>>();
-  /** Processes that are being started. */
+  /** Number of processes that are being started. */
   let starting = 0;
   const listeners = new Set<(invocation: Invocation) => void>();
   const launcher = createLauncher({ log });
@@ -104,7 +104,10 @@ export function createRuntime({
     Math.min(idleMs, 5000),
   ).unref();
 
-  /** Makes room for one more process and takes it, until the returned function is called; when all are at work, waits a while for the first that is not. */
+  /**
+   * Reserves one more process until the returned function is called; if all are busy, waits a while for the first idle
+   * one.
+   */
   async function beforeStart() {
     const take = () => {
       starting++;
@@ -128,7 +131,7 @@ export function createRuntime({
         ...up.map((slot) => slot.current!.drained()),
         clock.sleep(ROOM_CHECK_MS, patience).catch(() => {}),
       ]);
-      // What is left may be open WebSockets, which are drained by definition: never more than one look a turn.
+      // The rest may be open WebSockets, which count as drained: check at most once per event loop turn.
       await clock.sleep(1, patience).catch(() => {});
     }
   }
@@ -145,7 +148,7 @@ export function createRuntime({
     }
   }
 
-  /** Deploys of one name follow each other: the last one asked for is the one that stays. */
+  /** Deploys of one name run in order: the last one requested stays. */
   function inTurn(name: string, work: () => Promise<void>): Promise<void> {
     const before = deploying.get(name);
     const mine = (before === undefined ? work() : before.then(work, work)).finally(() => {
@@ -221,7 +224,7 @@ export function createRuntime({
       return (await slot.process()).handlers();
     },
     upgrade(name, request, socket, head) {
-      // Until somebody reads from it, and after.
+      // Handles errors before and after the socket has a reader.
       socket.on("error", () => socket.destroy());
       void processOf(name).then((process) => {
         if (socket.destroyed) return;

@@ -12,7 +12,7 @@ import { createRunFolders } from "./run-folders.ts";
 const deadPid = () => spawnSync(process.execPath, ["--version"]).pid;
 
 describe("run folders", () => {
-  it("sweep what a dead server left behind, and nothing else", (t) => {
+  it("sweep the leftovers of a dead server, and nothing else", (t) => {
     const root = mkdtempSync(join(tmpdir(), "reelpost-folders-"));
     t.after(() => rmSync(root, { recursive: true }));
     const [dead, alive, other] = [`reelpost-run-${deadPid()}-a`, `reelpost-run-${process.pid}-b`, "something"].map(
@@ -46,7 +46,7 @@ describe("run folders", () => {
   });
 
   it(
-    "leave alone what another user left behind",
+    "keep the leftovers of another user",
     { skip: process.getuid?.() !== 0 && "needs root, to become somebody else" },
     (t) => {
       const root = mkdtempSync(join(tmpdir(), "reelpost-folders-"));
@@ -78,7 +78,7 @@ describe("run folders", () => {
   );
 
   it(
-    "let a process create sockets, and not replace those of the server",
+    "let a process create sockets, but not replace those of the server",
     { skip: process.getuid?.() !== 0 && "needs root, to become somebody else" },
     async (t) => {
       const root = mkdtempSync(join(tmpdir(), "reelpost-folders-"));

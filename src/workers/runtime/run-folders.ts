@@ -39,8 +39,8 @@ export interface RunFolder {
   /** Path to a socket in the folder that fits into sun_path (107 bytes), however long the data directory path is. Valid until remove(). */
   socket(name: string): string;
   /**
-   * Makes a socket that the process has created the server's own: the process cannot replace it then, and the server never connects elsewhere.
-   * Throws when it is not a socket.
+   * Transfers ownership of a socket that the process has created to the server: the process can then not replace it,
+   * and the server never connects elsewhere. Throws if it is not a socket.
    */
   takeSocket(name: string): void;
   remove(): void;
@@ -108,8 +108,8 @@ export function createRunFolders(root = tmpdir()): RunFolders {
 }
 
 /**
- * The process creates its sockets in a folder that stays the server's. Sticky (inode(7)): it cannot replace what is not its own, such as the sockets
- * of the server, which would follow a link with its own rights.
+ * The process creates its sockets in a folder owned by the server. Sticky (inode(7)): it cannot replace files it does
+ * not own, such as the server's sockets, which would follow a link with the server's rights.
  */
 function share(folder: string, { gid }: Identity): void {
   chownSync(folder, process.geteuid!(), gid);
@@ -126,7 +126,9 @@ function writeConfig(folder: string, config: string, identity: Identity | undefi
   return createMemoryFile(config, identity);
 }
 
-/** A killed server cannot clean up; the next one does. Folders of other users are not ours, whatever their name. */
+/**
+ * A killed server cannot clean up; the next one does. Folders of other users are never touched, whatever their name.
+ */
 function sweepAbandoned(root: string): void {
   for (const name of readdirSync(root)) {
     if (!name.startsWith(PREFIX)) continue;

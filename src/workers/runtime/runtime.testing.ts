@@ -5,7 +5,7 @@ import { DEV_EGRESS } from "./egress/policy.ts";
 import { createRuntime, type RuntimeOptions } from "./pool.ts";
 import type { InboundMail, MailActions } from "./port.ts";
 
-/** Parts for the tests of this folder: scripts from source text, messages, and a runtime without storage. */
+/** Helpers for the tests of this folder: scripts from source text, messages, and a runtime without storage. */
 
 export function scriptOf(source: string, more: Partial<WorkerScript> = {}): WorkerScript {
   return {

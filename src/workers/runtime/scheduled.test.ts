@@ -35,7 +35,7 @@ describe("the scheduled handler", () => {
     ],
   ];
   for (const [form, source, more] of forms) {
-    it(`of ${form} is told its pattern and its time`, async () => {
+    it(`of ${form} gets its pattern and its time`, async () => {
       const { outcome, record } = await run(source, { account: "a".repeat(32), version: "v7", ...more });
       assert.equal(outcome, "ok");
       assert.deepEqual(
@@ -49,14 +49,14 @@ describe("the scheduled handler", () => {
     });
   }
 
-  it("is over when its waitUntil() work is, work that this starts included", async () => {
+  it("ends after its waitUntil() work, including work started by that", async () => {
     const { outcome, record } = await run(`export default { scheduled(controller, env, ctx) {
       ctx.waitUntil(scheduler.wait(20).then(() => { console.log("one"); ctx.waitUntil(scheduler.wait(20).then(() => console.log("two"))) }));
     } }`);
     assert.deepEqual([outcome, record.logs.map(({ message }) => message[0])], ["ok", ["one", "two"]]);
   });
 
-  it("fails by what it throws and by what its waitUntil() work throws", async () => {
+  it("fails if it or its waitUntil() work throws", async () => {
     const thrown = await run(`export default { scheduled() { throw new RangeError("at once") } }`);
     assert.deepEqual(
       [thrown.outcome, thrown.exception?.name, thrown.exception?.message],
@@ -76,7 +76,7 @@ describe("the scheduled handler", () => {
     assert.deepEqual([unheard.outcome, unheard.exception?.message], ["exception", "unheard"]);
   });
 
-  it("that is missing, or belongs to no worker, is an outcome", async () => {
+  it("that is missing, or belongs to a missing worker, is an outcome", async () => {
     assert.equal(
       (await run(`export default { fetch() {} }`)).exception?.message,
       "Handler does not export a scheduled() function",
@@ -88,7 +88,7 @@ describe("the scheduled handler", () => {
     );
   });
 
-  it("has a wall limit, waitUntil() work included; the worker goes on", async () => {
+  it("has a wall time limit that includes waitUntil() work; the worker keeps running", async () => {
     const { outcome, exception } = await run(
       `export default { scheduled(controller, env, ctx) { ctx.waitUntil(scheduler.wait(60_000)) }, fetch() {} }`,
       {},
@@ -123,7 +123,7 @@ describe("the handlers of a worker", () => {
     });
   }
 
-  it("of a worker that is not there are an error", async () => {
+  it("of a missing worker are an error", async () => {
     await assert.rejects(runtime.handlers("nobody"), { code: 10007 });
   });
 });

@@ -86,7 +86,7 @@ describe("a script in service-worker format", () => {
     const answer = await fetch(`${base}${path}`);
     return { status: answer.status, body: await answer.text() };
   };
-  /** Asks a worker that fails, and waits for the record of it. */
+  /** Calls a worker that fails, and waits for the record. */
   async function failure(path = "/") {
     const recorded = new Promise<Invocation>((resolve) => {
       const stop = runtime.onInvocation((invocation) => (stop(), resolve(invocation)));
@@ -96,7 +96,7 @@ describe("a script in service-worker format", () => {
     return { status, outcome, exception, logs };
   }
 
-  it("has every kind of binding as a global, at its top level already", async () => {
+  it("has every kind of binding as a global, even at its top level", async () => {
     await deploy(`
       const early = [WORD, SECRET, env.list, typeof KV.put, typeof BUCKET.put, typeof DB.prepare, typeof MAIL.send, self.WORD === WORD, Object.keys(globalThis).filter((name) => name.includes("reelpost"))];
       async function use() {
@@ -121,7 +121,7 @@ describe("a script in service-worker format", () => {
     ]);
   });
 
-  it("handles a message: forwards, replies, writes, sends, refuses", async () => {
+  it("handles a message: forwards, replies, writes, sends, rejects", async () => {
     const asked: unknown[] = [];
     const actions: MailActions = {
       ...noActions,
@@ -157,7 +157,7 @@ describe("a script in service-worker format", () => {
     assert.deepEqual(sent, [{ raw: "Subject: copy\r\n\r\n", binding: "MAIL" }]);
   });
 
-  it("settles a message when what its listeners wait for is done, several listeners in order", async () => {
+  it("settles a message when its listeners' work is done, several listeners in order", async () => {
     await deploy(`const seen = [];
       addEventListener("email", (event) => { seen.push(1); event.waitUntil(scheduler.wait(5).then(() => { event.waitUntil(scheduler.wait(5).then(() => event.message.setReject(seen.join()))) })) });
       addEventListener("email", { handleEvent() { seen.push(2) } });`);
@@ -195,7 +195,7 @@ describe("a script in service-worker format", () => {
     ]);
   });
 
-  it("answers with what the first respondWith() was given; listeners after it are not called", async () => {
+  it("responds with the argument of the first respondWith(); later listeners are not called", async () => {
     await deploy(`let calls = 0;
       const removed = () => { throw new Error("removed") };
       addEventListener("fetch", removed); removeEventListener("fetch", removed);
@@ -210,7 +210,7 @@ describe("a script in service-worker format", () => {
     assert.equal((await get()).body, "once");
   });
 
-  it("fails in the words of workerd, or in ours where workerd would ask an origin", async () => {
+  it("fails with workerd's texts, or its own text where workerd would contact an origin", async () => {
     const path = "new URL(event.request.url).pathname";
     await deploy(`addEventListener("fetch", (event) => {
       const path = ${path};
@@ -243,7 +243,7 @@ describe("a script in service-worker format", () => {
     ]);
   });
 
-  it("goes on after its answer with what it gave to waitUntil()", async () => {
+  it("continues its waitUntil() work after its response", async () => {
     await onFetch(`if (event.request.url.endsWith("/seen")) return event.respondWith(KV.get("done").then((value) => new Response(value)));
       event.waitUntil(new Promise((release) => { globalThis.release = release }).then(() => KV.put("done", "after")).then(() => console.log("written")));
       event.passThroughOnException();
@@ -278,7 +278,7 @@ describe("a script in service-worker format", () => {
     ]);
   });
 
-  it("may have bindings of any name, those of globals included", async () => {
+  it("may have bindings of any name, including those of globals", async () => {
     const names = ["fetch", "console", "navigator", "undefined", "with space", "constructor"];
     const bindings = names.map((name): Binding => ({ type: "plain_text", name, text: `my ${name}` }));
     await onFetch(
@@ -295,7 +295,7 @@ describe("a script in service-worker format", () => {
     ]);
   });
 
-  it("shows its own lines in stacks, and none of ours", async () => {
+  it("shows its own lines in stacks, without wrapper frames", async () => {
     const source = `// ☀\naddEventListener("fetch", (event) => {\n  helper();\n});\nfunction helper() {\n  throw new Error("here");\n}`;
     await deploy(source);
     assert.deepEqual((await failure()).exception?.stack?.trim().split("\n"), [
@@ -312,7 +312,7 @@ describe("a script in service-worker format", () => {
     ]);
   });
 
-  it("built from TypeScript shows the places in the sources, of messages and requests, and while it loads", async () => {
+  it("built from TypeScript reports source positions for messages, requests, and while loading", async () => {
     async function build(contents: string) {
       const { outputFiles } = buildSync({
         stdin: { contents, sourcefile: "src/index.ts", loader: "ts" },
@@ -341,7 +341,7 @@ describe("a script in service-worker format", () => {
     );
   });
 
-  it("that fails while it loads is refused with the place", async () => {
+  it("that fails while loading is rejected with the position", async () => {
     const refusal = (source: string) =>
       deploy(source).then(
         () => assert.fail("deployed"),
@@ -362,7 +362,7 @@ describe("a script in service-worker format", () => {
   });
 });
 
-it("listeners of scheduled get time and cron, and are waited for", async (t) => {
+it("listeners of scheduled get time and cron, and are awaited", async (t) => {
   const listeners = loadInsideModules().forScripts.find(({ name }) => name.includes("listeners"))!;
   const workerd = await startWorkerd({
     modules: {

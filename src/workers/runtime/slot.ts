@@ -5,24 +5,24 @@ import { withPlaceOfSyntaxError } from "./service-worker-syntax.ts";
 import { createStackMapper } from "./stacks.ts";
 import { startWorkerProcess, type Machinery, type WorkerProcess } from "./worker-process.ts";
 
-/** The place of one script name: its version, and the process that runs it while there is work. */
+/** The slot of one script name: its version, and the process that runs it while there is work. */
 export interface Slot {
   readonly script: WorkerScript;
-  /** The running process, started if there is none. Rejects with UserError when the script cannot run. */
+  /** The running process, started if there is none. Rejects with UserError if the script cannot run. */
   process(): Promise<WorkerProcess>;
-  /** The process if it is up. */
+  /** The process, if it is running. */
   readonly current: WorkerProcess | undefined;
-  /** Starts the new version beside the old one, then switches; the old one finishes what it holds. */
+  /** Starts the new version next to the old one, then switches; the old one finishes its work. */
   swap(script: WorkerScript): Promise<void>;
   /** Ends the process; the next call starts it again. */
   rest(): Promise<void>;
-  /** Ends the process, one that is being started and old ones that still finish what they hold included. */
+  /** Ends the process, including one that is starting and old ones that are still finishing their work. */
   close(graceMs?: number): Promise<void>;
 }
 
-/** A handler may run for as long as its wall time, and waitUntil() work for 30 s more. */
+/** A handler may run for its wall time, and its waitUntil() work for 30 s more. */
 const DRAIN_MS = 90_000;
-/** A process that lives this long was not a crash at start. */
+/** A process that ran this long did not crash at startup. */
 const STEADY_MS = 10_000;
 const FIRST_BACKOFF_MS = 200;
 const LONGEST_BACKOFF_MS = 30_000;
@@ -45,7 +45,7 @@ export function createSlot(
   let closed = false;
   let patience = new AbortController();
 
-  /** The place taken by beforeStart() is given back only when the process is adopted, and so counted. */
+  /** The reservation made by beforeStart() is released only when the process is adopted, and so counted. */
   async function start(version: WorkerScript, use: (process: WorkerProcess) => void): Promise<WorkerProcess> {
     const done = await beforeStart();
     try {
@@ -77,14 +77,14 @@ export function createSlot(
   }
 
   async function startCurrent(): Promise<WorkerProcess> {
-    // The first crash costs nothing but the restart; a loop of them is slowed down.
+    // The first crash costs only the restart; a crash loop is slowed down.
     if (crashes > 1 && notBefore > clock.now())
       await clock.sleep(notBefore - clock.now(), patience.signal).catch(() => {});
     if (closed) throw workerErrors.closing();
     return start(script, adopt);
   }
 
-  /** Nobody waits out a crash loop for the sake of code that is about to be replaced or to end. */
+  /** Ends the backoff: code that is about to be replaced or ended need not wait for it. */
   function endBackoff() {
     notBefore = 0;
     patience.abort();
@@ -98,7 +98,7 @@ export function createSlot(
     retiring.delete(process);
   }
 
-  /** Keeps `starting` true to its name: one start at a time, swaps included. */
+  /** Ensures that `starting` is accurate: one start at a time, including swaps. */
   function exclusively(work: () => Promise<WorkerProcess>): Promise<WorkerProcess> {
     const mine = (starting ?? Promise.resolve()).then(work, work).finally(() => {
       if (starting === mine) starting = undefined;
@@ -146,7 +146,7 @@ export function createSlot(
   };
 }
 
-/** What workerd wrote, without its decoration: `service user: Uncaught SyntaxError: …`. */
+/** Strips workerd's prefixes: `service user: Uncaught SyntaxError: …`. */
 function reasonOf(text: string): string {
   const lines = text
     .split("\n")

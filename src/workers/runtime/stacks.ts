@@ -2,12 +2,12 @@ import { SourceMap } from "node:module";
 import type { WorkerScript } from "../scripts/script.ts";
 import type { ThrownException } from "./port.ts";
 
-/** Rewrites the places in a stack from the bundle to the sources. */
+/** Maps the positions in a stack from the bundle to the sources. */
 export type StackMapper = (stack: string) => string;
 
 const PLACE = /((?:file:\/\/\/|\.\/)?([^\s()]+)):(\d+):(\d+)/;
 
-/** Frames of the code that this server puts beside the worker's. */
+/** Frames of the code that this server adds to the worker's. */
 const OURS = /^\s*at .*(__reelpost_|\breelpost-internal:)/;
 
 export function createStackMapper(script: Pick<WorkerScript, "main" | "sourceMap">): StackMapper {
@@ -20,7 +20,7 @@ export function createStackMapper(script: Pick<WorkerScript, "main" | "sourceMap
   };
 }
 
-/** Read when first needed. One that cannot be read maps nothing. */
+/** Parsed on first use. An invalid one maps nothing. */
 function readMap(json: string | undefined): () => SourceMap | undefined {
   let map: SourceMap | undefined;
   let tried = json === undefined;
@@ -30,7 +30,7 @@ function readMap(json: string | undefined): () => SourceMap | undefined {
     try {
       map = new SourceMap(JSON.parse(json!));
     } catch {
-      // Whoever uploaded it sees the places in the bundle.
+      // Without a map, stacks keep the positions in the bundle.
     }
     return map;
   };
@@ -48,6 +48,6 @@ function mapLine(line: string, main: string, map: SourceMap): string {
   });
 }
 
-/** What a worker put in place of the stack (Error.prepareStackTrace) need not be text. */
+/** A worker's replacement of the stack (Error.prepareStackTrace) need not be text. */
 export const mapException = (exception: ThrownException, mapStack: StackMapper): ThrownException =>
   exception.stack === undefined ? exception : { ...exception, stack: mapStack(String(exception.stack)) };

@@ -2,7 +2,9 @@ import { type AskedEvent, DISPATCH_HEADER, EVENT_HEADER, TAIL_MARK } from "./ins
 import { mapException, type StackMapper } from "./stacks.ts";
 import type { Invocation, Outcome, ThrownException } from "./port.ts";
 
-/** What workerd hands to a tail worker, as its JSON: https://developers.cloudflare.com/workers/runtime-apis/handlers/tail/ */
+/**
+ * The JSON that workerd passes to a tail worker: https://developers.cloudflare.com/workers/runtime-apis/handlers/tail/
+ */
 export interface TraceItem {
   event: {
     request?: { url: string; method: string; headers: Record<string, string> };
@@ -15,7 +17,7 @@ export interface TraceItem {
   entrypoint?: string;
 }
 
-/** The header by which the hosted service names a request; ours carries the invocation's id through the tail. */
+/** The header in which the hosted service sends a request id; here it carries the invocation id through the tail. */
 export const RAY_HEADER = "cf-ray";
 
 export const invocationIdOf = (item: TraceItem): string | undefined =>
@@ -23,7 +25,10 @@ export const invocationIdOf = (item: TraceItem): string | undefined =>
 
 const HANDLERS: AskedEvent = "handlers";
 
-/** Our own question to a worker that was just started, which is nobody else's business. On a busy machine workerd tells of it, too. */
+/**
+ * The server's own call to a worker that was just started, which is not reported. On a busy machine workerd reports it
+ * too.
+ */
 export const isQuestion = (item: TraceItem): boolean => item.event?.request?.headers[EVENT_HEADER] === HANDLERS;
 
 export const logsOf = (item: TraceItem, mapStack: StackMapper): Invocation["logs"] =>
@@ -35,7 +40,7 @@ export const logsOf = (item: TraceItem, mapStack: StackMapper): Invocation["logs
       message: (Array.isArray(message) ? message : [message]).map((part) => (isStack(part) ? mapStack(part) : part)),
     }));
 
-/** A logged error arrives as the text of its stack. */
+/** A logged error arrives as its stack text. */
 const isStack = (part: unknown): part is string => typeof part === "string" && part.includes("\n    at ");
 
 export const exceptionsOf = (item: TraceItem, mapStack: StackMapper): ThrownException[] =>

@@ -1,9 +1,10 @@
 import type { ClientRequest, IncomingMessage } from "node:http";
 
 /**
- * Sends the body of a request on. A peer may answer before it has read all of it, and go on reading: what passes a body through answers with
- * its beginning. Only an answer that refuses (4xx, 5xx) ends the sending, as does a peer that hangs up; the rest is then read and
- * forgotten (RFC 9112 9.3). Unlike a pipeline it never destroys `request`, whose connection the answer still needs.
+ * Forwards a request body. A peer may respond before it has read all of it and continue reading: a worker that passes a
+ * body through responds with its beginning. Only an error response (4xx, 5xx) or a peer that closes the connection ends
+ * the forwarding; the rest is then read and discarded (RFC 9112 9.3). Unlike a pipeline it never destroys `request`,
+ * whose connection the response still needs.
  */
 export function upload(request: IncomingMessage, outgoing: ClientRequest): void {
   let over = false;

@@ -125,7 +125,7 @@ describe("the watchdog", () => {
     assert.deepEqual(burn(60), ["exceededCpu"]);
   });
 
-  it("kills what grows past its memory", () => {
+  it("kills a process that exceeds its memory limit", () => {
     const { burn, usage } = watching();
     usage.rssMb = 101;
     assert.deepEqual(burn(0), ["exceededMemory"]);

@@ -1,17 +1,17 @@
 import { readFileSync } from "node:fs";
 import type { Outcome } from "./port.ts";
 
-/** What a worker may use. workerd itself enforces none of this. */
+/** Limits of a worker. workerd itself enforces none of them. */
 export interface RuntimeLimits {
   /** CPU milliseconds of one invocation. */
   cpuMs: number;
-  /** Milliseconds from the hand-over of a message to its handler's end. */
+  /** Milliseconds from passing a message to its handler until the handler ends. */
   emailWallMs: number;
-  /** Milliseconds that a scheduled handler and its waitUntil() work may take. */
+  /** Maximum milliseconds for a scheduled handler and its waitUntil() work. */
   scheduledWallMs: number;
   /** JavaScript heap of the process, in MiB. */
   heapMb: number;
-  /** Resident memory of the process, in MiB: the heap and, beyond it, array buffers and messages in flight. */
+  /** Resident memory of the process, in MiB: the heap plus array buffers and messages in flight. */
   rssMb: number;
 }
 
@@ -23,7 +23,7 @@ export const DEFAULT_LIMITS: RuntimeLimits = {
   rssMb: 512,
 };
 
-/** One reading of a process, both counted by the kernel. */
+/** One sample of a process; the kernel counts both values. */
 export interface Usage {
   /** User and system time, in ms. */
   cpuMs: number;
@@ -152,14 +152,15 @@ function createWindow(slotMs: number, now: () => number): { add(more: Partial<Ta
   };
 }
 
-/** Linux counts CPU time in ticks of 1/100 s for everyone (USER_HZ, proc(5)). */
+/** Linux reports CPU time in ticks of 1/100 s to user space (USER_HZ, proc(5)). */
 const MS_PER_TICK = 10;
 
-/** Reads /proc; undefined where there is none or the process is gone. */
+/** Reads /proc; undefined if there is none or the process is gone. */
 export function readUsage(pid: number): Usage | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
-    // The second field is the program's name in parentheses and may hold anything; utime is the 12th after it, stime the 13th.
+    // The second field is the program name in parentheses and may contain anything; utime is the 12th after it, stime
+    // the 13th.
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
     const [, rssKb = "0"] = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, "latin1")) ?? [];
     return { cpuMs: (Number(fields[11]) + Number(fields[12])) * MS_PER_TICK, rssMb: Number(rssKb) / 1024 };

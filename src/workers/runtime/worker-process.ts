@@ -22,7 +22,7 @@ import type { RunFolders } from "./run-folders.ts";
 import { createStackMapper, mapException } from "./stacks.ts";
 import { readUsage, watchProcess, type RuntimeLimits } from "./watchdog.ts";
 
-/** What all worker processes of a server share. */
+/** Shared by all worker processes of a server. */
 export interface Machinery {
   launcher: Launcher;
   folders: RunFolders;
@@ -32,7 +32,7 @@ export interface Machinery {
   messages: LiveMessages;
   egress: EgressCheck;
   limits: RuntimeLimits;
-  /** Messages one process handles at once; more wait. */
+  /** Maximum number of messages that one process handles concurrently; further ones wait. */
   concurrency: number;
   client: ClientOf;
   /** The site that serves a worker for the host of a request; undefined if the worker has the server to itself. */
@@ -44,37 +44,37 @@ export interface Machinery {
 /** One workerd process running one version of one script. */
 export interface WorkerProcess {
   readonly pid: number;
-  /** Invocations that have not ended, open WebSockets included. */
+  /** Invocations that have not ended, including open WebSockets. */
   readonly busy: number;
   /** When the last invocation began or ended, by the clock of performance.now(). */
   readonly lastUsed: number;
-  /** False from the moment its end is decided: it must not be given anything more. */
+  /** False as soon as its end is decided: it must not get new work. */
   readonly alive: boolean;
-  /** Its end was asked for, by stop(). */
+  /** True if stop() was called. */
   readonly retired: boolean;
   readonly exited: Promise<void>;
-  /** What is running may need this long, in ms, when it is longer than a message or a request. */
+  /** How long running work may need, in ms, if longer than a message or a request. */
   readonly longestMs: number;
   email(mail: InboundMail, actions: MailActions): Promise<EmailOutcome>;
   fetch(request: IncomingMessage, response: ServerResponse): Promise<Outcome>;
   scheduled(event: { cron: string; scheduledTime: Date }): Promise<Outcome>;
   handlers(): Promise<string[]>;
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
-  /** Resolves when nothing runs but open WebSockets. */
+  /** Resolves when only open WebSockets remain. */
   drained(): Promise<void>;
-  /** Lets what runs finish, at most `graceMs`, then ends the process. */
+  /** Lets running work finish, for at most `graceMs`, then ends the process. */
   stop(graceMs: number): Promise<void>;
 }
 
-/** What still holds on after the drain is an open WebSocket: it is cut. */
+/** Connections that remain after draining are open WebSockets: they are closed. */
 const SIGTERM_PATIENCE_MS = 3000;
 
-/** A process listens some 50 ms after its start, on a busy machine some seconds. */
+/** A process listens about 50 ms after its start, or a few seconds on a busy machine. */
 const STARTUP_MS = 15_000;
 /** CPU time of a start: at least that of the hosted service, and at least the limit of an invocation. */
 const STARTUP_CPU_MS = 1000;
 
-/** Starts a process and resolves when it listens. Rejects with workerd's own words when it refuses the script. */
+/** Starts a process and resolves when it listens. Rejects with workerd's error text if it rejects the script. */
 export async function startWorkerProcess(script: WorkerScript, machinery: Machinery): Promise<WorkerProcess> {
   const { launcher, folders, identities, inside, services, messages, egress, emit, log } = machinery;
   // A script can lower the operator's limits but not raise them.
@@ -171,7 +171,7 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
     }
   }
 
-  /** A hang-up and the news of the process's end travel separately: waits a moment for the second. */
+  /** The closed connection and the exit of the process are reported separately: waits briefly for the exit. */
   async function causeOfDeath(err: unknown): Promise<Outcome> {
     await Promise.race([exited, new Promise((resolve) => void setTimeout(resolve, 500).unref())]);
     return (
@@ -182,7 +182,7 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
     );
   }
 
-  /** Counts an invocation in and out. */
+  /** Counts a running invocation. */
   async function counted<Result>(run: () => Promise<Result>): Promise<Result> {
     const running = watch!.begin();
     lastUsed = performance.now();
@@ -195,13 +195,13 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
   }
 
   const { pid } = workerd;
-  /** What comes of a dispatch, however it ends. */
+  /** The outcome of a dispatch, including failures. */
   async function answerOf(wallMs: number, send: (wallMs: number) => Promise<Answer | undefined>): Promise<Answer> {
     try {
       const answer = await send(wallMs);
       if (answer === undefined) {
         const message = `Worker exceeded wall time limit of ${wallMs} ms.`;
-        // Where no reading can be taken, nobody sees whether it waits or spins; one that spins would never answer anybody again.
+        // Without a usage sample, waiting and looping look the same; a looping process would never respond again.
         if (readUsage(pid) === undefined) kill("exceededWallTime", message);
         return { outcome: "exceededWallTime", exception: { name: "Error", message } };
       }
@@ -293,10 +293,10 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
     async stop(graceMs) {
       retired = true;
       const timer = setTimeout(() => workerd.kill("SIGKILL"), graceMs);
-      // Whoever was given this process a moment ago has begun by the next turn of the loop.
+      // A caller that got this process just now has begun by the next event loop turn.
       await new Promise((resolve) => void setImmediate(resolve));
       await Promise.race([invocations.drained(), exited]);
-      // On SIGTERM workerd takes no new connections, finishes the requests it has, and exits.
+      // On SIGTERM workerd accepts no new connections, finishes its running requests, and exits.
       workerd.kill("SIGTERM");
       const impatient = setTimeout(() => workerd.kill("SIGKILL"), SIGTERM_PATIENCE_MS);
       await exited;

@@ -6,7 +6,7 @@ import { parseCron } from "./cron.ts";
 const minuteOf = (time: string) => Date.parse(`${time}:00Z`) / 60_000;
 const comes = (cron: string, time: string) => parseCron(cron).comesIn(minuteOf(time));
 
-test("the hosted service's own examples come when it says", () => {
+test("the hosted service's examples match at the documented times", () => {
   assert.ok(comes("* * * * *", "2026-11-20T10:07"));
   assert.ok(comes("*/30 * * * *", "2026-11-20T10:30") && !comes("*/30 * * * *", "2026-11-20T10:31"));
   // 2026-11-22 is a Sunday: 1, or by name.
@@ -29,7 +29,7 @@ test("the hosted service's own examples come when it says", () => {
   assert.ok(comes("0 0 * * 7", "2026-11-21T00:00"), "7 is Saturday");
 });
 
-test("minutes are those of UTC", () => {
+test("minutes are in UTC", () => {
   assert.ok(comes("30 2 * * *", "2026-03-29T02:30"));
 });
 
@@ -55,7 +55,7 @@ const refused = [
   "x".repeat(300),
 ];
 for (const cron of refused) {
-  test(`refuses ${JSON.stringify(cron.slice(0, 20))}`, () => {
+  test(`rejects ${JSON.stringify(cron.slice(0, 20))}`, () => {
     assert.throws(
       () => parseCron(cron),
       (err: UserError) => err.code === 10100 && err.message.startsWith("invalid cron string"),

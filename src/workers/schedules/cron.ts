@@ -2,15 +2,15 @@ import { Cron } from "croner";
 import { workerErrors } from "../errors.ts";
 
 /**
- * Cron expressions as the hosted service reads them: five fields in UTC, days of the week from 1 (Sunday) to 7 or by name, and Quartz's L, W
- * and #. https://developers.cloudflare.com/workers/configuration/cron-triggers/
+ * Cron expressions as in the hosted service: five fields in UTC, days of the week from 1 (Sunday) to 7 or by name, and
+ * Quartz's L, W and #. https://developers.cloudflare.com/workers/configuration/cron-triggers/
  */
 export interface CronExpression {
-  /** Whether it comes in this minute (since the epoch). */
+  /** True if the expression matches this minute (since the epoch). */
   comesIn(minute: number): boolean;
 }
 
-/** What each field may be written with; croner would take more (names like @daily, `?`, seconds). */
+/** Allowed characters of each field; croner would accept more (names like @daily, `?`, seconds). */
 const FIELDS = [/^[\d*,/-]+$/, /^[\d*,/-]+$/, /^[\dLW*,/-]+$/i, /^[\da-z*,/-]+$/i, /^[\da-z#*,/-]+$/i];
 const MAX_LENGTH = 200;
 

@@ -28,7 +28,7 @@ async function start(t: TestContext, engine: TestEngine) {
 }
 
 onEveryDatabase((engine) => {
-  test("a worker runs in its minutes, once, whoever looks; missed minutes are not made up for", async (t) => {
+  test("a worker runs once in each matching minute, with any number of processes; missed minutes are skipped", async (t) => {
     const { db, scripts, clock, fake, live, run, anotherDb, openAnother } = await start(t, engine);
     await scripts.upload(A, "every", uploadOf("scheduled"), author);
     await scripts.upload(A, "third", uploadOf("scheduled"), author);
@@ -42,7 +42,7 @@ onEveryDatabase((engine) => {
         .map(({ script, cron, at }) => `${script} ${cron} ${new Date(at).toISOString().slice(11, 19)}`)
         .sort();
 
-    // 10:00:30 to begin with: the minute that is under way is over.
+    // Starts at 10:00:30: the current minute is skipped.
     clock.advance(30_000);
     await until(() => runs().length >= 1);
     clock.advance(MINUTE);

@@ -11,9 +11,9 @@ export interface SchedulesOptions {
   live: LiveWorkers;
   clock?: Clock;
   log?: Log;
-  /** Scheduled handlers that one process runs at once. Default 20. */
+  /** Maximum number of scheduled handlers that one process runs concurrently. Default 20. */
   concurrency?: number;
-  /** How often the queue is looked at for what other processes put there. Default 1 s. */
+  /** How often to poll the queue for runs added by other processes. Default 1 s. */
   pollMs?: number;
 }
 
@@ -24,7 +24,7 @@ export interface Schedules {
 const KIND = "worker-schedule";
 const MINUTE_MS = 60_000;
 const BATCH = 500;
-/** What has waited longer than this was missed, as if nobody had been there. */
+/** A run that has waited longer than this counts as missed. */
 const MISSED_MS = 15 * MINUTE_MS;
 const LEASE_MS = 30_000;
 
@@ -34,8 +34,8 @@ interface Run extends DueSchedule {
 }
 
 /**
- * Runs the cron expressions of all workers, at the beginning of their minutes. However many processes do this, a run is taken by one of them
- * and tried once; minutes in which nobody was there are not made up for.
+ * Runs the cron expressions of all workers at the start of their minutes. With any number of processes, one of them
+ * claims a run and tries it once; minutes without a running process are skipped.
  */
 export function createSchedules({
   db,
@@ -52,12 +52,12 @@ export function createSchedules({
   const worker = jobs.work(KIND, { concurrency, leaseMs: LEASE_MS, pollMs }, async ({ payload, attempt }) => {
     const { scriptId, cron, minute } = payload as Run;
     if (attempt > 1 || clock.now() - minute * MINUTE_MS > MISSED_MS)
-      return log.warn({ scriptId, cron }, "schedules: scheduled run missed");
+      return log.warn({ scriptId, cron }, "workers: scheduled run missed");
     const ref = await scheduledScript(tables, scriptId);
     if (ref === undefined) return;
     const outcome = await live.scheduled(ref, { cron, scheduledTime: new Date(minute * MINUTE_MS) });
     if (outcome.outcome !== "ok")
-      log.info({ script: ref.script, cron, ...outcome }, "schedules: scheduled handler failed");
+      log.info({ script: ref.script, cron, ...outcome }, "workers: scheduled handler failed");
   });
 
   async function tick(minute: number) {
@@ -80,7 +80,7 @@ export function createSchedules({
     }
   }
 
-  /** Taken first: rather no run than two. */
+  /** Claimed first: no run is better than two. */
   async function enqueue(schedule: DueSchedule, minute: number) {
     const { affected } = await db.write(takeRun(tables, schedule, minute));
     if (affected === 0) return;
@@ -94,11 +94,11 @@ export function createSchedules({
     for (let last = Math.floor(clock.now() / MINUTE_MS); !stop.signal.aborted;) {
       await clock.sleep((last + 1) * MINUTE_MS - clock.now(), stop.signal);
       const minute = Math.floor(clock.now() / MINUTE_MS);
-      // Timers may come a moment early.
+      // Timers may fire slightly early.
       if (minute <= last) continue;
       last = minute;
       await tick(minute).catch((err: unknown) =>
-        log.error({ err }, `schedules: failed to check schedules, will retry: ${messageOf(err)}`),
+        log.error({ err }, `workers: failed to check schedules, will retry: ${messageOf(err)}`),
       );
     }
   }
@@ -113,10 +113,10 @@ export function createSchedules({
   };
 }
 
-/** To read an expression takes a hundred times longer than to ask it. */
+/** Parsing an expression takes a hundred times longer than matching it. */
 const MAX_KNOWN = 10_000;
 
-/** Remembers expressions. One that is kept and no longer understood never comes. */
+/** Caches parsed expressions. A stored one that has become invalid never matches. */
 function createCalendar(): (cron: string, minute: number) => boolean {
   const known = new Map<string, CronExpression | undefined>();
 

@@ -5,7 +5,7 @@ import type { UploadLimits } from "./limits.ts";
 import type { BindingTargets, InheritedBinding, Upload } from "./port.ts";
 import type { Binding } from "./script.ts";
 
-/** A secret opens for its script and under its name only. */
+/** A sealed secret can only be opened for its script and name. */
 const contextOf = (scriptId: string, name: string) => `script/${scriptId}/${name}`;
 
 export const sealBinding = (binding: Binding, scriptId: string, secrets: Secrets): Binding =>
@@ -23,9 +23,9 @@ export const withoutSecrets = (bindings: Binding[]): Binding[] =>
 
 export interface BindingSources {
   scriptId: string;
-  /** Of the newest version, sealed. */
+  /** Bindings of the newest version, sealed. */
   base: Binding[];
-  /** Of another version of the same script; undefined when there is none of that id. */
+  /** Bindings of another version of the same script; undefined if it has no version with that id. */
   ofVersion(id: string): Promise<Binding[] | undefined>;
   secrets: Secrets;
   limits: UploadLimits;
@@ -33,7 +33,7 @@ export interface BindingSources {
 
 type Given = Pick<Upload, "bindings" | "keepBindings" | "inheritStrictly">;
 
-/** The bindings of a new version, sealed: those that were sent, then those that are carried over from the newest one. */
+/** The bindings of a new version, sealed: those of the request, then those carried over from the newest version. */
 export async function resolveBindings(
   { bindings, keepBindings, inheritStrictly }: Given,
   sources: BindingSources,
@@ -53,7 +53,7 @@ export async function resolveBindings(
     if (found !== undefined) sent.push(found);
   }
   const named = new Set(bindings.map(({ name }) => name));
-  // As they are, sealed: one that cannot be opened any more must not keep its successor from being set.
+  // Copied sealed: a secret that can no longer be opened must not prevent setting a new one.
   const kept = base.filter(({ name, type }) => keepBindings.includes(type) && !named.has(name));
   const all = [...sent, ...kept];
   checkBindings(all, limits);
@@ -80,7 +80,7 @@ async function inherit(
   return undefined;
 }
 
-/** Throws for the first binding whose resource the account does not have. */
+/** Throws for the first binding to a resource that the account does not have. */
 export async function checkTargets(bindings: Binding[], account: string, targets: BindingTargets): Promise<void> {
   for (const binding of bindings) {
     const { name } = binding;

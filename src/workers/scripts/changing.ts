@@ -11,7 +11,7 @@ import type { Binding } from "./script.ts";
 import { sourcesOf } from "./uploading.ts";
 import type { Base, Content } from "./version-maker.ts";
 
-/** Versions that are made of the newest one: the same code, with something else around it. */
+/** Versions derived from the newest one: the same code with other bindings or settings. */
 
 const ALL_TYPES: Binding["type"][] = [
   "plain_text",
@@ -88,7 +88,7 @@ export function planSecrets(
   };
 }
 
-/** What runs in the place of a worker that has its secrets before its code. */
+/** Runs for a worker that has secrets but no code yet. */
 const PLACEHOLDER = `export default { fetch() { return new Response("This Worker has no code yet.\\n", { status: 404 }); } };\n`;
 
 async function sameAs({ latest, modules }: Base, { objects, clock }: Parts): Promise<Omit<Content, "annotations">> {
@@ -120,7 +120,10 @@ async function sameAs({ latest, modules }: Base, { objects, clock }: Parts): Pro
   };
 }
 
-/** Code that was uploaded and not deployed must not go live because a secret or a setting changed. A worker that was never deployed stays so. */
+/**
+ * Code that was uploaded but not deployed must not go live because a secret or a setting changed. A worker that was
+ * never deployed stays undeployed.
+ */
 async function deployedAs(
   { script, latest }: Base,
   annotations: Annotations,

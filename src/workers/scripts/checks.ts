@@ -9,7 +9,7 @@ export function checkScriptName(name: string): void {
     throw workerErrors.badScriptName({ name: JSON.stringify(name.slice(0, 100)) });
 }
 
-/** What a worker without a date runs with: the oldest that workerd knows. */
+/** The compatibility date of a worker without one: the oldest that workerd supports. */
 const OLDEST_COMPATIBILITY_DATE = "2021-11-02";
 
 export function checkCompatibilityDate(date: string = OLDEST_COMPATIBILITY_DATE, now: number): string {
@@ -86,7 +86,7 @@ function checkSize(size: number, limit: number) {
   if (size > limit) throw workerErrors.scriptTooLarge({ limit: octets(limit), size: octets(size) });
 }
 
-/** Their names and their number. */
+/** Checks their names and number. */
 export function checkBindings(bindings: readonly { name: string }[], limits: UploadLimits): void {
   if (bindings.length > limits.bindings)
     throw badUpload(`it has ${bindings.length} bindings`, `At most ${limits.bindings} fit.`);
@@ -104,7 +104,7 @@ export function checkBindings(bindings: readonly { name: string }[], limits: Upl
   }
 }
 
-/** Of those that are new: what is carried over was checked when it came. */
+/** Checks only new bindings: those carried over were checked when they were set. */
 export function checkTexts(bindings: readonly Binding[], limits: UploadLimits): void {
   let total = 0;
   for (const binding of bindings) {

@@ -8,13 +8,13 @@ import { author, openHouse, storedModules, uploadOf, type House } from "./script
 
 const A = "a".repeat(32);
 
-/** What holds when several deploy at once, and when a step fails. */
+/** Behavior of concurrent deploys and of failing steps. */
 export function scriptsConcurrency(engine: TestEngine): void {
   const answer = async ({ live }: Pick<House, "live">, script = "mail") =>
     (await live.email({ account: A, script }, mailOf(), noActions)).rejected;
 
-  describe("deploys at once", () => {
-    test("all get right answers, in one process and in two; the last one is live", async (t) => {
+  describe("concurrent deploys", () => {
+    test("all succeed, in one process and in two; the last one is live", async (t) => {
       const { db, another } = await engine.open(t, scriptsMigrations);
       const one = await openHouse(t, db);
       const two = one.another(await another());
@@ -32,7 +32,7 @@ export function scriptsConcurrency(engine: TestEngine): void {
       assert.deepEqual([await answer(one), await answer(two)], [last, last]);
     });
 
-    test("no secret is lost between two processes", async (t) => {
+    test("lose no secret between two processes", async (t) => {
       const { db, another } = await engine.open(t, scriptsMigrations);
       const one = await openHouse(t, db);
       const two = one.another(await another());
@@ -45,7 +45,7 @@ export function scriptsConcurrency(engine: TestEngine): void {
       assert.deepEqual((await one.scripts.secrets(A, "mail")).sort(), ["S0", "S1", "S2", "S3", "S4", "S5"]);
     });
 
-    test("another process hears of a deploy and meets it with its next message", async (t) => {
+    test("another process is notified of a deploy and uses it for its next message", async (t) => {
       const { db, another } = await engine.open(t, scriptsMigrations);
       const one = await openHouse(t, db);
       const two = one.another(await another());
@@ -72,7 +72,7 @@ export function scriptsConcurrency(engine: TestEngine): void {
       assert.equal((await one.scripts.list(A)).total, 24);
     });
 
-    test("more than may wait are refused", async (t) => {
+    test("requests above the queue limit are rejected", async (t) => {
       const { db } = await engine.open(t, scriptsMigrations);
       const { scripts, fake } = await openHouse(t, db, { limits: { waitingDeploys: 2 } });
       let go = () => {};
@@ -89,10 +89,10 @@ export function scriptsConcurrency(engine: TestEngine): void {
     });
   });
 
-  describe("a step that fails", () => {
+  describe("a failing step", () => {
     const full = storeErrors.diskFull({ what: "a module" });
 
-    test("no room for a module: nothing has changed", async (t) => {
+    test("no space for a module: nothing has changed", async (t) => {
       const { db } = await engine.open(t, scriptsMigrations);
       const broken = { on: false };
       const objects = (real: ObjectStore): ObjectStore => ({
@@ -113,10 +113,10 @@ export function scriptsConcurrency(engine: TestEngine): void {
       );
     });
 
-    test("no room for the rows: nothing has changed, and the modules are swept", async (t) => {
+    test("no space for the rows: nothing has changed, and the modules are swept", async (t) => {
       const { db } = await engine.open(t, scriptsMigrations);
       const broken = { on: false };
-      // The last statement of the transaction fails: what went before must not be there either.
+      // The last statement of the transaction fails: the earlier ones must be rolled back.
       const failing: Db = {
         ...db,
         tables: () => db.tables(),
@@ -153,7 +153,7 @@ export function scriptsConcurrency(engine: TestEngine): void {
       assert.equal((await scripts.modules(version)).length, 1);
     });
 
-    test("a version whose modules are gone answers, and does not keep others from running", async (t) => {
+    test("a version without its modules responds with an error and does not prevent others from running", async (t) => {
       const { db, another } = await engine.open(t, scriptsMigrations);
       const one = await openHouse(t, db);
       await one.scripts.upload(A, "mail", uploadOf("email"), author);

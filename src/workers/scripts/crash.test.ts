@@ -72,10 +72,10 @@ async function killAfter(lines: number, folder: string): Promise<Map<string, num
   return acknowledged;
 }
 
-// The same file is the process that is killed.
+// The same file is the child process that is killed.
 if (process.argv[2] === "deploy") await deployForever(process.argv[3]!);
 else
-  test("killed in the middle of deploys: what was acknowledged is live, and every version has its modules", async () => {
+  test("killed during deploys: acknowledged deploys are live, and every version has its modules", async () => {
     const folder = await mkdtemp(join(tmpdir(), "deploys-"));
     try {
       for (let kill = 0; kill < 3; kill++) {

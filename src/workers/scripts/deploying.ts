@@ -8,7 +8,7 @@ import type { ScriptsTables } from "./schema.ts";
 import { findScript, updateScript, type ScriptRecord, type Tables } from "./scripts-table.ts";
 import { findVersions, pruneVersions } from "./versions-table.ts";
 
-/** Hints to every process that runs workers: the id of a script whose deployment has changed. */
+/** Notifies every process that runs workers: the id of a script whose deployment has changed. */
 export const DEPLOYMENTS_TOPIC = "deployments";
 
 export interface DeployRequest {
@@ -16,7 +16,7 @@ export interface DeployRequest {
   annotations?: Annotations;
 }
 
-/** Makes versions that are there the live ones. */
+/** Deploys existing versions. */
 export async function deployVersions(
   parts: Parts,
   account: string,
@@ -68,11 +68,11 @@ function checkPercentages(versions: Deployment["versions"], limits: UploadLimits
   const wrong = versions.find(({ percentage }) => !(percentage >= 0 && percentage <= 100));
   if (wrong !== undefined) throw refuse(`${wrong.percentage} is not`);
   const sum = versions.reduce((total, { percentage }) => total + percentage, 0);
-  // Thirds are written with as many digits as their author liked.
+  // Clients write thirds with any number of digits.
   if (Math.abs(sum - 100) > 0.011) throw refuse(`these add up to ${Math.round(sum * 1000) / 1000}`);
 }
 
-/** `script` is as it stands in the transaction. */
+/** `script` is the row as read in the transaction. */
 export async function writeDeployment(
   tx: Tables,
   script: ScriptRecord,
@@ -98,7 +98,7 @@ export async function writeDeployment(
   return { script: after, deployment: full };
 }
 
-/** After the commit. What is deployed stays deployed, whatever happens here. */
+/** Runs after the commit. The deployment stays in effect, whatever fails here. */
 export async function announce(
   scriptId: string,
   { events, live, log }: Pick<Parts, "events" | "live" | "log">,

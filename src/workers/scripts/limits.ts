@@ -1,23 +1,29 @@
-/** Bounds of what one account may upload. The defaults are those of the hosted service where it has one; all of them can be raised. */
+/**
+ * Upload limits of one account. The defaults are those of the hosted service where it has one; all of them can be
+ * raised.
+ */
 export interface UploadLimits {
   scriptsPerAccount: number;
-  /** Octets of all modules but source maps, as they are: compressing does not help. */
+  /** Octets of all modules except source maps, uncompressed. */
   scriptBytes: number;
   sourceMapBytes: number;
   modules: number;
   bindings: number;
   /** Octets of one text, JSON or secret. */
   textBytes: number;
-  /** Octets of all of them. */
+  /** Total octets of them. */
   environmentBytes: number;
   flags: number;
-  /** Versions in one deployment. */
+  /** Maximum versions in one deployment. */
   versionsPerDeployment: number;
-  /** Newest versions that stay, beside those of the newest deployments; and how many deployments stay. */
+  /**
+   * Number of newest versions that are kept, in addition to those of kept deployments; and number of deployments that
+   * are kept.
+   */
   keptVersions: number;
   keptDeployments: number;
   cronsPerScript: number;
-  /** Changes of one worker that wait for each other in this process. */
+  /** Maximum number of changes of one worker that wait in this process. */
   waitingDeploys: number;
 }
 

@@ -1,23 +1,23 @@
 import type { WorkerScript } from "./script.ts";
 
-/** What deploying needs of the place where versions run: `live/` is it. */
+/** Required by deploying from the component that runs versions; implemented by `live/`. */
 export interface LiveVersions {
-  /** Starts a version that nothing refers to yet. Throws scriptRefused, and has left nothing behind then. */
+  /** Starts a version that is not referenced yet. Throws scriptRefused, and then leaves nothing behind. */
   tryOut(worker: WorkerScript): Promise<Trial>;
   /**
-   * The deployment of this script has changed: resolves when whoever comes next on this machine meets the new one.
-   * Versions that are no longer deployed end what they hold, and then rest.
+   * Call when the deployment of this script has changed: resolves when the next request on this machine uses the new
+   * one. Versions that are no longer deployed finish their work and are unloaded.
    */
   refresh(scriptId: string): Promise<void>;
 }
 
-/** A version that has started. It is there until one of the two is called. */
+/** A version that has started. It stays loaded until one of the two methods is called. */
 export interface Trial {
-  /** Milliseconds until it answered. */
+  /** Milliseconds until its first response. */
   startupMs: number;
   handlers: string[];
-  /** It has been kept: its process goes on to serve, or rests. */
+  /** The version was stored: its process serves requests or ends when idle. */
   keep(): void;
-  /** It has not. */
+  /** The version was not stored. */
   drop(): void;
 }

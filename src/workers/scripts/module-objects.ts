@@ -9,8 +9,9 @@ export const MODULE_PREFIX = "modules/";
 const AT_ONCE = 8;
 
 /**
- * Writes the modules that are not among `known` and resolves when all of them are on the disk. Each object is written once, under a name of
- * its own: a sweep that has found an object without a version can never meet an upload that is about to use it.
+ * Writes the modules that are not in `known` and resolves when all of them are on the disk. Each object is written
+ * once, under a unique name: a sweep that has found an object without a version can never collide with an upload that
+ * is about to use it.
  */
 export async function storeModules(
   modules: UploadedModule[],
@@ -51,7 +52,7 @@ export async function storeModules(
   }));
 }
 
-/** Throws when the bytes of one are gone. */
+/** Throws if the bytes of a module are missing. */
 export async function readModules(records: readonly ModuleRecord[], objects: ObjectStore): Promise<UploadedModule[]> {
   const modules: UploadedModule[] = Array.from({ length: records.length });
   let next = 0;

@@ -5,15 +5,15 @@ import type { ScriptsTables } from "./schema.ts";
 import { referencedObjects } from "./versions-table.ts";
 
 export interface ModuleSweepOptions {
-  /** Objects to look at in this call. Default 10,000. */
+  /** Maximum number of objects checked per call. Default 10,000. */
   limit?: number;
-  /** Objects without a version are let alone for this long: their upload may be about to write it. Default 24 h. */
+  /** Objects without a version are kept for this long: their upload may be about to write it. Default 24 h. */
   orphanGraceMs?: number;
 }
 
 const BATCH = 500;
 
-/** Deletes modules that no version is made of any more. The next call goes on where this one stopped. */
+/** Deletes modules that no version uses. The next call continues where this one stopped. */
 export function createModuleSweep({ db, objects, clock }: { db: Db; objects: ObjectStore; clock: Clock }) {
   let after: string | undefined;
 

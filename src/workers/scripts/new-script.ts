@@ -3,7 +3,7 @@ import type { UploadLimits } from "./limits.ts";
 import type { ScriptSettings } from "./port.ts";
 import { countScripts, insertScript, type ScriptRecord, type Tables } from "./scripts-table.ts";
 
-/** Nobody reaches a worker over HTTP before its owner says so. */
+/** A worker is not reachable over HTTP until its owner enables that. */
 const DEFAULT_SETTINGS: ScriptSettings = {
   subdomainEnabled: false,
   previewsEnabled: false,

@@ -5,7 +5,7 @@ import type { LiveVersions } from "./live-versions.ts";
 import type { BindingTargets } from "./port.ts";
 import type { Turns } from "./turns.ts";
 
-/** What the files of this folder share. */
+/** Shared dependencies of the files in this folder. */
 export interface Parts {
   db: Db;
   objects: ObjectStore;
@@ -17,6 +17,6 @@ export interface Parts {
   ids: Ids;
   log: Log;
   limits: UploadLimits;
-  /** Changes of one worker follow each other. */
+  /** Serializes the changes of one worker. */
   turns: Turns;
 }

@@ -5,35 +5,41 @@ import type { EmailOutcome, InboundMail, MailActions, Outcome } from "../runtime
 import type { Binding, WorkerModule } from "./script.ts";
 
 /**
- * The workers of accounts: what was uploaded, which version is live, what it is bound to. Everything resolves when it is on the disk and,
- * for what changes a live worker, when this machine answers with the new version. Refusals are UserErrors of `workerErrors`.
+ * The workers of accounts: uploads, deployed versions and bindings. Everything resolves when it is on the disk and, for
+ * changes of a live worker, when this machine responds with the new version. Throws UserErrors of `workerErrors`.
  */
 export interface Scripts {
-  /** In the order of their names. */
+  /** Ordered by name. */
   list(account: string, page?: PageRequest): Promise<Page<Script>>;
   get(account: string, name: string): Promise<Script | undefined>;
-  /** By the stable id (`tag`): what Email Routing rules remember. */
+  /** By the stable id (`tag`), which Email Routing rules store. */
   byId(account: string, id: string): Promise<Script | undefined>;
-  /** A new version, deployed at 100 %. Creates the worker when there is none. A version that does not start changes nothing (scriptRefused). */
+  /**
+   * Uploads a new version and deploys it at 100 %. Creates the worker if needed. A version that does not start changes
+   * nothing (scriptRefused).
+   */
   upload(
     account: string,
     name: string,
     upload: Upload,
     by: Author,
   ): Promise<{ script: Script; version: Version; deployment: Deployment }>;
-  /** The worker as a record without a version, as `POST workers/workers` and `secret put` on an absent worker make one. */
+  /** Creates a worker without a version, as `POST workers/workers` and `secret put` on an absent worker do. */
   create(account: string, name: string, by: Author): Promise<Script>;
   delete(account: string, name: string): Promise<void>;
 
-  /** A version that is not live yet. It is started once to see that it runs. */
+  /** Uploads a version without deploying it. It is started once to check that it runs. */
   createVersion(account: string, name: string, upload: Upload, by: Author): Promise<Version>;
   /** Newest first. */
   versions(account: string, name: string, page: PageRequest): Promise<Page<Version>>;
-  /** Undefined too for a version of another script. */
+  /** Also resolves with undefined for a version of another script. */
   version(account: string, name: string, id: string): Promise<Version | undefined>;
-  /** Throws versionMissing, and versionLive while the newest deployment has it. Older deployments that have it go too. */
+  /**
+   * Throws versionMissing, and versionLive while the newest deployment contains it. Older deployments that contain it
+   * are deleted too.
+   */
   deleteVersion(account: string, name: string, id: string): Promise<void>;
-  /** The modules of a version, source maps included; for the download and the content endpoints. */
+  /** The modules of a version, including source maps; for the download and the content endpoints. */
   modules(version: Version): Promise<UploadedModule[]>;
 
   /** Newest first; the first one is live. */
@@ -41,7 +47,7 @@ export interface Scripts {
   deployment(account: string, name: string, id: string): Promise<Deployment | undefined>;
   /** Throws deploymentMissing, and deploymentLive for the newest one. */
   deleteDeployment(account: string, name: string, id: string): Promise<void>;
-  /** Versions of this script whose percentages add up to 100. */
+  /** Deploys versions of this script whose percentages add up to 100. */
   deploy(
     account: string,
     name: string,
@@ -49,7 +55,11 @@ export interface Scripts {
     by: Author,
   ): Promise<Deployment>;
 
-  /** A secret is part of a version: changing some makes a new version of the newest one and, when `deploy` is not false, deploys it. A null text deletes. Throws versionNotDeployed when the newest one is not what is live: its code must not go live on the way. */
+  /**
+   * Secrets are part of a version: a change creates a new version from the newest one and, unless `deploy` is false,
+   * deploys it. A null text deletes. Throws versionNotDeployed if the newest version is not live: its code must not go
+   * live as a side effect.
+   */
   changeSecrets(
     account: string,
     name: string,
@@ -57,12 +67,12 @@ export interface Scripts {
     by: Author,
     options?: { deploy?: boolean; annotations?: Annotations },
   ): Promise<Version>;
-  /** Names only, of the newest version, in their order. */
+  /** Names only, of the newest version, in order. */
   secrets(account: string, name: string): Promise<string[]>;
 
-  /** What a script keeps over its versions. Only what is given changes. */
+  /** Settings of a script that apply to all its versions. Only given fields change. */
   changeSettings(account: string, name: string, change: Partial<ScriptSettings>): Promise<Script>;
-  /** Bindings, compatibility date and the like make a new version, deployed at once. */
+  /** A change of bindings, compatibility date and the like creates a new version and deploys it immediately. */
   changeVersionSettings(
     account: string,
     name: string,
@@ -72,11 +82,11 @@ export interface Scripts {
     by: Author,
   ): Promise<Version>;
 
-  /** The account's own label below the workers domain. Made from the account's name at first use. */
+  /** The account's label below the workers domain. Derived from the account's name on first use. */
   subdomain(account: string): Promise<string>;
   /** Throws subdomainTaken, badSubdomain. */
   changeSubdomain(account: string, label: string): Promise<string>;
-  /** The script that a host name or a path names: `<script>.<label>`. Only scripts whose subdomain is enabled. */
+  /** The script named by a host name or a path: `<script>.<label>`. Only scripts whose subdomain is enabled. */
   bySubdomain(label: string, script: string): Promise<ScriptRef | undefined>;
 
   /** Replaces all cron expressions of the worker. Throws badCron. */
@@ -89,7 +99,10 @@ export interface ScriptRef {
   script: string;
 }
 
-/** Runs what is deployed: picks the version by the percentages of the live deployment. Unknown workers are outcomes or statuses, as in WorkerRuntime. */
+/**
+ * Runs deployed workers: picks the version by the percentages of the live deployment. Unknown workers are outcomes or
+ * statuses, as in WorkerRuntime.
+ */
 export interface LiveWorkers {
   email(ref: ScriptRef, mail: InboundMail, actions: MailActions): Promise<EmailOutcome>;
   fetch(ref: ScriptRef, request: IncomingMessage, response: ServerResponse): Promise<Outcome>;
@@ -105,9 +118,9 @@ export interface Script extends ScriptSettings {
   name: string;
   createdAt: Date;
   modifiedAt: Date;
-  /** Of the newest version; absent for a worker that has none yet. */
+  /** The newest version; absent for a worker without one. */
   latest?: Version;
-  /** What is live, newest first; absent when nothing was deployed. */
+  /** The live deployment, newest version first; absent if nothing was deployed. */
   live?: Deployment;
 }
 
@@ -117,25 +130,25 @@ export interface ScriptSettings {
   previewsEnabled: boolean;
   tags: string[];
   logpush: boolean;
-  /** As given: `{ enabled, head_sampling_rate?, logs? … }`. */
+  /** As sent by the client: `{ enabled, head_sampling_rate?, logs? … }`. */
   observability: Record<string, unknown> | null;
   tailConsumers: { service: string; environment?: string }[];
   usageModel: string;
   placement: Record<string, unknown> | null;
 }
 
-/** What one upload brings. */
+/** The content of one upload. */
 export interface Upload {
   format: "modules" | "service-worker";
   main: string;
   modules: UploadedModule[];
-  /** With `inherit` among them; unknown types never get this far. */
+  /** Includes `inherit` bindings; unknown types are rejected earlier. */
   bindings: (Binding | InheritedBinding)[];
-  /** Types of bindings of the newest version that are carried over when the upload does not name them. */
+  /** Types of bindings that are carried over from the newest version if the upload does not name them. */
   keepBindings: Binding["type"][];
-  /** `bindings_inherit=strict`: an inherited binding that is not there is an error. */
+  /** `bindings_inherit=strict`: inheriting a missing binding is an error. */
   inheritStrictly: boolean;
-  /** YYYY-MM-DD. Default: the oldest the runtime knows. */
+  /** YYYY-MM-DD. Default: the oldest that the runtime supports. */
   compatibilityDate?: string;
   compatibilityFlags: string[];
   limits?: { cpuMs?: number };
@@ -150,7 +163,7 @@ export interface InheritedBinding {
   versionId?: string;
 }
 
-/** A module as it was uploaded: the runtime gets all but the source maps. */
+/** A module as uploaded: the runtime gets all of them except source maps. */
 export type UploadedModule = (WorkerModule | { name: string; kind: "source-map"; content: string }) & {
   contentType: string;
 };
@@ -162,7 +175,7 @@ export interface Author {
   /** 32 hex digits. */
   id: string;
   email: string;
-  /** `api`, `wrangler`, `dash`, as the user agent tells. */
+  /** `api`, `wrangler`, `dash`, derived from the user agent. */
   source: string;
 }
 
@@ -173,11 +186,11 @@ export interface Version {
   scriptId: string;
   account: string;
   script: string;
-  /** Counts up from 1 in its script. */
+  /** Counts up from 1 within its script. */
   number: number;
   author: Author;
   createdAt: Date;
-  /** SHA-256 over all that runs, in hex. */
+  /** SHA-256 over everything that runs, in hex. */
   etag: string;
   format: Upload["format"];
   main: string;
@@ -200,7 +213,7 @@ export interface Deployment {
   createdAt: Date;
   author: Author;
   annotations: Annotations;
-  /** Adds up to 100. */
+  /** Percentages add up to 100. */
   versions: { versionId: string; percentage: number }[];
 }
 
@@ -210,7 +223,7 @@ export interface Schedule {
   modifiedAt: Date;
 }
 
-/** What a binding may name. Asked before a version is kept. */
+/** Resources that a binding may name. Checked before a version is stored. */
 export interface BindingTargets {
   kvNamespace(account: string, id: string): Promise<boolean>;
   r2Bucket(account: string, name: string): Promise<boolean>;

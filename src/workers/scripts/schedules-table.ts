@@ -15,7 +15,7 @@ export async function listSchedules(tables: Tables, scriptId: string): Promise<S
   }));
 }
 
-/** Those that stay keep the time of their creation and do not run again in a minute they have run in. */
+/** Kept expressions keep their creation time and do not run again in a minute in which they ran. */
 export async function replaceSchedules(
   tables: Tables,
   script: { id: string; account: string },
@@ -27,7 +27,7 @@ export async function replaceSchedules(
   if (crons.length === 0) return;
   await tables
     .insertInto("worker_schedules")
-    // The minute that is under way is over for it.
+    // A new schedule skips the current minute.
     .values(
       crons.map((cron, position) => ({
         script_id: script.id,
@@ -64,7 +64,7 @@ export interface DueSchedule {
   cron: string;
 }
 
-/** Up to `limit` schedules of these expressions that nobody has taken in this minute (since the epoch) or later. */
+/** Up to `limit` schedules of these expressions that were not claimed in this minute (since the epoch) or later. */
 export async function dueSchedules(
   tables: Tables,
   crons: string[],
@@ -81,7 +81,7 @@ export async function dueSchedules(
   return rows.map(({ script_id, cron }) => ({ scriptId: script_id, cron }));
 }
 
-/** Takes a run: true for exactly one of all who ask. */
+/** Claims a run: resolves with true for exactly one of all concurrent callers. */
 export const takeRun = (tables: Tables, { scriptId, cron }: DueSchedule, minute: number) =>
   tables
     .updateTable("worker_schedules")

@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { Migration } from "../../store/index.ts";
 
-/** Columns called JSON in a comment hold text that only this program writes. Times are epoch milliseconds. */
+/** Columns marked as JSON hold text that only this program writes. Times are epoch milliseconds. */
 export interface ScriptsTables {
   worker_scripts: {
     id: string;
@@ -13,7 +13,7 @@ export interface ScriptsTables {
     previews_enabled: number;
     /** JSON: the rest of ScriptSettings. */
     settings: string;
-    /** How many versions and deployments there have ever been: their numbers count on. */
+    /** Number of versions and deployments ever created: numbers are never reused. */
     version_count: number;
     deployment_count: number;
     latest_version_id: string | null;
@@ -78,7 +78,7 @@ export interface ScriptsTables {
     position: number;
     created_at: number;
     modified_at: number;
-    /** The minute of the last run that somebody has taken on. */
+    /** The minute of the last claimed run. */
     last_run: number;
   };
   worker_subdomains: {

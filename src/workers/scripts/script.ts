@@ -1,18 +1,21 @@
-/** A worker as it is run: what a deploy uploads and what `reelpost dev` builds. */
+/** A worker ready to run: uploaded by a deploy or built by `reelpost dev`. */
 export interface WorkerScript {
   /** The worker's name. */
   name: string;
   /** Changes with every deploy of the same name. */
   version: string;
-  /** What the runtime runs one process of. Default: the name. A server of many accounts gives each version its own. */
+  /**
+   * The runtime runs one process per key. Default: the name. A server with many accounts gives each version its own
+   * key.
+   */
   key?: string;
-  /** 32 hex digits; bucket names are an account's own. Absent in `reelpost dev`, which has no accounts. */
+  /** 32 hex digits; bucket names are unique within an account. Absent in `reelpost dev`, which has no accounts. */
   account?: string;
   format: "modules" | "service-worker";
   /** The name of the module whose default export is the worker. */
   main: string;
   modules: WorkerModule[];
-  /** Source map (version 3, JSON) of the main module. Never given to the runtime; used to map stacks. */
+  /** Source map (version 3, JSON) of the main module. Never passed to the runtime; used to map stacks. */
   sourceMap?: string;
   /** YYYY-MM-DD */
   compatibilityDate: string;
@@ -30,11 +33,11 @@ export interface WorkerModule {
 
 /** `limits` of the configuration file. */
 export interface ScriptLimits {
-  /** CPU milliseconds one invocation may burn. */
+  /** Maximum CPU milliseconds of one invocation. */
   cpuMs?: number;
 }
 
-/** The binding types and field names of the upload metadata of the v4 API. */
+/** The binding types and field names of the v4 API's upload metadata. */
 export type Binding =
   | { type: "plain_text"; name: string; text: string }
   | { type: "json"; name: string; json: unknown }

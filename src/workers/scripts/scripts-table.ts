@@ -28,7 +28,7 @@ export const findScript = async (tables: Tables, account: string, name: string):
       .executeTakeFirst(),
   );
 
-/** The same from outside a transaction, for those who ask often. */
+/** The same outside a transaction, for frequent callers. */
 export function scriptReader(tables: Tables): (account: string, name: string) => Promise<ScriptRecord | undefined> {
   const find = prepared((arg) =>
     tables
@@ -59,7 +59,7 @@ export async function listScripts(
   return rows.map((row) => record(row)!);
 }
 
-/** An account has some hundreds at most: counted, not kept. */
+/** An account has a few hundred at most, so they are counted on demand. */
 export async function countScripts(tables: Tables, account: string): Promise<number> {
   const { count } = await tables
     .selectFrom("worker_scripts")

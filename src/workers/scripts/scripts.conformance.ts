@@ -17,7 +17,7 @@ const code = (wanted: number) => (err: UserError) => (assert.equal(err.code, wan
 const says = (wanted: number, words: RegExp) => (err: UserError) =>
   code(wanted)(err) && (assert.match(err.message, words), true);
 
-/** What deploying must be on every database. */
+/** Behavior of deploying on every database engine. */
 export function scriptsConformance(engine: TestEngine): void {
   const start = async (t: TestContext, options?: Parameters<typeof openHouse>[2]): Promise<House> =>
     openHouse(t, (await engine.open(t, scriptsMigrations)).db, options);
@@ -33,7 +33,7 @@ export function scriptsConformance(engine: TestEngine): void {
   };
 
   describe("scripts", () => {
-    test("an upload makes script, version and deployment, and goes live", async (t) => {
+    test("an upload creates script, version and deployment, and goes live", async (t) => {
       const { scripts, live, fake } = await start(t);
       const { script, version, deployment } = await scripts.upload(
         A,
@@ -64,7 +64,7 @@ export function scriptsConformance(engine: TestEngine): void {
       assert.deepEqual([...fake.known.keys()], [`${A}/${script.id}/${version.id}`]);
     });
 
-    test("accounts do not see each other", async (t) => {
+    test("accounts are isolated from each other", async (t) => {
       const { scripts, live } = await start(t);
       const { script, version } = await scripts.upload(A, "mail", uploadOf("email"), author);
       assert.equal(await scripts.get(B, "mail"), undefined);
@@ -80,7 +80,7 @@ export function scriptsConformance(engine: TestEngine): void {
       );
     });
 
-    test("lists have pages that end", async (t) => {
+    test("lists end with a last page", async (t) => {
       const { scripts } = await start(t);
       for (const name of ["c", "a", "b"]) await scripts.upload(A, name, uploadOf("fetch"), author);
       const names = async (page?: number) =>
@@ -190,14 +190,14 @@ export function scriptsConformance(engine: TestEngine): void {
       ],
     ];
     for (const [what, name, upload, wanted, words] of refusals) {
-      test(`refuses ${what}`, async (t) => {
+      test(`rejects ${what}`, async (t) => {
         const { scripts, fake } = await start(t);
         await assert.rejects(scripts.upload(A, name, upload, author), says(wanted, words));
         assert.deepEqual([(await scripts.list(A)).total, fake.state.tried], [0, 0]);
       });
     }
 
-    test("refuses more Workers than an account may have", async (t) => {
+    test("rejects more Workers than an account may have", async (t) => {
       const { scripts } = await start(t, { limits: { scriptsPerAccount: 1 } });
       await scripts.upload(A, "one", uploadOf("fetch"), author);
       await assert.rejects(scripts.upload(A, "two", uploadOf("fetch"), author), code(10037));
@@ -205,7 +205,7 @@ export function scriptsConformance(engine: TestEngine): void {
       await scripts.upload(A, "one", uploadOf("fetch again"), author);
     });
 
-    test("a binding to what the account does not have is refused with the code of its kind", async (t) => {
+    test("rejects a binding to a resource the account does not have, with the code of its kind", async (t) => {
       const targets: BindingTargets = {
         kvNamespace: async (account, id) => account === A && id === "mine",
         r2Bucket: async (_, name) => name === "mine",
@@ -238,7 +238,7 @@ export function scriptsConformance(engine: TestEngine): void {
       );
     });
 
-    test("a version waits until it is deployed; percentages decide; the one before is a deployment away", async (t) => {
+    test("a version is inactive until deployed; percentages apply; one deployment restores the previous version", async (t) => {
       const { scripts, live } = await start(t);
       const first = (await scripts.upload(A, "mail", uploadOf("email 1"), author)).version;
       const second = await scripts.createVersion(A, "mail", uploadOf("email 2"), author);
@@ -302,7 +302,7 @@ export function scriptsConformance(engine: TestEngine): void {
       await assert.rejects(scripts.createVersion(A, "none", uploadOf("email"), author), code(10007));
     });
 
-    test("secrets are sealed, opened for the runtime alone, and carried over when asked", async (t) => {
+    test("secrets are sealed, opened only for the runtime, and carried over on request", async (t) => {
       const house = await start(t);
       const { scripts, db } = house;
       const { version } = await scripts.upload(
@@ -329,7 +329,7 @@ export function scriptsConformance(engine: TestEngine): void {
         [kept.bindings.map(({ name }) => name), secretsOf(house, kept.id), await scripts.secrets(A, "mail")],
         [["KEY"], { KEY: "hunter2" }, ["KEY"]],
       );
-      // The upload's own word counts before what is kept.
+      // A binding of the upload takes precedence over a carried-over one.
       const named = (
         await scripts.upload(
           A,
@@ -342,7 +342,7 @@ export function scriptsConformance(engine: TestEngine): void {
       assert.deepEqual((await scripts.upload(A, "mail", uploadOf("email 4"), author)).version.bindings, []);
     });
 
-    test("bindings are inherited, under another name and from another version too", async (t) => {
+    test("bindings can be inherited under another name and from another version", async (t) => {
       const house = await start(t);
       const { scripts } = house;
       const first = (
@@ -397,7 +397,7 @@ export function scriptsConformance(engine: TestEngine): void {
       );
     });
 
-    test("changing secrets makes a version of the newest one and deploys it", async (t) => {
+    test("changing secrets creates a version from the newest one and deploys it", async (t) => {
       const house = await start(t);
       const { scripts, live } = house;
       await scripts.upload(
@@ -433,11 +433,11 @@ export function scriptsConformance(engine: TestEngine): void {
         annotations: { "workers/message": "later" },
       });
       assert.deepEqual([await email({ live }), waiting.annotations["workers/message"]], [two.id, "later"]);
-      // Code that waits must not go live because a secret changes.
+      // Undeployed code must not go live because a secret changes.
       await assert.rejects(scripts.changeSecrets(A, "mail", { D: "5" }, author), code(10215));
     });
 
-    test("a worker without code can have secrets, and its first upload gets them", async (t) => {
+    test("a worker without code can have secrets, and its first upload uses them", async (t) => {
       const house = await start(t);
       const { scripts, live } = house;
       const { id } = await scripts.create(A, "mail", author);
@@ -454,7 +454,7 @@ export function scriptsConformance(engine: TestEngine): void {
       );
     });
 
-    test("settings of a version make a new one; those of the script do not", async (t) => {
+    test("changing version settings creates a new version; changing script settings does not", async (t) => {
       const { scripts, live } = await start(t);
       const { version } = await scripts.upload(
         A,
@@ -500,7 +500,7 @@ export function scriptsConformance(engine: TestEngine): void {
       await assert.rejects(scripts.changeSettings(A, "none", {}), code(10007));
     });
 
-    test("the same upload makes a version of the same etag, and modules that are there are not written again", async (t) => {
+    test("the same upload creates a version with the same etag, and existing modules are not written again", async (t) => {
       const { scripts, objects } = await start(t);
       const upload = uploadOf("email", {
         bindings: [{ type: "plain_text", name: "V", text: "1" }],
@@ -522,7 +522,7 @@ export function scriptsConformance(engine: TestEngine): void {
       assert.notEqual((await scripts.upload(A, "mail", { ...upload, bindings: [] }, author)).version.etag, first.etag);
     });
 
-    test("only the newest versions stay, and those of the deployments that stay", async (t) => {
+    test("keeps only the newest versions and those of kept deployments", async (t) => {
       const { scripts, objects, live } = await start(t, { limits: { keptVersions: 3, keptDeployments: 2 } });
       const { version: first } = await scripts.upload(A, "mail", uploadOf("email 1"), author);
       for (let i = 2; i <= 6; i++) await scripts.createVersion(A, "mail", uploadOf(`email ${i}`), author);
@@ -562,11 +562,11 @@ export function scriptsConformance(engine: TestEngine): void {
         [second.deployment.id],
       );
       await assert.rejects(scripts.deleteVersion(A, "mail", first.version.id), code(10146));
-      // Numbers are never given twice.
+      // Numbers are never reused.
       assert.equal((await scripts.upload(A, "mail", uploadOf("email 4"), author)).version.number, 4);
     });
 
-    test("a deleted worker is gone, and its name is free", async (t) => {
+    test("a deleted worker is gone, and its name is free again", async (t) => {
       const { scripts, live, fake, db } = await start(t);
       const { script } = await scripts.upload(A, "mail", uploadOf("email"), author);
       await scripts.changeSchedules(A, "mail", ["* * * * *"]);
@@ -591,7 +591,7 @@ export function scriptsConformance(engine: TestEngine): void {
       assert.notEqual((await scripts.upload(A, "mail", uploadOf("email"), author)).script.id, script.id);
     });
 
-    test("subdomains: an account has one label, and it is nobody else's", async (t) => {
+    test("subdomains: an account has one label, which no other account can use", async (t) => {
       const { scripts } = await start(t);
       const label = await scripts.subdomain(A);
       assert.match(label, /^[a-z0-9-]+$/);

@@ -19,7 +19,7 @@ import type { Author, BindingTargets, Upload } from "./port.ts";
 import type { WorkerScript } from "./script.ts";
 import { createScripts, type ScriptStore, type ScriptsOptions } from "./scripts.ts";
 
-/** Parts for the tests of deploying: uploads from source text, and a runtime that runs nothing. */
+/** Helpers for the tests of deploying: uploads from source text, and a runtime that runs no code. */
 
 export const author: Author = { id: "f".repeat(32), email: "dev@example.com", source: "api" };
 
@@ -40,7 +40,10 @@ export const everyTarget: BindingTargets = {
   d1Database: async () => true,
 };
 
-/** Answers with what the code says: `throws` does not start, `email` and `fetch` are handlers. A message is refused with the version's id. */
+/**
+ * Behaves as the code text says: `throws` does not start, `email` and `fetch` are handlers. A message is rejected with
+ * the version's id.
+ */
 export function createFakeRuntime() {
   const known = new Map<string, WorkerScript>();
   const state = {
@@ -92,7 +95,7 @@ export function createFakeRuntime() {
   return { runtime, known, state };
 }
 
-/** Keys of the modules that are stored. */
+/** Keys of the stored modules. */
 export async function storedModules(objects: ObjectStore): Promise<string[]> {
   const keys: string[] = [];
   for await (const { key } of objects.list("modules/")) keys.push(key);
@@ -108,11 +111,11 @@ export interface House {
   fake: ReturnType<typeof createFakeRuntime>;
   live: ReturnType<typeof createLiveWorkers>;
   scripts: ScriptStore;
-  /** The same database and objects once more, with parts of its own. */
+  /** A second instance on the same database and objects. */
   another(db: Db): Pick<House, "fake" | "live" | "scripts">;
 }
 
-/** Everything from the database up, closed when `scope` ends. */
+/** Opens everything from the database up and closes it when `scope` ends. */
 export async function openHouse(
   scope: { after(end: () => Promise<void>): void },
   db: Db,

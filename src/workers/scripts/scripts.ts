@@ -47,10 +47,10 @@ export interface ScriptsOptions {
   objects: ObjectStore;
   secrets: Secrets;
   events: Events;
-  /** Where versions are tried and run. */
+  /** The component that tests and runs versions. */
   live: LiveVersions;
   targets: BindingTargets;
-  /** What the account's label below the workers domain is made of at first. */
+  /** The initial source of the account's label below the workers domain. */
   accountName?: (account: string) => Promise<string | undefined>;
   clock?: Clock;
   ids?: Ids;
@@ -59,7 +59,7 @@ export interface ScriptsOptions {
 }
 
 export interface ScriptStore extends Scripts {
-  /** Deletes modules that no version is made of any more. To be called now and then. */
+  /** Deletes modules that no version uses. Call it periodically. */
   sweep(options?: ModuleSweepOptions): Promise<{ orphans: number; finished: boolean }>;
 }
 

@@ -8,7 +8,7 @@ export async function findSubdomain(tables: Tables, account: string): Promise<st
   )?.label;
 }
 
-/** Throws a unique violation when another account has this label. */
+/** Throws a unique violation if another account has this label. */
 export async function putSubdomain(tables: Tables, account: string, label: string): Promise<void> {
   await tables
     .insertInto("worker_subdomains")
@@ -17,7 +17,7 @@ export async function putSubdomain(tables: Tables, account: string, label: strin
     .execute();
 }
 
-/** Leaves what is there. */
+/** Does not change an existing row. */
 export async function addSubdomain(tables: Tables, account: string, label: string): Promise<void> {
   await tables
     .insertInto("worker_subdomains")
@@ -26,7 +26,7 @@ export async function addSubdomain(tables: Tables, account: string, label: strin
     .execute();
 }
 
-/** Asked for every request that names a worker by its host. */
+/** Called for every request that names a worker by its host. */
 export function subdomainReader(tables: Tables): (label: string, name: string) => Promise<ScriptRef | undefined> {
   const find = prepared((arg) =>
     tables

@@ -1,8 +1,8 @@
 import { workerErrors } from "../errors.ts";
 
-/** One after the other for each key, in the order they were asked for. */
+/** Runs tasks with the same key one after the other, in order of the calls. */
 export interface Turns {
-  /** Throws tooManyDeploys when `limit` wait already. */
+  /** Throws tooManyDeploys if `limit` calls are already waiting. */
   take<Result>(key: string, script: string, work: () => Promise<Result>): Promise<Result>;
 }
 

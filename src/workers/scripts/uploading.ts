@@ -6,7 +6,7 @@ import type { ScriptsTables } from "./schema.ts";
 import type { Base, Content } from "./version-maker.ts";
 import { findVersion } from "./versions-table.ts";
 
-/** Where the bindings of a version on this base may come from. */
+/** Sources for the bindings of a new version on this base. */
 export function sourcesOf(
   { scriptId, latest }: Base,
   { db, secrets, limits }: Pick<Parts, "db" | "secrets" | "limits">,
@@ -23,7 +23,7 @@ export function sourcesOf(
   };
 }
 
-/** Checks what an upload says by itself, once; what it says about its base, whenever that is another. */
+/** Checks the upload itself once, and its references to the base whenever the base changes. */
 export function planUpload(
   upload: Upload,
   parts: Pick<Parts, "db" | "secrets" | "limits" | "clock">,

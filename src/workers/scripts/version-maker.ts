@@ -20,23 +20,23 @@ import {
 } from "./versions-table.ts";
 import { workerOf } from "./worker.ts";
 
-/** Where a new version starts from. */
+/** The starting point of a new version. */
 export interface Base {
-  /** As it will be, for a worker that is not there yet. */
+  /** For a worker that does not exist yet: its future id. */
   scriptId: string;
   script?: ScriptRecord;
-  /** The newest version, and what it is made of. */
+  /** The newest version and its modules. */
   latest?: VersionRecord;
   modules: ModuleRecord[];
 }
 
-/** What a new version is made of. */
+/** The content of a new version. */
 export interface Content extends Pick<
   Version,
   "format" | "main" | "bindings" | "compatibilityDate" | "compatibilityFlags" | "limits" | "annotations"
 > {
   modules: UploadedModule[];
-  /** Set: it goes live at once, with these annotations of the deployment. */
+  /** If set, it goes live immediately, with these annotations of the deployment. */
   deploy?: Annotations;
 }
 
@@ -44,10 +44,10 @@ export interface VersionRequest {
   account: string;
   name: string;
   by: Author;
-  /** Makes the worker when there is none; otherwise it is scriptMissing. */
+  /** Creates the worker if there is none; otherwise throws scriptMissing. */
   create: boolean;
   settings?: Partial<ScriptSettings>;
-  /** Asked again when another process was faster and the base is another now. */
+  /** Called again if another process was faster and the base has changed. */
   plan(base: Base): Promise<Content>;
 }
 
@@ -57,12 +57,12 @@ export interface Made {
   deployment?: DeploymentRecord;
 }
 
-/** How often another process may be faster before we give up. */
+/** Maximum number of attempts when other processes are faster. */
 const ATTEMPTS = 10;
 
 /**
- * Makes a version: tries it, keeps its modules, then writes version and deployment in one transaction. Whatever fails, and wherever, leaves
- * the worker as it was; modules without a version are swept.
+ * Creates a version: tests it, stores its modules, then writes version and deployment in one transaction. Any failure
+ * leaves the worker unchanged; modules without a version are swept.
  */
 export function createVersionMaker(parts: Parts) {
   const { db, objects, secrets, live, targets, clock, ids, limits, turns } = parts;
@@ -83,7 +83,7 @@ export function createVersionMaker(parts: Parts) {
     };
   }
 
-  /** Undefined when the base has changed since. */
+  /** Resolves with undefined if the base has changed since. */
   function commit(
     request: VersionRequest,
     base: Base,
@@ -136,7 +136,7 @@ export function createVersionMaker(parts: Parts) {
       });
   }
 
-  /** Undefined when another process was faster. */
+  /** Resolves with undefined if another process was faster. */
   async function attempt(request: VersionRequest, newId: string, written: ModuleRecord[]): Promise<Made | undefined> {
     const base = await baseOf(request, newId);
     const { modules, deploy, ...content } = await request.plan(base);
@@ -182,7 +182,7 @@ export function createVersionMaker(parts: Parts) {
   };
 }
 
-/** Over all that runs, and nothing that is said about it. */
+/** Covers everything that runs, but no annotations. */
 function etagOf(
   { format, main, bindings, compatibilityDate, compatibilityFlags, limits }: Omit<Content, "modules" | "deploy">,
   modules: ModuleRecord[],

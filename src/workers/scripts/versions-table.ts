@@ -3,17 +3,17 @@ import type { UploadedModule, Version } from "./port.ts";
 import type { ScriptsTables } from "./schema.ts";
 import type { Tables } from "./scripts-table.ts";
 
-/** A version as it is kept: the texts of its secrets are sealed, and its script has a name of its own elsewhere. */
+/** A version as stored: the texts of its secrets are sealed, and its script name is stored elsewhere. */
 export interface VersionRecord extends Omit<Version, "script" | "createdAt"> {
   createdAt: number;
 }
 
-/** One module of a version, and the object that holds its bytes. */
+/** One module of a version, with the object that holds its bytes. */
 export interface ModuleRecord {
   name: string;
   kind: UploadedModule["kind"];
   contentType: string;
-  /** Hex, of the bytes. */
+  /** SHA-256 of the bytes, in hex. */
   sha256: string;
   size: number;
   objectKey: string;
@@ -56,7 +56,7 @@ export async function listModules(tables: Tables, versionId: string): Promise<Mo
   }));
 }
 
-/** Rows in one statement: SQLite takes 32,766 parameters. */
+/** Rows per statement: SQLite accepts 32,766 parameters. */
 const ROWS_AT_ONCE = 500;
 
 export async function insertVersion(tables: Tables, version: VersionRecord, modules: ModuleRecord[]): Promise<void> {
@@ -78,7 +78,7 @@ export async function insertVersion(tables: Tables, version: VersionRecord, modu
       .execute();
 }
 
-/** Removes versions up to this number that no deployment names. Their objects are left to the sweep. */
+/** Removes versions up to this number that no deployment uses. Their objects are left to the sweep. */
 export async function pruneVersions(tables: Tables, scriptId: string, upTo: number): Promise<void> {
   if (upTo < 1) return;
   const rows = await tables
@@ -103,7 +103,7 @@ export async function pruneVersions(tables: Tables, scriptId: string, upTo: numb
   await tables.deleteFrom("worker_versions").where("id", "in", ids).execute();
 }
 
-/** Also from the deployments that name it. */
+/** Also removes it from the deployments that use it. */
 export async function deleteVersion(
   tables: Tables,
   { id, scriptId }: Pick<VersionRecord, "id" | "scriptId">,
@@ -123,7 +123,7 @@ export async function deleteVersion(
   await tables.deleteFrom("worker_versions").where("id", "=", id).execute();
 }
 
-/** Which of these objects some version is made of. */
+/** The subset of these objects that a version uses. */
 export async function referencedObjects(tables: Tables, objectKeys: string[]): Promise<Set<string>> {
   if (objectKeys.length === 0) return new Set();
   const rows = await tables

@@ -4,7 +4,7 @@ import type { Deployment, Script, Version } from "./port.ts";
 import { settingsOf, type ScriptRecord, type Tables } from "./scripts-table.ts";
 import { findVersions, type VersionRecord } from "./versions-table.ts";
 
-/** Scripts as others see them, each with its newest version and what is live of it. */
+/** Scripts for callers, each with its newest version and its live deployment. */
 export async function scriptsOf(tables: Tables, records: ScriptRecord[]): Promise<Script[]> {
   const versions = await findVersions(
     tables,

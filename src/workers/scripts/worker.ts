@@ -13,11 +13,11 @@ export type Runnable = Pick<
   "id" | "account" | "scriptId" | "format" | "main" | "bindings" | "compatibilityDate" | "compatibilityFlags" | "limits"
 >;
 
-/** What the runtime knows a version by. */
+/** The runtime's key of a version. */
 export const keyOf = ({ account, scriptId, id }: Pick<VersionRecord, "account" | "scriptId" | "id">): string =>
   `${account}/${scriptId}/${id}`;
 
-/** A version as the runtime takes it, secrets opened. */
+/** A version for the runtime, with its secrets opened. */
 export function workerOf(
   version: Runnable,
   { name, modules, secrets }: { name: string; modules: UploadedModule[]; secrets: Secrets },
@@ -41,7 +41,7 @@ export function workerOf(
   };
 }
 
-/** Reads a version that was kept. Throws versionMissing. */
+/** Reads a stored version. Throws versionMissing. */
 export async function loadWorker(
   id: string,
   { db, objects, secrets }: { db: Db; objects: ObjectStore; secrets: Secrets },

@@ -61,7 +61,7 @@ const CASES: [what: string, filters: unknown[], record: Partial<Invocation>, pas
 for (const [what, filters, record, expected] of CASES)
   test(`${what}: ${expected ? "passes" : "does not pass"}`, () => assert.equal(passes(filters, record), expected));
 
-test("a sampling rate lets through its share of what passes otherwise", () => {
+test("a sampling rate passes its share of the records that pass otherwise", () => {
   assert.equal(passes([{ sampling_rate: 0.4 }], {}, 0.39), true);
   assert.equal(passes([{ sampling_rate: 0.4 }], {}, 0.4), false);
   assert.equal(passes([{ sampling_rate: 1 }], {}, 1), true);
@@ -99,7 +99,7 @@ const REFUSED: unknown[] = [
   [{ method: Array(101).fill("GET") }],
   Array.from({ length: 21 }, () => ({ query: "x" })),
 ];
-test("what is no filter is refused, in words", () => {
+test("rejects invalid filters with a reason", () => {
   for (const filters of REFUSED)
     assert.throws(
       () => parseFilters(filters, "203.0.113.7"),
@@ -110,7 +110,7 @@ test("what is no filter is refused, in words", () => {
   assert.throws(() => parseFilters([{ client_ip: ["self"] }], undefined), { code: 10001 });
 });
 
-test("any JSON is filters or a refusal; what was parsed parses to itself", () => {
+test("any JSON is valid filters or rejected; parsed filters parse to themselves", () => {
   fc.assert(
     fc.property(
       fc.oneof(

@@ -2,17 +2,17 @@ import { isIP } from "node:net";
 import { tailErrors } from "./errors.ts";
 import type { Trace } from "./trace.ts";
 
-/** A filter of `POST …/tails`; a record passes when it passes all of them. */
+/** A filter of `POST …/tails`; a record passes if it passes all of them. */
 export type TailFilter =
   | { outcome: string[] }
-  /** Above 0, at most 1. */
+  /** Greater than 0, at most 1. */
   | { sampling_rate: number }
-  /** Of a request; what is no request does not pass. */
+  /** Method of a request; other records do not pass. */
   | { method: string[] }
-  /** The request has the header, with `query` somewhere in its value. Secret headers have no value to find. */
+  /** The request has the header, and its value contains `query`. Values of secret headers are never searched. */
   | { header: { key: string; query?: string } }
   | { client_ip: string[] }
-  /** Somewhere in what was logged or thrown. */
+  /** Contained in a log or exception. */
   | { query: string }
   | { scriptVersion: string };
 
@@ -22,7 +22,7 @@ const LONGEST_TEXT = 1000;
 
 const refuse = (reason: string) => tailErrors.badFilter({ reason });
 
-/** Checks what a client sent. `clientIp` is what it calls "self". Throws badFilter. */
+/** Validates the client's filters. `clientIp` replaces "self". Throws badFilter. */
 export function parseFilters(given: unknown, clientIp: string | undefined): TailFilter[] {
   if (given === undefined || given === null) return [];
   if (!Array.isArray(given)) throw refuse("filters is a list");
@@ -89,7 +89,7 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 
 export type Passes = (trace: Trace) => boolean;
 
-/** `random` is 0 to 1 and decides about sampling, last: only what passes otherwise is a part of the sample. */
+/** `random` is 0 to 1 and decides about sampling, which comes last: only records that pass otherwise are sampled. */
 export function compileFilters(filters: readonly TailFilter[], random: () => number): Passes {
   const exact: Passes[] = [];
   let rate = 1;
@@ -123,5 +123,5 @@ const textsOf = ({ logs, exceptions }: Trace): string[] => [
   ...exceptions.map(({ name, message }) => `${name}: ${message}`),
 ];
 
-/** IPv4 in IPv6 clothing (RFC 4291 2.5.5.2), as a socket that listens on both families sees it. */
+/** IPv4-mapped IPv6 addresses (RFC 4291 2.5.5.2), as seen by a dual-stack socket. */
 const plain = (address: string) => address.replace(/^::ffff:(?=\d+\.)/i, "").toLowerCase();

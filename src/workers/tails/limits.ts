@@ -1,26 +1,29 @@
 export interface TailLimits {
-  /** How long a tail lives that nobody reads, in ms. Every heartbeat of its reader begins this anew. */
+  /** Lifetime in ms of a tail without a reader. Every heartbeat of its reader restarts it. */
   ttlMs: number;
-  /** Tails of one script that are read or were made just now. */
+  /** Tails of one script that have a reader or were created recently. */
   perScript: number;
   heartbeatMs: number;
-  /** Without a heartbeat for this long, nobody reads a tail: records are no longer kept for it, and it counts no more. */
+  /**
+   * Without a heartbeat for this long, a tail has no reader: records are no longer stored for it, and it no longer
+   * counts.
+   */
   staleMs: number;
-  /** Records wait this long, in ms, for the process that holds the reader. */
+  /** How long records wait, in ms, for the process that holds the reader. */
   bufferMs: number;
-  /** What one process puts into the table of waiting records within bufferMs. */
+  /** The amount one process may write to the table of waiting records within bufferMs. */
   bufferRecords: number;
   bufferBytes: number;
-  /** What waits for one slow reader; more is left out, and the reader is told. */
+  /** Records that wait for one slow reader; further ones are dropped, and the reader is notified. */
   queueRecords: number;
   queueBytes: number;
-  /** Readers of one process. */
+  /** Maximum number of readers of one process. */
   readers: number;
 }
 
 const MIB = 1024 * 1024;
 
-/** The hosted service allows ten tails of a script and lets them live for some hours. */
+/** The hosted service allows ten tails per script and keeps them for some hours. */
 export const TAIL_LIMITS: TailLimits = {
   ttlMs: 6 * 3600_000,
   perScript: 10,

@@ -1,8 +1,14 @@
 import type { WorkerRuntime } from "../runtime/port.ts";
 
-/** Live logs of deployed workers, delivered to whoever holds a tail's id, whichever process the worker runs in and whichever holds the reader. */
+/**
+ * Live logs of deployed workers, delivered to any client that knows a tail's id; worker and reader may be in different
+ * processes.
+ */
 export interface Tails {
-  /** `filters` as the client sent them; `clientIp` is what they call "self". The tail ends when its token may no longer read it. Throws badFilter, tooManyTails. */
+  /**
+   * `filters` as sent by the client; `clientIp` replaces "self". The tail ends when its token may no longer read it.
+   * Throws badFilter, tooManyTails.
+   */
   create(
     account: string,
     script: string,
@@ -10,38 +16,44 @@ export interface Tails {
   ): Promise<Tail>;
   /** Newest first. */
   list(account: string, script: string): Promise<Tail[]>;
-  /** Ends a tail; its reader is closed. False when there is none. */
+  /** Ends a tail and closes its reader. Resolves with false if it does not exist. */
   delete(account: string, script: string, id: string): Promise<boolean>;
-  /** For a worker that is deleted. */
+  /** For a deleted worker. */
   deleteAll(account: string, script: string): Promise<void>;
-  /** Tells readers what these workers do. Returns the function that stops it. */
+  /** Sends the invocations of these workers to readers. Returns the function that stops it. */
   watch(runtime: Pick<WorkerRuntime, "onInvocation">): () => void;
-  /** Joins a reader with its tail; a later one takes its place. Undefined when there is no such tail (any more). Throws tooManyReaders. */
+  /**
+   * Connects a reader to its tail; a later one replaces it. Resolves with undefined if the tail does not exist. Throws
+   * tooManyReaders.
+   */
   read(id: string, connection: ReaderConnection): Promise<TailReader | undefined>;
   /** Call after a token changed: ends the tails that their token may no longer read. */
   recheck(): Promise<void>;
-  /** What happens every heartbeat by itself: readers keep their tails alive, what has expired goes. */
+  /** Runs automatically at every heartbeat: readers keep their tails alive, and expired ones are removed. */
   beat(): Promise<void>;
   close(): Promise<void>;
 }
 
 export interface Tail {
-  /** 32 hex digits that nobody can guess. */
+  /** 32 random hex digits. */
   id: string;
   expiresAt: Date;
 }
 
-/** A reader's connection, as the tails see it. */
+/** A reader's connection, as used by the tails. */
 export interface ReaderConnection {
-  /** One record, a JSON text. False: it is taken, but no more before TailReader.drained(). */
+  /**
+   * Sends one record, a JSON text. Returns false if it was accepted but the next one must wait for
+   * TailReader.drained().
+   */
   write(text: string): boolean;
-  /** The tail has ended, or another reader came. */
+  /** The tail has ended, or another reader has replaced this one. */
   close(): void;
 }
 
 export interface TailReader {
-  /** The connection can take more. */
+  /** The connection can accept more records. */
   drained(): void;
-  /** The connection is gone. The tail lives on for a while. */
+  /** The connection is closed. The tail stays for a while. */
   left(): void;
 }

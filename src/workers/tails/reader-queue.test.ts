@@ -15,13 +15,13 @@ function setUp({ maxRecords = 4, maxBytes = 1000 } = {}) {
   return { queue, written, open: (value: boolean) => void (open = value) };
 }
 
-test("a fast reader gets everything at once", () => {
+test("a fast reader gets everything immediately", () => {
   const { queue, written } = setUp();
   for (let i = 0; i < 10; i++) queue.push(String(i));
   assert.equal(written.join(), "0,1,2,3,4,5,6,7,8,9");
 });
 
-test("a slow reader gets what fits, and one notice where the rest would have stood", () => {
+test("a slow reader gets what fits, and one notice in place of the rest", () => {
   const { queue, written, open } = setUp();
   open(false);
   for (let i = 0; i < 10; i++) queue.push(String(i));
@@ -33,7 +33,7 @@ test("a slow reader gets what fits, and one notice where the rest would have sto
   assert.equal(written.at(-1), "next");
 });
 
-test("records are taken again when there is room for some: the notice goes before them", () => {
+test("records are accepted again once there is space for several: the notice precedes them", () => {
   const { queue, written, open } = setUp();
   open(false);
   for (let i = 0; i < 7; i++) queue.push(String(i));
@@ -46,7 +46,7 @@ test("records are taken again when there is room for some: the notice goes befor
   assert.equal(written.join(), "0,1,2,3,4,-3,kept");
 });
 
-test("characters are bounded as well as records", () => {
+test("limits characters as well as records", () => {
   const { queue, written, open } = setUp({ maxRecords: 100, maxBytes: 10 });
   open(false);
   for (const text of ["first", "12345", "1234567"]) queue.push(text);
@@ -55,7 +55,7 @@ test("characters are bounded as well as records", () => {
   assert.deepEqual(written, ["first", "12345", "-1"]);
 });
 
-test("every record is written or counted, in order, and what waits stays within its bound", () => {
+test("writes or counts every record, in order, and keeps the queue within its limit", () => {
   fc.assert(
     fc.property(fc.array(fc.constantFrom("push", "block", "open", "drain"), { maxLength: 200 }), (steps) => {
       let written: string[] = [];

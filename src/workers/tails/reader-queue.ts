@@ -1,21 +1,21 @@
-/** Records on their way to one reader. */
+/** Queue of records for one reader. */
 export interface ReaderQueue {
   push(text: string): void;
-  /** The reader can take more. */
+  /** The reader can accept more records. */
   drained(): void;
 }
 
 export interface ReaderQueueOptions {
-  /** False: the record is taken, and the next one not before drained(). */
+  /** Returns false if the record was accepted, but no other one may follow before drained(). */
   write(text: string): boolean;
-  /** What to say where so many records are missing. */
+  /** The notice in place of this many lost records. */
   notice(lost: number): string;
   maxRecords: number;
   /** Characters. */
   maxBytes: number;
 }
 
-/** A bound on what a slow reader costs: beyond it records are left out, and the reader is told how many, where they would have stood. */
+/** Limits the cost of a slow reader: above it records are dropped, and a notice in their place states how many. */
 export function createReaderQueue({ write, notice, maxRecords, maxBytes }: ReaderQueueOptions): ReaderQueue {
   const waiting: string[] = [];
   let bytes = 0;
@@ -23,7 +23,7 @@ export function createReaderQueue({ write, notice, maxRecords, maxBytes }: Reade
   let lost = 0;
 
   const isFull = (text: string) => waiting.length >= maxRecords || bytes + text.length > maxBytes;
-  /** One notice for a whole run of losses: records are taken again when there is room for a good many. */
+  /** One notice for a whole run of losses: records are accepted again once there is space for many. */
   const hasRoomAgain = () => waiting.length <= maxRecords / 2 && bytes <= maxBytes / 2;
 
   function send(text: string) {

@@ -2,30 +2,30 @@ import type { Clock, Log } from "../../kernel/index.ts";
 import type { TailLimits } from "./limits.ts";
 import type { RecordRow, TailsTable } from "./tails-table.ts";
 
-/** Takes records to the process that holds their reader: through a table, in batches. */
+/** Passes records to the process that holds their reader: through a table, in batches. */
 export interface RecordBuffer {
   add(tail: { id: string; script: string }, text: string): void;
-  /** Resolves when what was added has been written. */
+  /** Resolves when all added records have been written. */
   flush(): Promise<void>;
 }
 
 export interface RecordBufferOptions {
   table: Pick<TailsTable, "addRecords">;
-  /** Called for each tail that has records waiting. */
+  /** Called for each tail with waiting records. */
   announce(tail: string): void;
   notice(script: string, lost: number): string;
   clock: Clock;
   log: Log;
-  /** Tells this process apart from others. */
+  /** Identifies this process. */
   node: string;
   limits: Pick<TailLimits, "bufferMs" | "bufferRecords" | "bufferBytes">;
 }
 
 const BATCH = 100;
-/** What waits to be written: a database that is slower than the workers must not cost memory. */
+/** Limits of records that wait to be written: a database slower than the workers must not cost memory. */
 const MAX_PENDING = 1000;
 const MAX_PENDING_BYTES = 4 * 1024 * 1024;
-/** Tails of which losses are remembered. */
+/** Maximum number of tails whose losses are remembered. */
 const MAX_LOSSES = 1000;
 
 export function createRecordBuffer({
@@ -39,7 +39,7 @@ export function createRecordBuffer({
 }: RecordBufferOptions): RecordBuffer {
   let pending: { script: string; row: RecordRow }[] = [];
   let pendingBytes = 0;
-  /** Of the present minute: with the sweep of what is older, this bounds the table. */
+  /** The current minute: together with the sweep of older records, this limits the table. */
   let window = { start: -Infinity, records: 0, bytes: 0 };
   let counter = 0;
   let writing: Promise<void> | undefined;
@@ -67,7 +67,7 @@ export function createRecordBuffer({
     lost.set(id, { script, count: (lost.get(id)?.count ?? 0) + 1 });
   }
 
-  /** Where records are missing, the one that says so goes before the next that is kept. */
+  /** The notice about lost records precedes the next stored record. */
   function tellLoss(id: string) {
     const loss = lost.get(id);
     if (loss === undefined) return;
@@ -76,7 +76,7 @@ export function createRecordBuffer({
   }
 
   async function writeAll(): Promise<void> {
-    // What is added in this turn of the loop goes together.
+    // Records added in this event loop turn are written together.
     await Promise.resolve();
     while (pending.length > 0) {
       const batch = pending.slice(0, BATCH);

@@ -1,6 +1,9 @@
 const SPAN = /[A-Za-z0-9+_-]+/g;
 
-/** Replaces what looks like an id or a secret in a URL, by the rules of workerd: 32 hex digits and more, or what may be random base64. */
+/**
+ * Redacts anything that looks like an id or a secret in a URL, by workerd's rules: 32 or more hex digits, or possibly
+ * random base64.
+ */
 export const redactUrl = (url: string): string =>
   url.replace(SPAN, (span) => (isHexId(span) || mayBeBase64(span) ? "REDACTED" : span));
 

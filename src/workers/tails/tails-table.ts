@@ -3,7 +3,7 @@ import type { Db, Migration } from "../../store/index.ts";
 
 interface TailTables {
   tails: {
-    /** 32 hex digits that nobody can guess: whoever knows them may read. */
+    /** 32 random hex digits: a client that knows them may read. */
     id: string;
     account_id: string;
     script: string;
@@ -11,17 +11,17 @@ interface TailTables {
     token_id: string | null;
     /** JSON. */
     filters: string;
-    /** Epoch milliseconds, as all times here. */
+    /** Epoch milliseconds, like all times here. */
     created_at: number;
     expires_at: number;
-    /** When its reader was last there. */
+    /** When its reader was last seen. */
     seen_at: number;
   };
-  /** Records on their way to the process that holds the reader. In the order of at, node, n. */
+  /** Records for the process that holds the reader. Ordered by at, node, n. */
   tail_records: {
     tail_id: string;
     at: number;
-    /** Tells apart the processes that write. */
+    /** Identifies the process that wrote the record. */
     node: string;
     n: number;
     record: string;
@@ -84,14 +84,14 @@ export interface TailRow {
 
 export type RecordRow = TailTables["tail_records"];
 
-/** No server has this many: a query without a bound has none. */
+/** No server has this many: a query needs some limit. */
 const MOST_TAILS = 100_000;
 
 export function createTailsTable(db: Db) {
   const tables = db.tables<TailTables>();
 
   return {
-    /** Adds a tail unless the script has `limit` that were seen after `staleBefore`; those that were not make room. */
+    /** Adds a tail unless the script has `limit` tails that were seen after `staleBefore`; stale ones are removed. */
     add: (
       row: TailRow,
       { limit, now, staleBefore }: { limit: number; now: number; staleBefore: number },
@@ -147,7 +147,7 @@ export function createTailsTable(db: Db) {
         await tables.selectFrom("tails").selectAll().where("expires_at", ">", now).limit(MOST_TAILS).execute()
       ).map(fromRow);
     },
-    /** Notes that these are read. Those that are not among the answer are no more. */
+    /** Marks these tails as read. Those missing from the result no longer exist. */
     async seen(ids: readonly string[], { now, expiresAt }: { now: number; expiresAt: number }): Promise<TailRow[]> {
       if (ids.length === 0) return [];
       const { rows } = await db.write(
@@ -171,7 +171,7 @@ export function createTailsTable(db: Db) {
     async addRecords(records: RecordRow[]): Promise<void> {
       await db.write(tables.insertInto("tail_records").values(records));
     },
-    /** Takes the first `limit` records of a tail out of the table, in order. */
+    /** Removes the first `limit` records of a tail from the table and returns them in order. */
     async takeRecords(tail: string, limit: number): Promise<string[]> {
       const { rows } = await db.write(
         tables

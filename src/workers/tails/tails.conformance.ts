@@ -10,9 +10,9 @@ import { ACCOUNT, fakeReader, fakeRuntime, logOf } from "./tails.testing.ts";
 
 const SCRIPT = "mailer";
 
-/** What tails promise on every database, within one process and over several. */
+/** Behavior of tails on every database engine, within one process and across several. */
 export function tailsConformance(engine: TestEngine): void {
-  /** As many processes as asked for, on one database. Time stands still until it is moved. */
+  /** Starts `processes` processes on one database. The clock stands still until it is advanced. */
   async function open(
     t: TestContext,
     {
@@ -25,7 +25,7 @@ export function tailsConformance(engine: TestEngine): void {
     const clock = createManualClock(1_800_000_000_000);
     const local = createLocalEvents({ log: silentLog });
     const opened: { close(): Promise<void> }[] = [local];
-    // After the databases are opened, so that it is closed before them.
+    // Registered after the databases are opened, so that they are closed after it.
     const ends: { db: Db; events: Events }[] = [];
     for (let i = 0; i < processes; i++) {
       const events =
@@ -39,7 +39,7 @@ export function tailsConformance(engine: TestEngine): void {
       tails.watch(runtime);
       return { tails, runtime };
     });
-    // A scope ends in the order of its registration: the engine's databases would be gone by then.
+    // A scope ends in the order of registration: the engine's databases would be closed by then.
     const close = async () => {
       for (const { tails } of nodes) await tails.close();
       for (const each of opened) await each.close();
@@ -47,7 +47,7 @@ export function tailsConformance(engine: TestEngine): void {
     return { nodes, clock, db, close };
   }
 
-  /** Runs a test on open tails and closes them before their database goes. */
+  /** Runs a test on open tails and closes them before their database is deleted. */
   const tailsTest = (
     name: string,
     options: Parameters<typeof open>[1],
@@ -99,7 +99,7 @@ export function tailsConformance(engine: TestEngine): void {
     const { id } = await api.tails.create(ACCOUNT, SCRIPT, { filters: [{ query: "yes" }] });
     const reader = fakeReader();
     await api.tails.read(id, reader.connection);
-    // The others hear of it when they hear of it.
+    // The other processes are notified at some later time.
     await Promise.all([one, two].map(({ tails }) => tails.beat()));
     for (let i = 0; i < 120; i++) {
       one.runtime.tell({ logs: logOf("yes", "one", i) });
@@ -255,7 +255,7 @@ export function tailsConformance(engine: TestEngine): void {
     runtime.tell();
     runtime.tell({ script: "other", logs: logOf("there") });
     await tails.read(other.id, told.connection);
-    // One batch: what came before the other tail's record is in the table as well.
+    // One batch: earlier records than the other tail's are in the table as well.
     await told.got(1);
     assert.equal(await count(), 1);
     clock.advance(61_000);

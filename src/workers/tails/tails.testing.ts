@@ -2,7 +2,7 @@ import type { Invocation } from "../runtime/port.ts";
 import type { ReaderConnection } from "./port.ts";
 import type { Trace } from "./trace.ts";
 
-/** Parts for the tests of this folder: records, a runtime that only tells them, readers that remember. */
+/** Helpers for the tests of this folder: records, a runtime that only emits them, readers that record. */
 
 export const ACCOUNT = "a".repeat(32);
 
@@ -36,7 +36,7 @@ export function fakeRuntime() {
   };
 }
 
-/** Remembers what it is given; `got(n)` waits for the nth record. */
+/** Stores what it receives; `got(n)` waits for the nth record. */
 export function fakeReader() {
   const traces: Trace[] = [];
   const waiting = new Set<() => void>();

@@ -24,12 +24,12 @@ export interface TailsOptions {
   limits?: Partial<TailLimits>;
 }
 
-/** Says that a tail came, went or is read. */
+/** Notifies that a tail was created, deleted or read. */
 const TAILS = "tails";
-/** Says that records wait for the tail it names. */
+/** Notifies that records are waiting for the named tail. */
 const RECORDS = "tail-records";
 const TAKE = 100;
-/** Beyond this a record is left out: workerd bounds what one invocation may log to a quarter of it. */
+/** A longer record is dropped: workerd limits the logs of one invocation to a quarter of it. */
 const LONGEST_RECORD = 1024 * 1024;
 
 interface KnownTail extends TailRow {
@@ -39,7 +39,7 @@ interface KnownTail extends TailRow {
 interface Reader {
   queue: ReaderQueue;
   connection: ReaderConnection;
-  /** Fetches what waits in the table; calls while it runs make it look once more. */
+  /** Fetches waiting records from the table; a call during a run triggers another run. */
   take(): Promise<void>;
 }
 
@@ -55,9 +55,9 @@ export function createTails({
 }: TailsOptions): Tails {
   const limits = { ...TAIL_LIMITS, ...given };
   const table = createTailsTable(db);
-  /** Of this process, by tail. */
+  /** The readers of this process, by tail. */
   const readers = new Map<string, Reader>();
-  /** By account and script. What is not in here costs a look-up and nothing else. */
+  /** By account and script. For any other worker a record costs only a look-up. */
   let tailed = new Map<string, KnownTail[]>();
   let closed = false;
 
@@ -94,7 +94,7 @@ export function createTails({
     reader?.connection.close();
   }
 
-  /** Tells every process, and waits for this one. */
+  /** Notifies every process, and waits for this one. */
   async function changed(): Promise<void> {
     events.publish(TAILS, "changed");
     await reload();

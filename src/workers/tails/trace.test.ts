@@ -6,8 +6,8 @@ import { traceOf } from "./trace.ts";
 
 const AT = 1_800_000_000_000;
 
-describe("a record of trace-v1", () => {
-  test("of a message that failed: the exception without its first line, at the time it ended", () => {
+describe("a trace-v1 record", () => {
+  test("of a failed message: the exception without its first line, at the time it ended", () => {
     const exception = {
       name: "TypeError",
       message: "no\nwords",
@@ -35,7 +35,7 @@ describe("a record of trace-v1", () => {
     );
   });
 
-  test("of a request: the whole URL as the client asked for it, and the status", () => {
+  test("of a request: the full URL as requested, and the status", () => {
     const event = {
       kind: "fetch" as const,
       method: "GET",
@@ -52,7 +52,7 @@ describe("a record of trace-v1", () => {
     assert.deepEqual(Object.keys(traceOf(invocationOf({ event: unanswered })).event!), ["request"]);
   });
 
-  test("of a schedule and of what else ran", () => {
+  test("of a schedule and of other invocations", () => {
     assert.deepEqual(
       traceOf(invocationOf({ event: { kind: "scheduled", cron: "* * * * *", scheduledTime: new Date(AT) } })).event,
       { cron: "* * * * *", scheduledTime: AT },
@@ -61,7 +61,7 @@ describe("a record of trace-v1", () => {
     assert.deepEqual([event, entrypoint], [null, "Admin"]);
   });
 
-  test("says what was exceeded in the words of the wire", () => {
+  test("reports exceeded limits with the outcomes of the protocol", () => {
     const wire = (["exceededCpu", "exceededMemory", "exceededWallTime", "canceled"] as const).map(
       (outcome) => traceOf(invocationOf({ outcome })).outcome,
     );
@@ -69,7 +69,7 @@ describe("a record of trace-v1", () => {
   });
 });
 
-test("ids and secrets in a URL are redacted, words are not", () => {
+test("redacts ids and secrets in a URL, but not words", () => {
   const cases: [string, string][] = [
     ["https://a.example/users/023e105f-4ecef8ad-9ca31a83-72d0c353/x", "https://a.example/users/REDACTED/x"],
     ["/a/023e105f4ecef8ad9ca31a8372d0c35", "/a/023e105f4ecef8ad9ca31a8372d0c35"],

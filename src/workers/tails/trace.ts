@@ -1,12 +1,12 @@
 import type { Invocation, ThrownException } from "../runtime/port.ts";
 import { redactUrl } from "./redact-url.ts";
 
-/** One record as `trace-v1` has it: a JSON object in a text frame. Clients pass on fields they do not know. */
+/** One record in the `trace-v1` format: a JSON object in a text frame. Clients pass unknown fields on. */
 export interface Trace {
   outcome: TraceOutcome;
   scriptName: string;
   scriptVersion: { id: string };
-  /** Of what was called, when it was not the default export. */
+  /** The called entrypoint, if it was not the default export. */
   entrypoint?: string;
   exceptions: { name: string; message: string; stack?: string; timestamp: number }[];
   logs: { message: unknown[]; level: string; timestamp: number }[];
@@ -28,7 +28,7 @@ export type TraceEvent =
     }
   | { mailFrom: string; rcptTo: string; rawSize: number }
   | { cron: string; scheduledTime: number }
-  /** Not of the worker but of the tail itself; clients print the message. */
+  /** About the tail itself, not the worker; clients print the message. */
   | { type: "overload"; message: string };
 
 export function traceOf(invocation: Invocation): Trace {
@@ -45,7 +45,7 @@ export function traceOf(invocation: Invocation): Trace {
   };
 }
 
-/** Tells a reader what it will not get. */
+/** Notifies a reader of lost records. */
 export const lossTrace = (script: string, lost: number, at: number): Trace => ({
   ...emptyTrace(script, "", at),
   event: {
@@ -68,7 +68,7 @@ const emptyTrace = (scriptName: string, version: string, eventTimestamp: number)
   diagnosticsChannelEvents: [],
 });
 
-/** The wire has no word for wall time; "unknown" is among what clients show as errors, and the exception tells. */
+/** The protocol has no outcome for wall time; clients show "unknown" as an error, and the exception has the reason. */
 const OUTCOMES: Record<Invocation["outcome"], TraceOutcome> = {
   ok: "ok",
   exception: "exception",
@@ -102,7 +102,10 @@ function absolute(url: string, headers: Record<string, string>): string {
   return `${scheme}://${headers.host ?? "localhost"}${url}`;
 }
 
-/** What a handler threw has ended it, so the end is its time. The first line of a stack repeats the name and message that stand beside it. */
+/**
+ * An exception thrown by a handler ends it, so its time is the end. The first line of a stack repeats the name and
+ * message in the other fields.
+ */
 function exceptionOf({ name, message, stack, at }: ThrownException, end: number): Trace["exceptions"][number] {
   const head = `${name}: ${message}`;
   const frames = stack?.startsWith(head) === true ? stack.slice(head.length).replace(/^\n/, "") : stack;

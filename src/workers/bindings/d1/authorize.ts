@@ -27,7 +27,7 @@ const {
   SQLITE_ANALYZE,
 } = constants;
 
-// The pragmas D1 knows. Everything that could leave the file, change its durability or its limits is not among them.
+// The pragmas that D1 supports. Pragmas that could access other files or change durability or limits are excluded.
 const PRAGMAS_ABOUT = new Set([
   "table_info",
   "table_xinfo",
@@ -70,7 +70,7 @@ const REFUSED_ACTIONS = new Set([
   SQLITE_CREATE_TEMP_VIEW,
 ]);
 
-// Actions that name a table, or what is to become one, in their first argument and their second.
+// Actions whose first and second arguments name an existing or new table.
 const NAMES_IN_FIRST = new Set([
   SQLITE_CREATE_TABLE,
   SQLITE_CREATE_VIEW,
@@ -84,16 +84,18 @@ const NAMES_IN_FIRST = new Set([
 ]);
 const NAMES_IN_SECOND = new Set([SQLITE_CREATE_INDEX, SQLITE_CREATE_TRIGGER, SQLITE_ALTER_TABLE]);
 
-/** Asked by SQLite for everything a statement would do, while it is compiled (https://sqlite.org/c3ref/set_authorizer.html). */
+/**
+ * SQLite calls it for every action of a statement while compiling it (https://sqlite.org/c3ref/set_authorizer.html).
+ */
 export interface Authorizer {
   ask(action: number, first: string | null, second: string | null): number;
-  /** Everything is allowed while `work` runs: for what the server itself does on the connection. */
+  /** Allows everything while `work` runs: for the server's own statements on the connection. */
   trust<Result>(work: () => Result): Result;
-  /** Set when a statement wanted a transaction of its own. */
+  /** Set when a statement tried to control a transaction. */
   wantedTransaction: boolean;
   /** Set when a pragma was compiled. */
   sawPragma: boolean;
-  /** Set when a pragma changed how this connection behaves. */
+  /** Set when a pragma changed the behavior of this connection. */
   changedSettings: boolean;
 }
 
@@ -137,7 +139,8 @@ export function createAuthorizer(): Authorizer {
   function allowsPragma(name: string, hasValue: boolean): boolean {
     authorizer.sawPragma = true;
     if (PRAGMAS_SET.has(name)) {
-      // These two end with the transaction, or do nothing inside one. case_sensitive_like switches even when it is only asked.
+      // These two end with the transaction, or have no effect inside one. case_sensitive_like takes effect even when it
+      // is only compiled.
       const lasts = name !== "defer_foreign_keys" && name !== "foreign_keys";
       if (lasts && (hasValue || name === "case_sensitive_like")) authorizer.changedSettings = true;
       return true;
@@ -148,5 +151,5 @@ export function createAuthorizer(): Authorizer {
   return authorizer;
 }
 
-/** D1 keeps `_cf_` names to itself; what it refuses there is refused here too. */
+/** D1 reserves `_cf_` names; names rejected by D1 are rejected here too. */
 const isReserved = (name: string | null) => name !== null && /^_cf_/i.test(name);

@@ -2,8 +2,9 @@ import { createHash } from "node:crypto";
 import type { Clock } from "../../../kernel/index.ts";
 
 /**
- * Session bookmarks in the form D1 gives them: `00000085-0000024c-00004c6d-8e61117bf38d7adb71b934ebbf891683`, later ones sort after earlier ones.
- * There is one copy of a database, so every answer is already consistent with every bookmark: they are given, and never needed.
+ * Session bookmarks in D1's format: `00000085-0000024c-00004c6d-8e61117bf38d7adb71b934ebbf891683`; later bookmarks sort
+ * after earlier ones. There is one copy of a database, so every response is already consistent with every bookmark:
+ * bookmarks are returned but never needed.
  */
 export function createBookmarks(clock: Clock): (database: string) => string {
   let last = 0;

@@ -3,7 +3,7 @@ import { createAuthorizer, type Authorizer } from "./authorize.ts";
 import type { D1Limits } from "./limits.ts";
 
 export const PAGE_BYTES = 4096;
-/** How long to wait, blocking, for a process that had the file before. */
+/** How long to block while a previous process still holds the file. */
 const BUSY_MS = 5_000;
 
 export interface Connection {
@@ -11,13 +11,16 @@ export interface Connection {
   path: string;
   limits: D1Limits;
   authorizer: Authorizer;
-  /** What the `meta` of an answer is made of. */
+  /** The values from which the `meta` of a response is built. */
   counters(): { changes: number; lastRowId: number; pages: number };
-  /** For what the server itself runs. */
+  /** For the server's own statements. */
   exec(sql: string): void;
 }
 
-/** Opens a file so that a commit waits for the disk and so that its SQL stays within it. Throws when either cannot be had. */
+/**
+ * Opens a file so that a commit waits for the disk and its SQL cannot access anything outside it. Throws if either
+ * cannot be guaranteed.
+ */
 export function connect(path: string, limits: D1Limits): Connection {
   const db = new DatabaseSync(path, {
     timeout: BUSY_MS,
@@ -34,7 +37,7 @@ export function connect(path: string, limits: D1Limits): Connection {
     },
   });
   try {
-    // page_size counts only until the file has its first page; WAL with FULL makes COMMIT wait for the disk.
+    // page_size has an effect only until the file has its first page; WAL with FULL makes COMMIT wait for the disk.
     db.exec(
       `pragma page_size = ${PAGE_BYTES}; pragma journal_mode = wal; pragma synchronous = full; pragma journal_size_limit = 16777216`,
     );
@@ -62,7 +65,7 @@ export function connect(path: string, limits: D1Limits): Connection {
   }
 }
 
-/** Trusted at each step: after a schema change SQLite compiles these anew, and asks the authorizer. */
+/** Trusted at every step: after a schema change SQLite recompiles these statements and calls the authorizer. */
 function countersOf(db: DatabaseSync, authorizer: Authorizer) {
   const counter = (sql: string) => authorizer.trust(() => db.prepare(sql));
   const changes = counter("select total_changes(), last_insert_rowid()");

@@ -39,8 +39,9 @@ const NO_TRANSACTIONS =
   "To execute a transaction, please use the state.storage.transaction() or state.storage.transactionSync() APIs instead of the SQL BEGIN TRANSACTION or SAVEPOINT statements. " +
   "The JavaScript API is safer because it will automatically roll back on exceptions, and because it interacts correctly with Durable Objects' automatic atomic write coalescing.";
 
-describe("errors, as the real runtime words them", () => {
-  // Left: what was run in workerd 2026-10-23 on `t (id integer primary key, name text)`. Right: what it said.
+describe("errors have the texts of the real runtime", () => {
+  // Left: statements run in workerd on 2026-10-23 with `t (id integer primary key, name text)`. Right: the resulting
+  // errors.
   const said: [sql: string, error: string][] = [
     ["select nope from t", "no such column: nope at offset 7: SQLITE_ERROR"],
     ["select t.nope from t", "no such column: t.nope at offset 7: SQLITE_ERROR"],
@@ -123,10 +124,10 @@ describe("errors, as the real runtime words them", () => {
     });
   }
 
-  test("load_extension is refused", () => assert.match(query("select load_extension('x')").error, /^not authorized/));
-  test("a value over 2 MB", () =>
+  test("rejects load_extension", () => assert.match(query("select load_extension('x')").error, /^not authorized/));
+  test("rejects a value over 2 MB", () =>
     assert.equal(query("select randomblob(2000001)").error, "string or blob too big: SQLITE_TOOBIG"));
-  test("a foreign key that is only checked at commit", () => {
+  test("reports a foreign key that is checked only at commit", () => {
     batch(
       "create table a(id integer primary key)",
       "create table b(a integer references a(id) deferrable initially deferred)",
@@ -137,12 +138,12 @@ describe("errors, as the real runtime words them", () => {
     );
     assert.deepEqual(rows("select count(*) from b"), [[0]]);
   });
-  test("the answer is bounded", () => {
+  test("limits the size of the response", () => {
     const endless = "with recursive c(x) as (select 1 union all select x + 1 from c) select 'a long text' from c";
     assert.match(query(endless).error, /larger than 20000 bytes/);
     assert.deepEqual(rows("select 1"), [[1]]);
   });
-  test("a full database", () => {
+  test("reports a full database", () => {
     const small = openDatabase(join(folder, "small.sqlite"), { ...d1Limits, databaseBytes: 40_960 });
     const run = (sql: string) => JSON.parse(small.run([{ sql }], { format: "NONE", script: false }));
     run("create table t(b)");
@@ -153,39 +154,39 @@ describe("errors, as the real runtime words them", () => {
 });
 
 describe("values", () => {
-  test("null, numbers, text, bytes, booleans go in and come out", () => {
+  test("null, numbers, text, bytes and booleans round-trip", () => {
     batch("create table t(a, b, c, d, e)");
     query("insert into t values (?, ?, ?, ?, ?)", [null, 1.5, "é\u{1f600}", [0, 255], true]);
     assert.deepEqual(rows("select * from t"), [[null, 1.5, "é\u{1f600}", [0, 255], 1]]);
     assert.deepEqual(rows("select typeof(?), typeof(?), typeof(?)", [1, "1", []]), [["real", "text", "blob"]]);
   });
-  test("integers beyond 2^53 lose precision, infinity becomes null", () => {
+  test("integers beyond 2^53 lose precision, and infinity becomes null", () => {
     assert.deepEqual(rows("select 9007199254740993, 9e999"), [[9007199254740992, null]]);
   });
-  test("parameters by number and by name take values in SQLite's order", () => {
+  test("numbered and named parameters take values in SQLite's order", () => {
     assert.deepEqual(rows("select ?2, ?1, ?2", ["a", "b"]), [["b", "a", "b"]]);
     assert.deepEqual(rows("select :x, @y, :x", ["a", "b"]), [["a", "b", "a"]]);
   });
-  test("an object is no value", () =>
+  test("rejects an object as a value", () =>
     assert.equal(query("select ?", [{}]).error, "Type 'object' not supported for value '[object Object]'"));
-  test("double quotes around no column are text", () =>
+  test("treats double quotes that name no column as text", () =>
     assert.deepEqual(rows('select "Bs Beverages"'), [["Bs Beverages"]]));
 });
 
 describe("results", () => {
-  test("rows keep columns of one name apart, objects keep the last", () => {
+  test("rows keep columns of the same name apart; objects keep the last one", () => {
     assert.deepEqual(query("select 1 as a, 2 as a")[0].results, { columns: ["a", "a"], rows: [[1, 2]] });
     assert.deepEqual(batch("select 1 as a, 2 as a, 3 as __proto__")[0].results, JSON.parse('[{"a":2,"__proto__":3}]'));
   });
-  test("no row still has its columns", () =>
+  test("an empty result still has its columns", () =>
     assert.deepEqual(query("select 1 as a where 0")[0].results, { columns: ["a"], rows: [] }));
-  test("columns follow the schema though the statement was kept", () => {
+  test("columns follow the schema even for a cached statement", () => {
     batch("create table t(a)", "insert into t values (1)");
     assert.deepEqual(query("select * from t")[0].results, { columns: ["a"], rows: [[1]] });
     batch("alter table t add column b");
     assert.deepEqual(query("select * from t")[0].results, { columns: ["a", "b"], rows: [[1, null]] });
   });
-  test("meta counts", () => {
+  test("meta has the counters", () => {
     batch("create table t(id integer primary key, a)");
     const inserted = query("insert into t(a) values (1), (2), (3) returning id")[0];
     assert.deepEqual(inserted.results.rows, [[1], [2], [3]]);
@@ -201,7 +202,7 @@ describe("results", () => {
 });
 
 describe("transactions", () => {
-  test("a batch is all or nothing", () => {
+  test("a batch runs completely or not at all", () => {
     batch("create table t(a)");
     assert.match(
       batch("insert into t values (1)", "insert into nope values (2)", "insert into t values (3)").error,
@@ -211,12 +212,12 @@ describe("transactions", () => {
     assert.equal(batch("insert into t values (1)", "insert into t values (2)").length, 2);
     assert.deepEqual(rows("select count(*) from t"), [[2]]);
   });
-  test("a statement that failed works again with other values", () => {
+  test("a failed statement works again with other values", () => {
     batch("create table t(id integer primary key)", "insert into t values (1)");
     assert.match(query("insert into t values (?)", [1]).error, /^UNIQUE/);
     assert.equal(query("insert into t values (?)", [2])[0].success, true);
   });
-  test("RAISE(ROLLBACK) leaves nothing behind, and the database usable", () => {
+  test("RAISE(ROLLBACK) leaves nothing behind, and the database stays usable", () => {
     batch(
       "create table t(a)",
       "create trigger x after insert on t when new.a = 2 begin select raise(rollback, 'no twos'); end",
@@ -227,7 +228,7 @@ describe("transactions", () => {
     );
     assert.deepEqual(rows("select count(*) from t"), [[0]]);
   });
-  test("a script runs all statements of all lines, or none, and tells which line failed", () => {
+  test("a script runs all statements of all lines or none, and reports the line that failed", () => {
     assert.equal(
       script("create table t(a); insert into t values (1);", "-- a comment", "", "insert into t values (2)").length,
       3,
@@ -243,7 +244,7 @@ describe("transactions", () => {
       ["No SQL statements detected."],
     );
   });
-  test("foreign keys are checked, and can be deferred to the end of a batch", () => {
+  test("foreign keys are checked and can be deferred to the end of a batch", () => {
     batch("create table a(id integer primary key)", "create table b(a integer references a(id))");
     assert.match(batch("insert into b values (1)", "insert into a values (1)").error, /FOREIGN KEY/);
     assert.equal(
@@ -252,12 +253,12 @@ describe("transactions", () => {
     );
     assert.match(query("insert into b values (2)").error, /FOREIGN KEY/);
   });
-  test("a pragma ends with its request", () => {
+  test("the effect of a pragma ends with its request", () => {
     assert.deepEqual(batch("pragma case_sensitive_like = on", "select 'a' like 'A' as same")[1].results, [{ same: 0 }]);
     assert.deepEqual(rows("select 'a' like 'A'"), [[1]]);
     assert.deepEqual(batch("pragma case_sensitive_like = on", "select 'a' like 'A' as same")[1].results, [{ same: 0 }]);
   });
-  test("pragmas that only tell are allowed", () => {
+  test("allows read-only pragmas", () => {
     batch("create table t(id integer primary key, name text)");
     assert.deepEqual(
       rows("pragma table_info(t)").map(([, name]: unknown[]) => name),
@@ -276,7 +277,7 @@ describe("transactions", () => {
     ])
       assert.ok(Array.isArray(query(`pragma ${pragma}`)), pragma);
   });
-  test("full-text search is there", () => {
+  test("full-text search is available", () => {
     batch("create virtual table f using fts5(a)", "insert into f values ('some words')");
     assert.deepEqual(rows("select a from f where f match 'words'"), [["some words"]]);
   });

@@ -6,7 +6,7 @@ import { Refused, refusalOf } from "./refusal.ts";
 import { resultsToJson, type ResultsFormat } from "./results.ts";
 import { splitStatements, type SqlStatement } from "./sql-tokens.ts";
 
-/** One statement as the client sends it. Nothing about `params` is checked yet. */
+/** One statement as sent by the client. `params` is not validated yet. */
 export interface StatementInput {
   sql: string;
   params?: unknown;
@@ -14,17 +14,22 @@ export interface StatementInput {
 
 export interface RunOptions {
   format: ResultsFormat;
-  /** A script's texts may each hold several statements or none, and bind nothing: exec(). Otherwise each is exactly one. */
+  /**
+   * For exec(): each text of a script may hold several statements or none, and binds nothing. Otherwise each text is
+   * exactly one statement.
+   */
   script: boolean;
-  /** In a script too, a text that is one statement binds values, and has to have as many as it has parameters: the API. */
+  /**
+   * For the API: even in a script, a text with a single statement binds values, and needs as many as it has parameters.
+   */
   binds?: boolean;
 }
 
-/** One SQLite file, open in this process. Everything blocks. */
+/** One SQLite file, open in this process. All calls block. */
 export interface OpenDatabase {
   /**
-   * Runs all of it as one transaction, on the disk (fsync) when this returns. The answer is the JSON that the D1 client of workerd reads:
-   * an array of results, or what went wrong. Never throws for what the SQL did.
+   * Runs all statements as one transaction, which is on the disk (fsync) when this returns. Returns the JSON that
+   * workerd's D1 client reads: an array of results, or an error. Never throws for SQL errors.
    */
   run(input: StatementInput[], options: RunOptions): string;
   close(): void;
@@ -85,14 +90,14 @@ export function openDatabase(path: string, limits: D1Limits): OpenDatabase {
         last_row_id: after.lastRowId,
         changed_db: changes > 0 || after.pages !== before.pages,
         size_after: after.pages * PAGE_BYTES,
-        // SQLite as Node builds it counts the steps of full scans only: at least this many.
+        // Node's build of SQLite counts only the steps of full scans, so this is a lower bound.
         rows_read: steps > 0 ? steps + 1 : result.rows,
         rows_written: changes,
         total_attempts: 1,
       };
       return `{"success":true,"results":${result.json},"meta":${JSON.stringify(meta)}}`;
     } catch (thrown) {
-      // iterate() throws the error of the last run once more when a statement that failed is run again.
+      // When a failed statement runs again, iterate() throws the error of the previous run once more.
       prepared.forget(statement.sql);
       throw refusalOf(thrown, statement.sql, connection);
     }
@@ -109,7 +114,7 @@ export function openDatabase(path: string, limits: D1Limits): OpenDatabase {
       }
       return result;
     } catch (thrown) {
-      // SQLite rolls back by itself on a full disk and on RAISE(ROLLBACK).
+      // SQLite rolls back automatically on a full disk and on RAISE(ROLLBACK).
       if (connection.db.isTransaction) connection.exec("rollback");
       throw thrown;
     }
@@ -135,7 +140,7 @@ export function openDatabase(path: string, limits: D1Limits): OpenDatabase {
     } catch (thrown) {
       if (!(thrown instanceof Refused)) throw thrown;
       const failure = JSON.stringify({ success: false, error: thrown.message });
-      // exec() of workerd finds the line to blame by the position of the failure among the answers.
+      // workerd's exec() finds the failing line by the position of the failure in the results.
       return script ? `[${`${UNDONE},`.repeat(Math.min(at, input.length - 1))}${failure}]` : failure;
     }
   }
@@ -146,7 +151,7 @@ export function openDatabase(path: string, limits: D1Limits): OpenDatabase {
       try {
         return runAll(input, options);
       } finally {
-        // A pragma lasts for the request that set it, not for as long as this file happens to stay open.
+        // A pragma lasts for the request that set it, however long this file stays open.
         if (connection.authorizer.changedSettings) reopen();
       }
     },
@@ -164,7 +169,7 @@ const UNDONE = '{"success":true,"meta":{"duration":0}}';
 
 const valuesOf = (params: unknown): unknown[] => (Array.isArray(params) ? params : []);
 
-/** node:sqlite takes named parameters as an object, before the values of the nameless ones. */
+/** node:sqlite takes named parameters as an object, before the values of the positional ones. */
 function bindings(parameters: (string | null)[], values: unknown[]): unknown[] {
   const named: Record<string, SQLInputValue> = {};
   const nameless: SQLInputValue[] = [];
@@ -176,7 +181,10 @@ function bindings(parameters: (string | null)[], values: unknown[]): unknown[] {
   return Object.keys(named).length > 0 ? [named, ...nameless] : nameless;
 }
 
-/** Byte strings come as arrays of numbers; the client has turned booleans into 0 and 1, and numbers stay doubles as in D1. */
+/**
+ * Byte strings arrive as arrays of numbers; the client has converted booleans to 0 and 1, and numbers stay doubles as
+ * in D1.
+ */
 function toSqlite(value: unknown): SQLInputValue {
   if (value === null || value === undefined) return null;
   if (typeof value === "number" || typeof value === "string") return value;

@@ -86,7 +86,7 @@ describe("D1 databases", () => {
     assert.deepEqual(await run(again, "two", "select * from t"), []);
   });
 
-  test("one database's requests run in the order they came", async (t) => {
+  test("the requests of one database run in the order of arrival", async (t) => {
     const { databases } = open(t);
     await run(databases, "x", "create table t(n integer primary key autoincrement, a)");
     await Promise.all(Array.from({ length: 40 }, (_, i) => run(databases, "x", `insert into t(a) values (${i})`)));
@@ -119,7 +119,7 @@ describe("D1 databases", () => {
     assert.deepEqual(await run(databases, "x", "select count(*) from t"), [[1]]);
   });
 
-  test("a query without end is killed: nothing acknowledged is lost, nothing of its batch stays", async (t) => {
+  test("kills an endless query: nothing acknowledged is lost, and nothing of its batch remains", async (t) => {
     t.mock.timers.enable({ apis: ["setTimeout"] });
     const { databases } = open(t, { limits: { requestMs: DAY } });
     await run(databases, "x", "create table t(a)", "insert into t values (1)");
@@ -154,7 +154,7 @@ describe("D1 databases", () => {
     assert.equal(await behind, "after the slow one");
   });
 
-  test("too many waiting requests, and those that waited too long, are turned away in D1's words", async (t) => {
+  test("rejects excess requests, and those that waited too long, with D1's texts", async (t) => {
     t.mock.timers.enable({ apis: ["setTimeout"] });
     const clock = createManualClock(0);
     const { databases } = open(t, { clock, limits: { requestMs: DAY, waitMs: 200, waiting: 2 } });
@@ -170,7 +170,7 @@ describe("D1 databases", () => {
     assert.deepEqual(await run(databases, "x", "select 4"), [[4]]);
   });
 
-  test("a request whose caller has gone does not run", async (t) => {
+  test("does not run a request whose caller has disconnected", async (t) => {
     const { databases } = open(t);
     await run(databases, "x", "create table t(a)");
     const gone = new AbortController();
@@ -182,7 +182,7 @@ describe("D1 databases", () => {
     assert.deepEqual(await run(databases, "x", "select * from t"), [[1]]);
   });
 
-  test("a request that is too large is refused whole", async (t) => {
+  test("rejects a request that is too large as a whole", async (t) => {
     const { databases } = open(t, { limits: { requestBytes: 1000 } });
     await assert.rejects(
       databases.query("x", [{ sql: "select ?", params: ["x".repeat(1000)] }]),
@@ -207,7 +207,7 @@ describe("D1 databases", () => {
     assert.deepEqual(readdirSync(directory), []);
   });
 
-  test("files nobody asks for are closed, processes without files end, and both come back", async (t) => {
+  test("closes idle files and ends processes without files; both come back", async (t) => {
     const { databases, directory } = open(t, { idleMs: 20 });
     await run(databases, "x", "create table t(a)");
     assert.ok(existsSync(join(directory, "x.sqlite-wal")));
@@ -222,7 +222,7 @@ describe("D1 databases", () => {
   });
 
   test(
-    "no process outlives a server that was killed, not even one in an endless query",
+    "no process outlives a killed server, not even one in an endless query",
     { skip: process.platform !== "linux" && "reads /proc" },
     async (t) => {
       const directory = mkdtempSync(join(tmpdir(), "d1-killed-"));
@@ -258,7 +258,7 @@ describe("D1 databases", () => {
     },
   );
 
-  test("a file that is no database is a fault of ours, told as D1 tells it, and only of this database", async (t) => {
+  test("a file that is not a database is an internal error with D1's text, for this database only", async (t) => {
     const { databases, directory } = open(t);
     writeFileSync(
       join(directory, "bad.sqlite"),
@@ -271,7 +271,7 @@ describe("D1 databases", () => {
     assert.deepEqual(await run(databases, "good", "select 1"), [[1]]);
   });
 
-  test("a damaged file is told the same way, and does not take its process along", async (t) => {
+  test("a damaged file is reported the same way and does not end its process", async (t) => {
     const { databases, directory } = open(t, { processes: 1 });
     await run(databases, "bad", "create table t(a)", "insert into t values (1)");
     await databases.close();

@@ -12,37 +12,50 @@ import type { ExportOptions } from "./transfers/export-sql.ts";
 import type { Imported } from "./transfers/import-sql.ts";
 import { runExport, runImport } from "./transfers/process.ts";
 
-/** The D1 databases of this machine: one SQLite file each, opened by nobody else. A database exists from its first query on. */
+/**
+ * The D1 databases of this machine: one SQLite file each, opened by no other server. A database exists from its first
+ * query.
+ */
 export interface D1Databases {
   /**
-   * Runs all statements as one transaction and resolves when it is on the disk. With `script`, a statement's SQL may hold several,
-   * and then has a result for each. Rejects with `d1Errors.sql` for what SQLite refuses.
+   * Runs all statements as one transaction and resolves when it is on the disk. With `script`, the SQL of a statement
+   * may hold several statements and has a result for each. Rejects with `d1Errors.sql` for SQL errors.
    */
   query(
     id: string,
     statements: D1Statement[],
     options?: { script?: boolean; signal?: AbortSignal },
   ): Promise<D1QueryResult[]>;
-  /** A script for the API: a text that is one statement may bind values. Resolves with the array of results as JSON, which may be large. Rejects as query() does. */
+  /**
+   * A script for the API: a text with a single statement may bind values. Resolves with the array of results as JSON,
+   * which may be large. Rejects like query().
+   */
   script(
     id: string,
     statements: StatementInput[],
     options: { format: RunOptions["format"]; signal?: AbortSignal },
   ): Promise<Buffer>;
-  /** The same with request and answer as the bytes of JSON that the D1 client of workerd exchanges. SQL errors are part of the answer. */
+  /**
+   * The same, with request and response as the JSON bytes that workerd's D1 client exchanges. SQL errors are part of
+   * the response.
+   */
   exchange(id: string, options: RunOptions, body: Uint8Array, signal?: AbortSignal): Promise<Buffer>;
   /**
-   * Runs a file of SQL as one transaction, while queries wait and, when it takes longer, are told so. `ready` is asked when its turn has come and nothing
-   * else uses the database: false ends it with databaseNotFound. Rejects with `d1Errors.sql` for what SQLite refuses; nothing of the file is in the database then.
+   * Runs a SQL file as one transaction; queries wait, and are rejected with a reason if it takes longer. `ready` is
+   * called when its turn has come and nothing else uses the database: false ends the import with databaseNotFound.
+   * Rejects with `d1Errors.sql` for SQL errors; the database then contains nothing of the file.
    */
   import(
     id: string,
     sql: { open(): Readable; size: number; mark: number },
     options?: { ready?(): Promise<boolean>; signal?: AbortSignal },
   ): Promise<Imported>;
-  /** The database as SQL, of one moment, while it goes on being used. The stream fails with `d1Errors.sql` for what cannot be exported. */
+  /**
+   * Returns a consistent snapshot of the database as SQL; the database stays usable meanwhile. The stream fails with
+   * `d1Errors.sql` for content that cannot be exported.
+   */
   export(id: string, options: ExportOptions, signal?: AbortSignal): Readable;
-  /** Bytes on the disk, 0 for a database nobody has used. */
+  /** Bytes on the disk; 0 for a database that was never used. */
   size(id: string): Promise<number>;
   delete(id: string): Promise<void>;
   readonly limits: D1Limits;
@@ -72,12 +85,12 @@ export interface D1QueryResult {
 }
 
 export interface D1DatabasesOptions {
-  /** The folder of the database files; made when absent. */
+  /** The directory of the database files; created if missing. */
   directory: string;
   limits?: Partial<D1Limits>;
-  /** At most this many processes that run SQL. Default 4; each takes about 60 MB while it lives. */
+  /** Maximum number of processes that run SQL. Default 4; each takes about 60 MB while it runs. */
   processes?: number;
-  /** After this long without a query a file is closed, and then its process. Default one minute. */
+  /** Idle time after which a file is closed, and then its process. Default one minute. */
   idleMs?: number;
   clock?: Clock;
   log?: Log;
@@ -118,7 +131,7 @@ export function createD1Databases(options: D1DatabasesOptions): D1Databases {
         Buffer.from(JSON.stringify(statements)),
         signal,
       );
-      // Every result ends with its `meta`, a failure with its text: what succeeded is not parsed.
+      // Every result ends with its `meta`, a failure with its text, so successful responses are not parsed.
       if (answer.toString("latin1", answer.length - 3) !== "}}]") parseAnswer(answer);
       return answer;
     },
@@ -157,7 +170,7 @@ export function createD1Databases(options: D1DatabasesOptions): D1Databases {
   };
 }
 
-/** Throws d1Errors.sql for an answer that is a failure, or has one among its results. */
+/** Throws d1Errors.sql for a response that is a failure or contains one. */
 function parseAnswer(answer: Buffer): D1QueryResult[] {
   const parsed = JSON.parse(answer.toString()) as { error?: string } | ({ error?: string } & D1QueryResult)[];
   const failure = Array.isArray(parsed) ? parsed.find(({ error }) => error !== undefined) : parsed;

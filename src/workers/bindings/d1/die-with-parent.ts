@@ -3,7 +3,7 @@ import { Worker } from "node:worker_threads";
 const GUARD =
   "const { workerData } = require('node:worker_threads'); setInterval(() => process.ppid === workerData || process.kill(process.pid, 'SIGKILL'), 1000)";
 
-/** A server that was killed cannot kill a query of ours that never ends. This thread can: it runs while the main one is inside SQLite. */
+/** A killed server cannot kill its endless queries. This thread can: it runs while the main thread is inside SQLite. */
 export function dieWithParent(): void {
   new Worker(GUARD, {
     eval: true,

@@ -57,19 +57,19 @@ export const isSqliteError = (thrown: unknown): thrown is Error & { errcode: num
 
 export const isFull = (error: { errcode: number }): boolean => (error.errcode & 0xff) === FULL_CODE;
 
-/** SQLITE_IOERR, CORRUPT, CANTOPEN, NOTADB: no SQL of a worker is to blame. */
+/** SQLITE_IOERR, CORRUPT, CANTOPEN, NOTADB: not caused by a worker's SQL. */
 export const isMachineError = (error: { errcode: number }): boolean => [10, 11, 14, 26].includes(error.errcode & 0xff);
 
 export interface FailedSql {
   sql: string;
-  /** What compiling a piece of SQL says, undefined when nothing. */
+  /** The error from compiling a piece of SQL; undefined if it compiles. */
   prepares(sql: string): string | undefined;
   maxParameters: number;
 }
 
 /**
- * The text the database server sends and workerd puts `D1_ERROR: ` before:
- * `UNIQUE constraint failed: t.id: SQLITE_CONSTRAINT (extended: SQLITE_CONSTRAINT_PRIMARYKEY)`.
+ * The text the database server sends; workerd prepends `D1_ERROR: `: `UNIQUE constraint failed: t.id: SQLITE_CONSTRAINT
+ * (extended: SQLITE_CONSTRAINT_PRIMARYKEY)`.
  */
 export function errorText(error: Error & { errcode: number }, failed: FailedSql): string {
   const primary = error.errcode & 0xff;
@@ -78,7 +78,7 @@ export function errorText(error: Error & { errcode: number }, failed: FailedSql)
   return `${error.message}${offset === undefined ? "" : ` at offset ${offset}`}: SQLITE_${PRIMARY[primary] ?? "ERROR"}${extended ? ` (extended: SQLITE_CONSTRAINT_${extended})` : ""}`;
 }
 
-// Messages that SQLite gives an offset, and in them what stands there.
+// Messages for which SQLite reports an offset, with the token at that offset.
 const LOCATED = [
   /^(?:no such column|ambiguous column name|no such function|not authorized to use function): (.+)$/,
   /^wrong number of arguments to function (.+)\(\)$/,
@@ -87,8 +87,8 @@ const LOCATED = [
 ];
 
 /**
- * sqlite3_error_offset() is out of reach here: the byte where the blamed words stand first.
- * A syntax error is placed exactly: it is at the first occurrence up to which the text alone already fails the same way.
+ * sqlite3_error_offset() is not available here, so this is the first byte where the reported token occurs. A syntax
+ * error is located exactly: at the first occurrence up to which the text alone already fails the same way.
  */
 function errorOffset(message: string, { sql, prepares, maxParameters }: FailedSql): number | undefined {
   const tokens = [...sqlTokens(sql)];
@@ -107,7 +107,7 @@ function errorOffset(message: string, { sql, prepares, maxParameters }: FailedSq
   const blamed = LOCATED.map((pattern) => pattern.exec(message)?.[1]).find((found) => found !== undefined);
   if (blamed === undefined) return undefined;
   const head = bare(blamed.split(".")[0]!);
-  // A text with doubled quotes is several tokens.
+  // A text with doubled quotes consists of several tokens.
   const isQuote = blamed.startsWith("'");
   return bytesBefore(
     sql,

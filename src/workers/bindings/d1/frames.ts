@@ -1,6 +1,8 @@
 import type { Writable } from "node:stream";
 
-/** Between the server and a host process: two lengths (32-bit, big-endian), a header as JSON, a body as bytes. */
+/**
+ * The protocol between the server and a host process: two lengths (32-bit, big-endian), a JSON header, a body of bytes.
+ */
 export interface Frame {
   header: Record<string, unknown>;
   body: Buffer;
@@ -14,7 +16,7 @@ export function writeFrame(channel: Writable, header: Record<string, unknown>, b
   const lengths = Buffer.allocUnsafe(LENGTHS);
   lengths.writeUInt32BE(head.length, 0);
   lengths.writeUInt32BE(body.length, 4);
-  // Corked, the three leave in one system call.
+  // Corked, so that all three leave in one system call.
   channel.cork();
   channel.write(lengths);
   channel.write(head);
@@ -22,7 +24,10 @@ export function writeFrame(channel: Writable, header: Record<string, unknown>, b
   channel.uncork();
 }
 
-/** Feed it what arrives; it calls `onFrame` for every frame that is complete. Both ends are ours, so what is read is not checked again. */
+/**
+ * Accepts incoming data and calls `onFrame` for every complete frame. Both ends belong to this program, so frames are
+ * not validated.
+ */
 export function createFrameReader(onFrame: (frame: Frame) => void): (chunk: Buffer) => void {
   let chunks: Buffer[] = [];
   let have = 0;

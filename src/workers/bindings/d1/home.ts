@@ -5,7 +5,9 @@ import { makeDurableFolder } from "../../../store/index.ts";
 
 const FILE = ".home";
 
-/** Persistent id of a folder of database files, created on first use. Only one process at a time uses the folder. */
+/**
+ * Persistent id of a directory of database files, created on first use. Only one process at a time uses the directory.
+ */
 export function d1Home(directory: string, ids: Pick<Ids, "hex">): string {
   const path = join(directory, FILE);
   const known = read(path);

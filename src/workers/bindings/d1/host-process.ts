@@ -4,14 +4,14 @@ import { fileURLToPath } from "node:url";
 import { createFrameReader, writeFrame, type Frame } from "./frames.ts";
 import type { D1Limits } from "./limits.ts";
 
-/** A process that holds databases (host.ts). It does one thing at a time. */
+/** A process that holds databases (host.ts). It handles one request at a time. */
 export interface HostProcess {
   readonly pid: number | undefined;
-  /** Resolves with the answer; rejects when the process ends before it. Not to be called again before that. */
+  /** Resolves with the response; rejects if the process ends first. Must not be called again before that. */
   ask(header: Record<string, unknown>, body?: Uint8Array): Promise<Frame>;
-  /** Ends it whatever it is doing. What it had committed stays. */
+  /** Kills it whatever it is doing. Committed data stays. */
   kill(): void;
-  /** Lets it close its files and leave; kills it when that takes too long. */
+  /** Asks it to close its files and exit; kills it if that takes too long. */
   end(): Promise<void>;
   readonly ended: Promise<void>;
 }
@@ -20,7 +20,7 @@ const HEAP_MB = 512;
 const LEAVE_WITHIN_MS = 5_000;
 const ERROR_TAIL = 4_096;
 
-// Compiled for publishing, the same module has the other extension.
+// When compiled for publishing, the same module has the other extension.
 const MODULE = fileURLToPath(new URL(import.meta.url.endsWith(".ts") ? "./host.ts" : "./host.js", import.meta.url));
 
 export function startHostProcess({
@@ -34,12 +34,12 @@ export function startHostProcess({
 }): HostProcess {
   const child = spawn(process.execPath, [`--max-old-space-size=${HEAP_MB}`, MODULE, JSON.stringify(limits)], {
     stdio: ["ignore", "ignore", "pipe", "pipe"],
-    // Nothing of the server's environment, and large sorts spill beside the databases instead of into a small /tmp.
+    // Passes nothing of the server's environment; large sorts spill to the database directory instead of a small /tmp.
     env: { SQLITE_TMPDIR: directory },
-    // A group of its own: Ctrl-C on the terminal is for the server, which ends this process when nobody needs it any more.
+    // A process group of its own: Ctrl-C in the terminal is for the server, which ends this process once it is unused.
     detached: true,
   });
-  // One that could not be started for want of descriptors has no streams; its error follows.
+  // A process that could not start for lack of descriptors has no streams; its error event follows.
   const channel = child.stdio?.[3] as Duplex | undefined;
   let waiting: { resolve(frame: Frame): void; reject(reason: Error): void } | undefined;
   let printed = "";
@@ -55,7 +55,7 @@ export function startHostProcess({
       resolve(frame);
     }),
   );
-  channel?.on("error", () => {}); // the exit tells
+  channel?.on("error", () => {}); // Reported by the exit event.
   const ended = new Promise<void>((resolve) => {
     const finish = (reason: string) => {
       over = reason;

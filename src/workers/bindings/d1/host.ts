@@ -1,6 +1,7 @@
-// The main module of a host process: it owns open databases and does what frames on descriptor 3 ask, one after the other.
-// A process and not a thread, because a query that never ends cannot be stopped inside a thread: terminating one waits for
-// SQLite to return, and Node offers neither sqlite3_interrupt() nor a progress handler. A process is killed, and WAL keeps what was committed.
+// The main module of a host process: it owns open databases and handles the frames on descriptor 3 one after the other.
+// It is a process and not a thread, because an endless query cannot be stopped inside a thread: terminating one waits
+// for SQLite to return, and Node offers neither sqlite3_interrupt() nor a progress handler. A process can be killed,
+// and WAL keeps committed data.
 import { Socket } from "node:net";
 import { messageOf } from "../../../kernel/index.ts";
 import { openDatabase, type OpenDatabase, type RunOptions, type StatementInput } from "./database.ts";
@@ -13,12 +14,12 @@ const NOTHING = { header: {}, body: Buffer.alloc(0) };
 
 const limits = JSON.parse(process.argv[2]!) as D1Limits;
 const channel = new Socket({ fd: 3 });
-/** By file path, the least recently used first. */
+/** By file path, least recently used first. */
 const open = new Map<string, OpenDatabase>();
 
 dieWithParent();
 
-// The server is gone, or wants this process to end; the last answer is still written out.
+// The server is gone or asks this process to end; the last response is still written.
 channel.on("end", () => {
   for (const file of open.keys()) close(file);
 });
@@ -44,7 +45,8 @@ function run(header: Frame["header"], body: Buffer): { header: Record<string, un
     const json = databaseAt(file).run(input, header.options as unknown as RunOptions);
     return { header: {}, body: Buffer.from(json) };
   } catch (error) {
-    // Not the SQL but the file or the machine: whatever state this connection is in, the next request starts with a fresh one.
+    // An error of the file or the machine, not of the SQL: the state of this connection is unknown, so the next request
+    // opens a new one.
     close(file);
     return { ...NOTHING, header: { fault: messageOf(error) } };
   }
@@ -64,12 +66,12 @@ function close(file: string) {
   try {
     database?.close();
   } catch {
-    // A damaged file: there is nothing to keep.
+    // A damaged file: nothing can be kept.
   }
   return NOTHING;
 }
 
-/** `{sql, params}` or an array of them, as the D1 client of workerd sends them. */
+/** `{sql, params}` or an array of them, as sent by workerd's D1 client. */
 function parseStatements(body: Buffer): StatementInput[] {
   let parsed: unknown;
   try {

@@ -3,13 +3,16 @@ import { d1Errors } from "./errors.ts";
 import { startHostProcess, type HostProcess } from "./host-process.ts";
 import type { D1Limits } from "./limits.ts";
 
-/** Gives every database file to one of a few processes, and every process one request at a time. */
+/** Assigns every database file to one of a few processes, and sends every process one request at a time. */
 export interface Hosts {
-  /** Requests of one file run in the order they came. Rejects with an error of `d1Errors`; after one of those nothing of the request is in the file, except perhaps after `reset`. */
+  /**
+   * Requests of one file run in order of arrival. Rejects with an error of `d1Errors`; after such an error nothing of
+   * the request is in the file, except possibly after `reset`.
+   */
   run(file: string, options: Record<string, unknown>, body: Uint8Array, signal?: AbortSignal): Promise<Buffer>;
   /**
-   * Runs `work` while no process has the file open, one such work of a file after the other. Requests wait for it; with `busy` those that
-   * waited that long are refused, and so are all that come later while it goes on.
+   * Runs `work` while no process has the file open; works of the same file run one after the other. Requests wait for
+   * it; with `busy`, requests that have waited that long are rejected, as are all later ones while it runs.
    */
   without<Result>(file: string, work: () => Promise<Result>, busy?: Busy): Promise<Result>;
   close(): Promise<void>;
@@ -21,14 +24,14 @@ export interface Busy {
 }
 
 export interface HostsOptions {
-  /** Where the files are; must exist. */
+  /** The directory of the files; it must exist. */
   directory: string;
   limits: D1Limits;
   clock: Clock;
   log: Log;
-  /** At most this many processes. Each takes about 60 MB. */
+  /** Maximum number of processes. Each takes about 60 MB. */
   processes: number;
-  /** A file nobody asked for is closed after this long, a process without files ends. */
+  /** Idle time after which a file is closed and a process without files ends. */
   idleMs: number;
 }
 
@@ -37,13 +40,13 @@ interface Lane {
   file: string;
   jobs: Job[];
   host: Host | undefined;
-  /** In a host's line, or running. */
+  /** In the queue of a host, or running. */
   placed: boolean;
-  /** While above 0, nothing runs: see without(). */
+  /** While above 0, nothing runs; see without(). */
   paused: number;
-  /** Settles when the last of the works that want the file for themselves is done. */
+  /** Settles when the last work that needs exclusive access to the file has finished. */
   alone: Promise<unknown>;
-  /** Why requests are refused while one of them goes on. */
+  /** The error for requests that are rejected while such a work runs. */
   busy: (() => Error) | undefined;
   lastUsed: number;
 }
@@ -61,17 +64,17 @@ interface Host {
   process: HostProcess;
   line: Lane[];
   serving: boolean;
-  /** Counts what it did: unchanged for a while with a line means stuck. */
+  /** Number of completed requests: if unchanged for a while with a non-empty queue, the process is stuck. */
   turns: number;
   rescue: NodeJS.Timeout | undefined;
   files: Set<string>;
-  /** Files to close before the next request, and who waits for that. */
+  /** Files to close before the next request, each with the callback that waits for it. */
   closing: Map<string, () => void>;
   dead: boolean;
   idleSince: number;
 }
 
-/** How long the requests of other files wait for a busy process before they are moved to another. */
+/** How long requests of other files wait for a busy process before they move to another one. */
 const PATIENCE_MS = 200;
 
 export function createHosts({ directory, limits, clock, log, processes, idleMs }: HostsOptions): Hosts {
@@ -88,7 +91,7 @@ export function createHosts({ directory, limits, clock, log, processes, idleMs }
       process: startHostProcess({
         directory,
         limits,
-        onLost: (reason) => log.error({ reason }, "d1: database process lost"),
+        onLost: (reason) => log.error({ reason }, "d1: database process ended unexpectedly"),
       }),
       line: [],
       serving: false,
@@ -113,7 +116,10 @@ export function createHosts({ directory, limits, clock, log, processes, idleMs }
     for (const lane of host.line.splice(0)) place(lane);
   }
 
-  /** Puts the lane in the line of a process: its own when that is free or `avoid` says nothing, else a free one, a new one, the shortest line. */
+  /**
+   * Puts the lane into the queue of a process: its own one if that is free or `avoid` is not set, else a free one, a
+   * new one, or the shortest queue.
+   */
   function place(lane: Lane, avoid?: Host) {
     lane.placed = lane.paused === 0 && lane.jobs.length > 0;
     if (!lane.placed) return;
@@ -121,7 +127,7 @@ export function createHosts({ directory, limits, clock, log, processes, idleMs }
     try {
       host = choose(lane, avoid);
     } catch (cause) {
-      // No process can be started now: the next request tries again.
+      // No process can be started now; the next request retries.
       log.error({ err: cause, file: lane.file }, "d1: failed to start a database process");
       lane.placed = false;
       for (const job of lane.jobs.splice(0)) {
@@ -147,7 +153,7 @@ export function createHosts({ directory, limits, clock, log, processes, idleMs }
     return others.sort((a, b) => a.line.length - b.line.length)[0] ?? avoid!;
   }
 
-  /** A query that takes long delays its own database only: the others in line behind it go elsewhere. */
+  /** A slow query delays only its own database: the other lanes in its queue move elsewhere. */
   function watch(host: Host) {
     if (host.rescue || processes === 1) return;
     const turns = host.turns;
@@ -197,13 +203,13 @@ export function createHosts({ directory, limits, clock, log, processes, idleMs }
     let late = false;
     const timer = setTimeout(() => {
       late = true;
-      log.warn({ file: lane.file, requestMs: limits.requestMs }, "d1: request timed out and was killed");
+      log.warn({ file: lane.file, requestMs: limits.requestMs }, "d1: request timed out, process killed");
       host.process.kill();
     }, limits.requestMs);
     try {
       const { header, body } = await host.process.ask({ op: "run", file: lane.file, options: job.options }, job.body);
       if (header.fault === undefined) return job.resolve(body);
-      log.error({ file: lane.file, reason: header.fault }, "d1: failed to use a database");
+      log.error({ file: lane.file, reason: header.fault }, "d1: failed to open a database");
       job.reject(d1Errors.reset({}, { cause: header.fault }));
     } catch (cause) {
       host.dead = true;

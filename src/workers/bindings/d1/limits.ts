@@ -1,4 +1,4 @@
-/** Bounds of one database. The defaults are what D1 documents (developers.cloudflare.com/d1/platform/limits). */
+/** Limits of one database. The defaults are those documented for D1 (developers.cloudflare.com/d1/platform/limits). */
 export interface D1Limits {
   /** Bytes of one SQL statement. */
   statementBytes: number;
@@ -14,23 +14,26 @@ export interface D1Limits {
   valueBytes: number;
   /** Bytes of the database file. */
   databaseBytes: number;
-  /** Bytes of one request, all its statements and parameters together. D1 documents none. */
+  /** Bytes of one request with all its statements and parameters. D1 documents no limit. */
   requestBytes: number;
-  /** Bytes of one answer as JSON. D1 documents none. */
+  /** Bytes of one response as JSON. D1 documents no limit. */
   resultBytes: number;
-  /** Milliseconds one request (a whole batch) may run. */
+  /** Maximum run time of one request (a whole batch) in milliseconds. */
   requestMs: number;
-  /** Milliseconds it may wait for its turn before that: time enough for one that is killed and the rest. */
+  /** Maximum time in milliseconds that a request waits for its turn: long enough for a killed request and the rest. */
   waitMs: number;
   /** Requests that may wait for one database. */
   waiting: number;
-  /** Bytes of an uploaded file of SQL. */
+  /** Bytes of an uploaded SQL file. */
   importBytes: number;
-  /** Characters of one statement in it. More than of a query: a row as large as a row may be, exported as SQL, has to come in again. */
+  /**
+   * Characters of one statement in it. More than for a query: a row of the maximum size, exported as SQL, must be
+   * importable.
+   */
   importStatementBytes: number;
-  /** Milliseconds one import or export may take. */
+  /** Maximum duration of one import or export in milliseconds. */
   transferMs: number;
-  /** Milliseconds queries wait for an import before they are told that there is one. */
+  /** Milliseconds that queries wait for an import before they are rejected. */
   importPatienceMs: number;
 }
 

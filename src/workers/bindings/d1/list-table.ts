@@ -13,10 +13,10 @@ export interface DatabaseListTables {
     read_replication: string;
     jurisdiction: string | null;
     location_hint: string | null;
-    /** Set when it was deleted and its file is on its way out. */
+    /** Set when it was deleted and its file is being removed. */
     removed_at: number | null;
   };
-  /** How many databases of each account are there: a list tells its total without counting. */
+  /** The number of databases of each account, so that a list can return its total without counting. */
   d1_database_counts: { account_id: string; count: number };
 }
 
@@ -157,7 +157,7 @@ export function createDatabaseListTable(db: Db) {
       return rows[0] && fromRow(rows[0]);
     },
 
-    /** By name. With `part`, those whose name contains it, whatever its case. */
+    /** By name. `part` filters by names that contain it, ignoring case. */
     async page(account: string, request: PageRequest, part?: string): Promise<{ rows: DatabaseRow[]; total: number }> {
       const range = { limit: request.perPage, offset: offsetOf(request) };
       if (part === undefined) {
@@ -189,7 +189,7 @@ export function createDatabaseListTable(db: Db) {
       );
     },
 
-    /** From here on it is gone for everybody. False: there was none. */
+    /** Hides the database from all callers. Returns false if it did not exist. */
     markRemoved: (account: string, id: string, at: number): Promise<boolean> =>
       db.transaction<DatabaseListTables, boolean>(async (tx) => {
         const marked = await tx
@@ -209,7 +209,7 @@ export function createDatabaseListTable(db: Db) {
         return true;
       }),
 
-    /** The longest removed first, those after `after`. */
+    /** Deleted databases, longest deleted first, starting after `after`. */
     async removed(after: { at: number; id: string } | undefined, limit: number): Promise<{ id: string; at: number }[]> {
       let query = tables
         .selectFrom("d1_databases")

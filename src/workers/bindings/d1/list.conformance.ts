@@ -10,7 +10,7 @@ import { createD1Databases, type D1Databases } from "./databases.ts";
 import { createD1DatabaseList, type D1DatabaseList } from "./list.ts";
 import { databaseListMigration, type DatabaseListTables } from "./list-table.ts";
 
-/** What the D1 databases of accounts must be on every database. */
+/** Behavior of accounts' D1 databases on every database engine. */
 export function databaseListConformance(engine: TestEngine): void {
   describe("D1 databases of accounts", () => {
     let db: Db;
@@ -44,7 +44,7 @@ export function databaseListConformance(engine: TestEngine): void {
       return [items.map(({ name }) => name), total];
     };
 
-    it("is found by its id and by its name, by its account", async () => {
+    it("is found by its id and by its name within its account", async () => {
       const made = await list.create(account, { name: "shop-DB_1", jurisdiction: "eu", locationHint: "weur" });
       assert.match(made.id, /^[0-9a-f-]{36}$/);
       assert.deepEqual(
@@ -70,7 +70,7 @@ export function databaseListConformance(engine: TestEngine): void {
       );
     });
 
-    it("a name is an account's own: it is given once, and again after a deletion", async () => {
+    it("a name is unique within an account and can be reused after a deletion", async () => {
       const { id } = await list.create(account, { name: "one" });
       await assert.rejects(list.create(account, { name: "one" }), refused("nameTaken"));
       await list.create(stranger, { name: "one" });
@@ -86,7 +86,7 @@ export function databaseListConformance(engine: TestEngine): void {
         if (result.status === "rejected") assert.equal((result.reason as UserError).kind, "nameTaken");
     });
 
-    it("lists by name, all or those that contain a word, and ends empty, up to the limit of an account", async () => {
+    it("lists by name, all or those that contain a word, with a last page, up to the limit of the account", async () => {
       for (const name of ["b", "a_b", "Ab", "c", "a-100"]) await list.create(account, { name });
       assert.deepEqual(
         [await names(1, 2), await names(2, 2), await names(3, 2), await names(4, 2)],
@@ -120,7 +120,7 @@ export function databaseListConformance(engine: TestEngine): void {
       await list.create(account, { name: "fits-again" });
     });
 
-    it("keeps what is said about read replication", async () => {
+    it("keeps the read replication mode", async () => {
       const { id } = await list.create(account, { name: "read", readReplication: "auto" });
       assert.equal((await list.get(account, id)).readReplication, "auto");
       assert.equal((await list.changeReadReplication(account, id, "disabled")).readReplication, "disabled");
@@ -128,7 +128,7 @@ export function databaseListConformance(engine: TestEngine): void {
       assert.equal((await list.get(account, id)).readReplication, "disabled");
     });
 
-    it("is gone with its file, and a file that comes late or was left by a kill goes with the sweep", async () => {
+    it("is deleted with its file; the sweep removes a file that appears late or was left by a kill", async () => {
       const { id } = await list.create(account, { name: "gone" });
       const { id: left } = await list.create(account, { name: "left" });
       const { id: kept } = await list.create(account, { name: "kept" });
@@ -144,7 +144,7 @@ export function databaseListConformance(engine: TestEngine): void {
       await assert.rejects(list.delete(account, id), refused("databaseNotFound"));
       assert.deepEqual(files(), [`${kept}.sqlite`, `${left}.sqlite`].sort());
 
-      // What is on the disk when the server is killed between the row and the file.
+      // The state on the disk if the server is killed between deleting the row and deleting the file.
       await createD1DatabaseList({ db, clock }).delete(account, left);
       await use(id);
       await list.sweep();
@@ -164,7 +164,7 @@ export function databaseListConformance(engine: TestEngine): void {
       assert.equal(await remembered(), 0);
     });
 
-    it("a deletion is known here at once, elsewhere soon", async () => {
+    it("a deletion takes effect here immediately, elsewhere soon", async () => {
       const elsewhere = createD1DatabaseList({ db, clock });
       const { id } = await list.create(account, { name: "bound" });
       assert.deepEqual(

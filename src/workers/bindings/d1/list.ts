@@ -15,23 +15,29 @@ import type { D1Databases } from "./databases.ts";
 import { d1Errors } from "./errors.ts";
 import { createDatabaseListTable, type DatabaseRow } from "./list-table.ts";
 
-/** The D1 databases of accounts. Refusals are UserErrors of `d1Errors`; what resolves is on the disk. */
+/** The D1 databases of accounts. Throws UserErrors of `d1Errors`; resolves when the change is on the disk. */
 export interface D1DatabaseList {
-  /** Throws nameTaken, badName, tooManyDatabases. The file is made by the first query. */
+  /** Throws nameTaken, badName, tooManyDatabases. The first query creates the file. */
   create(account: string, wanted: NewD1Database): Promise<D1Database>;
-  /** By name; with `name` those that contain it, whatever its case. */
+  /** By name; `name` filters by names that contain it, ignoring case. */
   list(account: string, page: PageRequest, name?: string): Promise<Page<D1Database>>;
   /** By id, else by name. Throws databaseNotFound. */
   get(account: string, idOrName: string): Promise<D1Database>;
-  /** Kept and told; there is one copy of a database either way. Throws databaseNotFound. */
+  /** Stores and returns the mode; there is one copy of a database either way. Throws databaseNotFound. */
   changeReadReplication(account: string, id: string, mode: D1Database["readReplication"]): Promise<D1Database>;
-  /** Resolves when the database is gone for everybody. Its file goes too, at the latest with `sweep()`. Throws databaseNotFound. */
+  /**
+   * Resolves when the database is deleted for all callers. Its file is deleted too, at the latest by `sweep()`. Throws
+   * databaseNotFound.
+   */
   delete(account: string, id: string): Promise<void>;
-  /** For what binds to it. */
+  /** For creating a binding to it. */
   exists(account: string, id: string): Promise<boolean>;
-  /** As exists() for a worker that was bound to it: asked on every call, so a deletion on another machine may be seen some seconds late. */
+  /**
+   * Like exists(), for a worker that is already bound: checked on every call, so a deletion on another machine may be
+   * seen a few seconds late.
+   */
   isLive(account: string, id: string): boolean | Promise<boolean>;
-  /** Removes the files of deleted databases. Call it at the start and now and then, where the files are. */
+  /** Removes the files of deleted databases. Call it at startup and periodically, in the process that has the files. */
   sweep(): Promise<void>;
 }
 
@@ -54,20 +60,20 @@ export interface D1Database {
 
 export interface D1DatabaseListOptions {
   db: Db;
-  /** Where the files are. Absent: another process has them, and sweeps. */
+  /** Present where the files are. Absent: another process has them and sweeps. */
   databases?: Pick<D1Databases, "delete">;
   clock?: Clock;
   ids?: Ids;
   log?: Log;
-  /** Of one account. Default 50,000. */
+  /** Per account. Default 50,000. */
   maxDatabases?: number;
 }
 
-/** Deleted databases read at once. */
+/** Number of deleted databases read per query. */
 const BATCH = 100;
-/** The file of a deleted database is looked for again for this long: a query that was under way may have made it anew. */
+/** How long the file of a deleted database is looked for again: a query that was running may have recreated it. */
 const REMEMBERED_MS = 3600_000;
-/** What an answer waits for the file of a deleted database to go: an import may have it. */
+/** How long a response waits for the file of a deleted database to be removed: an import may be using it. */
 const REMOVAL_MS = 2_000;
 const LONGEST_NAME = 128;
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_-]*$/;
@@ -122,7 +128,7 @@ export function createD1DatabaseList({
     },
 
     async list(account, page, name) {
-      // No name holds anything else, and not every database can be asked for everything.
+      // No name contains other characters, and not every database engine can search for all of them.
       if (name !== undefined && !/^[A-Za-z0-9_-]*$/.test(name)) return { items: [], total: 0 };
       const { rows, total } = await table.page(account, page, name);
       return { items: rows.map(show), total };

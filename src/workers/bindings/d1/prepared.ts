@@ -2,7 +2,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { Authorizer } from "./authorize.ts";
 import type { SqlStatement } from "./sql-tokens.ts";
 
-/** Counters of a statement that Node has and its types do not know yet. */
+/** A statement counter that Node has but its types lack. */
 export type Statement = StatementSync & { stat(counter: "fullscanStep"): number; resetStats(): void };
 
 export interface Prepared {
@@ -10,7 +10,7 @@ export interface Prepared {
   parameters: (string | null)[];
 }
 
-/** Compiled statements by their SQL, the least recently used first to go. */
+/** Compiled statements by their SQL; the least recently used is evicted first. */
 export interface PreparedStatements {
   kept(sql: string): Prepared | undefined;
   prepare(statement: SqlStatement): Statement;
@@ -27,14 +27,14 @@ export function createPreparedStatements({
   db: DatabaseSync;
   authorizer: Authorizer;
 }): PreparedStatements {
-  // A Map keeps insertion order: what is taken out and put back is the most recently used.
+  // A Map keeps insertion order: an entry that is deleted and reinserted is the most recently used one.
   const entries = new Map<string, Prepared>();
   let characters = 0;
 
   function compile(sql: string): Statement {
     const statement = db.prepare(sql) as Statement;
     statement.setReturnArrays(true);
-    // Plain integers above 2^53 make node:sqlite throw, when a statement with RETURNING has already written.
+    // Without this, integers above 2^53 make node:sqlite throw after a statement with RETURNING has already written.
     statement.setReadBigInts(true);
     return statement;
   }
@@ -64,7 +64,7 @@ export function createPreparedStatements({
       }
       authorizer.sawPragma = false;
       const statement = compile(sql);
-      // Many pragmas do their work while they are compiled: one that was kept would do nothing the next time.
+      // Many pragmas take effect while they are compiled: a cached one would do nothing the next time.
       if (!authorizer.sawPragma) keep(sql, { statement, parameters });
       return statement;
     },

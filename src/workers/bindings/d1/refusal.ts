@@ -3,15 +3,15 @@ import { dirname } from "node:path";
 import type { Connection } from "./connection.ts";
 import { errorText, isFull, isMachineError, isSqliteError } from "./error-text.ts";
 
-/** Says what the server sends as `error`; workerd prefixes `D1_ERROR: `. */
+/** Its message is what the server sends as `error`; workerd prefixes `D1_ERROR: `. */
 export class Refused extends Error {}
 
-// workerd's own words (src/workerd/util/sqlite.c++); clients and guides quote them.
+// workerd's own texts (src/workerd/util/sqlite.c++); clients and guides quote them.
 const TRANSACTION_TEXT =
   "To execute a transaction, please use the state.storage.transaction() or state.storage.transactionSync() APIs instead of the SQL BEGIN TRANSACTION or SAVEPOINT statements. " +
   "The JavaScript API is safer because it will automatically roll back on exceptions, and because it interacts correctly with Durable Objects' automatic atomic write coalescing.";
 
-/** What was thrown while `sql` ran, as a Refused when the SQL is to blame; what the machine did comes back as it is. */
+/** Converts an error thrown by `sql` to a Refused if the SQL caused it; returns machine errors unchanged. */
 export function refusalOf(thrown: unknown, sql: string, { db, authorizer, path, limits }: Connection): unknown {
   if (authorizer.wantedTransaction) return new Refused(TRANSACTION_TEXT);
   if (!isSqliteError(thrown) || isMachineError(thrown)) return thrown;
@@ -27,7 +27,7 @@ export function refusalOf(thrown: unknown, sql: string, { db, authorizer, path, 
   return new Refused(errorText(thrown, { sql, prepares, maxParameters: limits.parameters }));
 }
 
-/** SQLite says the same of a full disk and of a database at its limit. */
+/** SQLite reports a full disk and a database at its limit with the same error. */
 function diskHasRoom(path: string): boolean {
   const { bavail, bsize } = statfsSync(dirname(path));
   return bavail * bsize > 16 * 1024 * 1024;

@@ -3,9 +3,9 @@ export type ResultsFormat = "ROWS_AND_COLUMNS" | "ARRAY_OF_OBJECTS" | "NONE";
 type Cell = null | number | bigint | string | Uint8Array;
 
 /**
- * Writes rows as JSON while they are read, so that a result over the budget (in characters) stops the query instead of filling the memory:
- * undefined then. ROWS_AND_COLUMNS keeps columns of one name apart; in objects the last one wins.
- * NONE is answered like ARRAY_OF_OBJECTS, as D1 does for run().
+ * Writes rows as JSON while they are read, so that a result over the budget (in characters) stops the query instead of
+ * filling the memory; returns undefined then. ROWS_AND_COLUMNS keeps columns of the same name apart; in objects the
+ * last one wins. NONE gives the same result as ARRAY_OF_OBJECTS, as D1 does for run().
  */
 export function resultsToJson(
   rows: Iterable<unknown>,
@@ -21,7 +21,7 @@ export function resultsToJson(
     let text: string;
     if (format === "ROWS_AND_COLUMNS") text = JSON.stringify(row);
     else {
-      // Asked for after the first step only: that is when SQLite compiles a statement anew whose tables have changed.
+      // Read after the first step only: that is when SQLite recompiles a statement whose tables have changed.
       names ??= columnNames();
       text = JSON.stringify(Object.fromEntries(names.map((name, i) => [name, row[i]])));
     }

@@ -15,18 +15,21 @@ const OPEN_BRACKET = 0x5b;
 const MAX_DRAIN = 1024 ** 3;
 
 export interface D1Service extends BindingService<Extract<Binding, { type: "d1" }>> {
-  /** The same databases for everyone else; closing them ends the service. */
+  /** The databases, for other users; closing them ends the service. */
   readonly databases: D1Databases;
 }
 
 export interface D1ServiceOptions extends D1DatabasesOptions {
-  /** Databases that are there already; else they are made of the rest. */
+  /** Existing databases; if absent, they are created from the other options. */
   databases?: D1Databases;
-  /** The databases of accounts. A worker of an account reaches only what is listed there; one without (`reelpost dev`) needs no creating. */
+  /**
+   * The databases of accounts. A worker of an account can access only those listed there; a worker without one
+   * (`reelpost dev`) needs no list.
+   */
   list?: Pick<D1DatabaseList, "isLive">;
 }
 
-/** What `cloudflare-internal:d1-api` of workerd talks to: POST /query and /execute with `{sql, params}` or an array of them. */
+/** Serves workerd's `cloudflare-internal:d1-api`: POST /query and /execute with `{sql, params}` or an array of them. */
 export function createD1Service({ list, ...options }: D1ServiceOptions): D1Service {
   const { clock = systemClock, log = silentLog, databases = createD1Databases(options) } = options;
   const bookmarkOf = createBookmarks(clock);
@@ -37,14 +40,14 @@ export function createD1Service({ list, ...options }: D1ServiceOptions): D1Servi
     signal: AbortSignal,
   ): Promise<{ status: number; json: string | Buffer; bookmark?: string }> {
     const { pathname, searchParams } = new URL(request.url!, "http://d1");
-    // The client shows the status of a failed dump() and nothing else; 400 is what D1 sends since only its alpha could do this.
+    // The client shows only the status of a failed dump(); D1 sends 400 since only its alpha supported this.
     if (pathname === "/dump") return { status: 400, json: failure("dump() is not supported.") };
     if (request.method !== "POST" || (pathname !== "/query" && pathname !== "/execute"))
       return { status: 404, json: failure(`No such endpoint: ${request.method} ${pathname}`) };
     const { requestBytes } = databases.limits;
     const body = await readBody(request, requestBytes);
     if (!body) throw d1Errors.requestTooLarge({ requestBytes });
-    // Of the two that send arrays, batch() asks for /query and exec() for /execute.
+    // Two calls send arrays: batch() uses /query and exec() uses /execute.
     const script = pathname === "/execute" && body[0] === OPEN_BRACKET;
     const json = await databases.exchange(
       id,
@@ -69,7 +72,7 @@ export function createD1Service({ list, ...options }: D1ServiceOptions): D1Servi
         if (gone.signal.aborted) return;
         if (!(error instanceof UserError))
           log.error({ err: error, script: script.name, binding: binding.name }, "d1: request failed");
-        // The client takes every status alike and reads `error`.
+        // The client treats every status the same and reads `error`.
         result = { status: 200, json: failure((error instanceof UserError ? error : d1Errors.reset()).message) };
       }
       await drain(request, MAX_DRAIN);

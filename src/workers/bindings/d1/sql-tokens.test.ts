@@ -36,7 +36,7 @@ describe("splitting SQL", () => {
   ];
   for (const [what, sql, statements] of cases) test(what, () => assert.deepEqual(split(sql), statements));
 
-  test("any text: statements are parts of it, in order, and no semicolon outside quotes is left in one", () => {
+  test("any text: statements are parts of it, in order, without semicolons outside quotes", () => {
     const piece = constantFrom(
       "select",
       " ",
@@ -80,7 +80,7 @@ describe("splitting SQL", () => {
 describe("counting parameters", () => {
   const count = (sql: string) => splitStatements(sql)[0]!.parameters;
 
-  test("names, numbers and neither share one numbering", () => {
+  test("named, numbered and anonymous parameters share one numbering", () => {
     assert.deepEqual(count("select ?, ?"), [null, null]);
     assert.deepEqual(count("select ?3, ?1"), [null, null, null]);
     assert.deepEqual(count("select ?2, ?"), [null, null, null]);

@@ -1,4 +1,7 @@
-/** What SQLite's tokenizer sees (https://sqlite.org/src/file/src/tokenize.c), as far as splitting and counting need it. */
+/**
+ * The tokens of SQLite's tokenizer (https://sqlite.org/src/file/src/tokenize.c), as far as needed for splitting and
+ * counting.
+ */
 export interface SqlToken {
   kind: "string" | "name" | "word" | "number" | "parameter" | "other";
   text: string;
@@ -8,16 +11,16 @@ export interface SqlToken {
 
 export interface SqlStatement {
   sql: string;
-  /** One entry for each parameter, in SQLite's numbering from 1; null where it has no name of its own (`?`, `?3`). */
+  /** One entry per parameter, in SQLite's numbering from 1; null for a parameter without a name (`?`, `?3`). */
   parameters: (string | null)[];
 }
 
-// Comments run to the end of the input when nothing ends them, and so do quotes: SQLite then reports the error.
+// Unterminated comments and quotes extend to the end of the input; SQLite then reports the error.
 const TOKEN = new RegExp(
   [
     String.raw`(?<space>[ \t\n\f\r]+|--[^\n]*|\/\*[^]*?(?:\*\/|$))`,
-    // One quote doubled inside makes two tokens here: what splits a script does not care, and a choice repeated for each
-    // character would exhaust the stack of the expression's engine in a text of some megabytes.
+    // A doubled quote inside produces two tokens here. Splitting does not depend on it, and an alternation repeated for
+    // every character would overflow the regex engine's stack on a text of several megabytes.
     String.raw`(?<string>'[^']*'?)`,
     String.raw`(?<name>"[^"]*"?|${"`"}[^${"`"}]*${"`"}?|\[[^\]]*\]?)`,
     String.raw`(?<parameter>\?\d*|[:@$][\w$\u0080-\uffff]+)`,
@@ -31,7 +34,7 @@ const TOKEN = new RegExp(
 const kindOf = (groups: Record<string, string | undefined>) =>
   (["string", "name", "word", "number", "parameter", "other"] as const).find((name) => groups[name] !== undefined);
 
-/** Without white space and comments. */
+/** Skips white space and comments. */
 export function* sqlTokens(sql: string): Generator<SqlToken> {
   for (const match of sql.matchAll(TOKEN)) {
     const kind = kindOf(match.groups!);
@@ -39,10 +42,12 @@ export function* sqlTokens(sql: string): Generator<SqlToken> {
   }
 }
 
-/** matchAll() begins where the expression it is given stands: what is moved about is another one. */
+/** matchAll() starts at the expression's lastIndex, so moving that index needs a separate expression. */
 const STEP = new RegExp(TOKEN);
 
-/** The token at an index of the text, white space and comments too (as kind undefined); undefined at the end. */
+/**
+ * The token at an index of the text, including white space and comments (with kind undefined); undefined at the end.
+ */
 export function tokenAt(sql: string, index: number): { kind: SqlToken["kind"] | undefined; text: string } | undefined {
   STEP.lastIndex = index;
   const match = STEP.exec(sql);
@@ -52,8 +57,8 @@ export function tokenAt(sql: string, index: number): { kind: SqlToken["kind"] | 
 const TRIGGER = /^(?:EXPLAIN (?:QUERY PLAN )?)?CREATE (?:TEMP |TEMPORARY )?TRIGGER\b/i;
 
 /**
- * Told the tokens of a script one after the other, says which semicolon ends a statement:
- * the body of CREATE TRIGGER holds semicolons of its own and ends at `; END;`, as in sqlite3_complete().
+ * Receives the tokens of a script in order and returns true for a semicolon that ends a statement: the body of CREATE
+ * TRIGGER contains semicolons and ends at `; END;`, as in sqlite3_complete().
  */
 export function createStatementEnd(): (token: string) => boolean {
   let words = "";
@@ -72,7 +77,7 @@ export function createStatementEnd(): (token: string) => boolean {
   };
 }
 
-/** Cuts a script at its semicolons; statements that are nothing but comments are left out. */
+/** Splits a script at its semicolons; statements that contain only comments are omitted. */
 export function splitStatements(sql: string): SqlStatement[] {
   const statements: SqlStatement[] = [];
   const isEnd = createStatementEnd();
@@ -104,7 +109,7 @@ function createParameterList() {
     list,
     add(text: string) {
       if (text === "?") list.push(null);
-      // SQLite refuses numbers above its limit; the list must not grow with them before it can.
+      // SQLite rejects numbers above its limit; the list must not grow to them before that.
       else if (text.startsWith("?"))
         for (const wanted = Math.min(Number(text.slice(1)), 100_000); list.length < wanted;) list.push(null);
       else if (!list.includes(text)) list.push(text);

@@ -4,29 +4,29 @@ import { kvErrors } from "./errors.ts";
 import type { KvStore } from "./kv-store.ts";
 import { INLINE_BYTES, kvLimits } from "./limits.ts";
 
-/** One pair of a bulk write, as a client sent it. */
+/** One pair of a bulk write, as sent by the client. */
 export interface BulkPair {
   key: string;
   value: string;
-  /** The value is base64 of what is to be stored. */
+  /** True if the value is base64 encoded. */
   base64?: boolean;
   metadata?: unknown;
   /** Epoch seconds. */
   expiration?: number;
-  /** Seconds; wins over `expiration`. */
+  /** Seconds; takes precedence over `expiration`. */
   expiration_ttl?: number;
 }
 
 export interface BulkDone {
-  /** How many of the given keys are done. */
+  /** Number of keys that succeeded. */
   successful: number;
-  /** Not done: to be tried again. */
+  /** Keys that failed and should be retried. */
   unsuccessful: string[];
 }
 
-/** Writes that wait at the same moment share a commit; so many go together. */
+/** Maximum number of concurrent writes: they share a commit. */
 const TOGETHER = 500;
-/** Large values are files of their own, each of which takes a descriptor and a buffer. */
+/** Large values are separate files; each needs a descriptor and a buffer. */
 const LARGE_TOGETHER = 8;
 
 interface Pair {
@@ -37,11 +37,11 @@ interface Pair {
 
 export interface KvBulk {
   /**
-   * Writes many pairs. One that cannot be accepted refuses all of them before the first is written (badBulkPair, tooManyPairs); of the same
-   * key given twice the last counts. What fails for another reason afterwards is told by key; when nothing was written, its error is thrown.
+   * Writes many pairs. An invalid pair rejects all of them before the first write (badBulkPair, tooManyPairs); for
+   * duplicate keys the last pair wins. Later failures are reported by key; if nothing was written, the error is thrown.
    */
   put(namespace: string, pairs: BulkPair[]): Promise<BulkDone>;
-  /** Removes many keys; absent ones are fine. As put(). */
+  /** Deletes many keys; absent ones are fine. Errors as for put(). */
   delete(namespace: string, keys: string[]): Promise<BulkDone>;
 }
 
@@ -105,7 +105,7 @@ function checked(
   });
 }
 
-/** Line breaks and a missing padding are let pass: encoders differ in both. */
+/** Accepts line breaks and missing padding: encoders differ in both. */
 const isBase64 = (text: string) => /^[A-Za-z0-9+/\s]*={0,2}\s*$/.test(text);
 
 function refusedAt<Result>(index: number, key: string, check: () => Result): Result {
@@ -136,7 +136,7 @@ async function each<Item extends { key: string }>(
 function done(keys: string[], failed: Map<string, unknown>, log: Log): BulkDone {
   const unsuccessful = keys.filter((key) => failed.has(key));
   const [reason] = failed.values();
-  // The client learns more from "no space left" than from a list of all it sent.
+  // "No space left" helps the client more than a list of all its keys.
   if (unsuccessful.length === keys.length && keys.length > 0) throw reason;
   if (reason !== undefined)
     log.error({ err: reason, keys: failed.size }, `kv: part of a bulk request failed: ${messageOf(reason)}`);

@@ -7,13 +7,13 @@ const NOW = 1_700_000_000_500;
 const refused = (message: string) => (error: UserError) => (assert.equal(error.message, message), true);
 
 describe("expiration of a put", () => {
-  test("none, absolute, relative; the relative one wins", () => {
+  test("none, absolute or relative; the relative one takes precedence", () => {
     assert.equal(expiryOf({}, NOW), null);
     assert.equal(expiryOf({ expiration: "1700000060" }, NOW), 1_700_000_060_000);
     assert.equal(expiryOf({ ttl: "60" }, NOW), 1_700_000_060_000);
     assert.equal(expiryOf({ expiration: "1", ttl: "61" }, NOW), 1_700_000_061_000);
   });
-  test("refusals, as the real service words them", () => {
+  test("errors have the texts of the real service", () => {
     assert.throws(
       () => expiryOf({ ttl: "nonsense" }, NOW),
       refused("Invalid expiration_ttl of nonsense. Please specify integer greater than 0."),

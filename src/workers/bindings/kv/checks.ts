@@ -1,7 +1,7 @@
 import { kvErrors } from "./errors.ts";
 import { kvLimits } from "./limits.ts";
 
-/** The bytes of a key, or the error the real service gives. */
+/** Returns the key as bytes, or throws the error of the real service. */
 export function keyBytes(key: string): Buffer {
   if (key === "") throw kvErrors.emptyKey();
   if (key === "." || key === "..") throw kvErrors.illegalKey({ key });
@@ -14,7 +14,10 @@ export function boundedBytes(key: string): Buffer {
   return bytes;
 }
 
-/** `expiration` (epoch seconds) and `expiration_ttl` (seconds) as they were sent; the second one wins. In milliseconds, null for never. */
+/**
+ * `expiration` (epoch seconds) and `expiration_ttl` (seconds) as sent by the client; the second takes precedence.
+ * Returns milliseconds, null for never.
+ */
 export function expiryOf(
   { expiration, ttl }: { expiration?: string | null; ttl?: string | null },
   nowMs: number,
@@ -34,7 +37,7 @@ export function expiryOf(
   return at * 1000;
 }
 
-/** Metadata as JSON text; checked, not changed. */
+/** Metadata as JSON text; validated, not changed. */
 export function checkMetadata(json: string): string {
   const length = Buffer.byteLength(json);
   if (length > kvLimits.metadataBytes) throw kvErrors.metadataTooLong({ length, limit: kvLimits.metadataBytes });

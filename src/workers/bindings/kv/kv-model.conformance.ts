@@ -25,7 +25,8 @@ type Step =
 
 type Model = Map<string, { value: string; expiresAt: number; metadata: string | undefined }>;
 
-// Few keys, so that steps meet; prefixes of each other; one outside the BMP, where UTF-16 sorts otherwise than UTF-8.
+// Few keys, so that steps collide; some are prefixes of others; one is outside the BMP, where UTF-16 and UTF-8 sort
+// differently.
 const key = constantFrom("a", "a\u0000", "ab", "abc", "b", "b/", "b/x", "\uff5e", "\u{1f600}");
 
 const step: Arbitrary<Step> = oneof(
@@ -53,7 +54,9 @@ const step: Arbitrary<Step> = oneof(
   },
 );
 
-/** Any sequence of steps gives what a Map with a clock gives; a list is read by its cursors to the end. */
+/**
+ * Any sequence of steps has the same results as a Map with a clock; lists are read to the end through their cursors.
+ */
 export async function checkKvModel({
   create,
   runs,

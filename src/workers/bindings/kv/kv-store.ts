@@ -8,10 +8,10 @@ import { createLargeValues } from "./large-values.ts";
 import { INLINE_BYTES, kvLimits } from "./limits.ts";
 import { createSweep, type Swept, type SweepOptions } from "./sweep.ts";
 
-/** Workers KV: values under keys, each namespace on its own. Rejects with `kvErrors` for what the real service refuses. */
+/** Workers KV: values by key, separate for each namespace. Rejects with `kvErrors` like the real service. */
 export interface KvStore {
   get(namespace: string, key: string): Promise<KvEntry | undefined>;
-  /** Whole values of up to 100 keys, at most 25 MiB together. Absent keys are left out. */
+  /** Whole values of up to 100 keys, at most 25 MiB in total. Absent keys are omitted. */
   getMany(namespace: string, keys: string[]): Promise<Map<string, KvWhole>>;
   /** Resolves when it is on the disk. */
   put(
@@ -22,13 +22,13 @@ export interface KvStore {
   ): Promise<void>;
   /** Resolves when it is on the disk. An absent key is fine. */
   delete(namespace: string, key: string): Promise<void>;
-  /** Keys in the order of their UTF-8 bytes. */
+  /** Keys in UTF-8 byte order. */
   list(namespace: string, options?: KvListOptions): Promise<KvPage>;
-  /** Removes up to `limit` keys, whichever they are; resolves with how many there were. */
+  /** Removes up to `limit` arbitrary keys; resolves with the number removed. */
   clear(namespace: string, limit: number): Promise<number>;
-  /** Removes what has expired and what a crash left behind, a bounded piece per call. */
+  /** Removes expired keys and leftovers of a crash, a bounded amount per call. */
   sweep(options?: SweepOptions): Promise<Swept>;
-  /** Resolves when nothing is being deleted in the background. */
+  /** Resolves when all background deletions have finished. */
   close(): Promise<void>;
 }
 
@@ -60,7 +60,7 @@ export interface KvListOptions {
 
 export interface KvPage {
   keys: { name: string; expiration: number | undefined; metadata: string | undefined }[];
-  /** Where the next page begins; undefined when this one is the last. */
+  /** Start of the next page; undefined on the last page. */
   cursor: string | undefined;
 }
 
@@ -72,7 +72,7 @@ export interface KvStoreOptions {
   log?: Log;
 }
 
-/** Rereads of a row whose object went away in between: each one means that somebody wrote the key once more. */
+/** Rereads of a row whose object was deleted in between: each one means that the key was written again. */
 const MAX_REREADS = 5;
 
 export function createKvStore({
@@ -110,7 +110,8 @@ export function createKvStore({
     if (value instanceof Uint8Array && value.length > kvLimits.valueBytes)
       throw kvErrors.valueTooLong({ length: value.length, limit: kvLimits.valueBytes });
     const small = value instanceof Uint8Array && value.length <= INLINE_BYTES ? value : undefined;
-    // A write that fails from here on may have happened all the same (a connection lost during COMMIT): its object is left to the sweep, which asks the rows.
+    // A write that fails from here on may still have been committed (a connection lost during COMMIT): its object is
+    // left to the sweep, which checks the rows.
     const stored = small
       ? { objectKey: null, size: small.length }
       : await large.write(namespace, value instanceof Uint8Array ? once(value) : value);
@@ -176,7 +177,9 @@ const toListed = ({ key, expiresAt, metadata }: KvKey) => ({
   metadata: metadata ?? undefined,
 });
 
-/** Where keys that begin with these bytes end. UTF-8 has no byte 0xff, so the last one can always be raised. */
+/**
+ * The end of the range of keys with this prefix. UTF-8 has no byte 0xff, so the last byte can always be incremented.
+ */
 function endOf(prefix: Buffer): Buffer | undefined {
   if (prefix.length === 0) return undefined;
   const end = Buffer.from(prefix);
@@ -184,7 +187,7 @@ function endOf(prefix: Buffer): Buffer | undefined {
   return end;
 }
 
-// The bytes of the last key, and one more that makes them the next possible key.
+// The bytes of the last key plus one byte: the next possible key.
 const encodeCursor = (last: Buffer) => Buffer.concat([last, Buffer.of(0)]).toString("base64url");
 
 function decodeCursor(cursor: string): Buffer {

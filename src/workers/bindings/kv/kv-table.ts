@@ -3,8 +3,8 @@ import { prepared, type Db, type Migration } from "../../../store/index.ts";
 import { namespaceMigration } from "./namespaces-table.ts";
 
 /**
- * Keys are stored as their UTF-8 bytes: that is the order in which they are listed, it is the same on both engines without a collation,
- * and PostgreSQL would refuse U+0000 in text. A value is in `value` or, when it is large, in the object store under `object_key`.
+ * Keys are stored as their UTF-8 bytes: lists use that order, both engines have it without a collation, and PostgreSQL
+ * would reject U+0000 in text. A value is in `value` or, if it is large, in the object store under `object_key`.
  */
 interface KvTables {
   kv_entries: {
@@ -17,7 +17,10 @@ interface KvTables {
     /** Bytes of the value. */
     size: number;
     object_key: string | null;
-    /** What `object_key` was before the last write: lets one statement write the new row and tell which object has become garbage. */
+    /**
+     * `object_key` before the last write: lets one statement write the new row and return the object that has become
+     * garbage.
+     */
     replaced_object: string | null;
     value: Uint8Array | null;
   };
@@ -37,10 +40,10 @@ export const kvMigrations: Migration[] = [
         .addColumn("size", "bigint", (column) => column.notNull())
         .addColumn("object_key", sql.raw(types.keyText))
         .addColumn("replaced_object", sql.raw(types.keyText))
-        // Last, so that a list never reads the pages a value overflows into.
+        // Last, so that a list never reads a value's overflow pages.
         .addColumn("value", bytes)
         .addPrimaryKeyConstraint("kv_entries_key", ["namespace_id", "key"]);
-      // One tree to write instead of two. PostgreSQL has no such thing.
+      // One tree to write instead of two. PostgreSQL has no equivalent.
       await (types.bytes === "blob" ? table.modifyEnd(sql`without rowid`) : table).execute();
       await db.schema
         .createIndex("kv_entries_expiry")
@@ -72,11 +75,11 @@ export interface KvRow {
 export type KvKey = Pick<KvRow, "key" | "expiresAt" | "metadata">;
 
 export interface KvTable {
-  /** Resolves with the object that the row before this one pointed to. Durable then, and together with other writes in one commit. */
+  /** Resolves with the object of the previous row once the write is durable; it shares a commit with other writes. */
   put(row: KvRow): Promise<string | undefined>;
-  /** The same for a row that goes away. */
+  /** The same for a deleted row. */
   delete(namespace: string, key: Buffer): Promise<string | undefined>;
-  /** Expired rows are not there. */
+  /** Treats expired rows as absent. */
   get(namespace: string, key: Buffer, now: number): Promise<KvRow | undefined>;
   getMany(namespace: string, keys: Buffer[], now: number): Promise<KvRow[]>;
   /** At most `limit` keys from `from` (inclusive) up to `to` (exclusive), in byte order. */
@@ -86,11 +89,11 @@ export interface KvTable {
     limit: number,
     now: number,
   ): Promise<KvKey[]>;
-  /** Removes up to `limit` expired rows: how many, and their objects. */
+  /** Removes up to `limit` expired rows; resolves with their number and objects. */
   deleteExpired(now: number, limit: number): Promise<{ count: number; objects: string[] }>;
-  /** Removes up to `limit` rows of a namespace, expired ones too: how many, and their objects. */
+  /** Removes up to `limit` rows of a namespace, including expired ones; resolves with their number and objects. */
   deleteSome(namespace: string, limit: number): Promise<{ count: number; objects: string[] }>;
-  /** Which of these objects a row points to. */
+  /** The subset of these objects that a row references. */
   referenced(objectKeys: string[]): Promise<Set<string>>;
 }
 
@@ -178,7 +181,7 @@ export function createKvTable(db: Db): KvTable {
                 .$asTuple("namespace_id", "key"),
             ),
           )
-          // Once more: on PostgreSQL the row may have been written anew since the inner question was answered.
+          // Checked again: on PostgreSQL the row may have been rewritten since the inner query ran.
           .where("expires_at", "<=", now)
           .returning("object_key"),
       );

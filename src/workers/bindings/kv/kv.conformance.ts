@@ -15,7 +15,7 @@ import { INLINE_BYTES, kvLimits } from "./limits.ts";
 
 const HOUR = 3600_000;
 
-/** What KV must be on every database. */
+/** Behavior of KV on every database engine. */
 export function kvConformance(engine: TestEngine): void {
   describe("KV", () => {
     let db: Db;
@@ -58,7 +58,7 @@ export function kvConformance(engine: TestEngine): void {
     };
     const refused = (message: string) => (error: UserError) => (assert.equal(error.message, message), true);
 
-    it("gives back what was put, byte for byte", async () => {
+    it("returns values byte for byte", async () => {
       const bytes = randomBytes(3000);
       await put("bytes", bytes);
       await put("empty", "");
@@ -78,14 +78,14 @@ export function kvConformance(engine: TestEngine): void {
       assert.deepEqual([second.metadata, second.expiration, second.size], [undefined, undefined, 5]);
     });
 
-    it("namespaces do not see each other", async () => {
+    it("namespaces are isolated from each other", async () => {
       await put("k", "mine");
       assert.equal(await kv.get("another", "k"), undefined);
       await kv.delete("another", "k");
       assert.equal(await text("k"), "mine");
     });
 
-    it("takes any key of up to 512 bytes", async () => {
+    it("accepts any key of up to 512 bytes", async () => {
       const keys = [
         "a/b",
         "a b%2F?#",
@@ -119,7 +119,7 @@ export function kvConformance(engine: TestEngine): void {
       await assert.rejects(put("..", ""), refused('Illegal key name "..". Please use a different name.'));
     });
 
-    it("refuses metadata that is too long or no JSON", async () => {
+    it("rejects metadata that is too long or not JSON", async () => {
       await put("k", "v", { metadata: JSON.stringify("x".repeat(1022)) });
       await assert.rejects(
         put("k", "v", { metadata: JSON.stringify("x".repeat(1023)) }),
@@ -128,7 +128,7 @@ export function kvConformance(engine: TestEngine): void {
       await assert.rejects(put("k", "v", { metadata: "{" }), refused("Metadata must be valid JSON"));
     });
 
-    it("an expired key is gone at its second, everywhere", async () => {
+    it("an expired key disappears everywhere in the second of its expiration", async () => {
       await put("k", "v", { expiresAt: clock.now() + 1000 });
       await put("other", "v");
       clock.advance(999);
@@ -157,7 +157,7 @@ export function kvConformance(engine: TestEngine): void {
       ]);
       const second = await kv.list(namespace, { prefix: "a", limit: 3, cursor: first.cursor! });
       assert.deepEqual([second.keys.map(({ name }) => name), second.cursor], [["a/1", "a/2", "a0"], undefined]);
-      // The key a cursor stands at may be deleted in the meantime.
+      // The key of a cursor may be deleted in the meantime.
       await kv.delete(namespace, "a/");
       assert.deepEqual(
         (await kv.list(namespace, { prefix: "a", limit: 1, cursor: first.cursor! })).keys.map(({ name }) => name),
@@ -175,7 +175,7 @@ export function kvConformance(engine: TestEngine): void {
       await assert.rejects(names({ cursor: "not one!" }), /Invalid cursor/);
     });
 
-    it("gets many at once", async () => {
+    it("gets many keys in one call", async () => {
       const large = randomBytes(INLINE_BYTES + 1);
       await put("a", "1", { metadata: "[1]" });
       await put("large", large);
@@ -194,7 +194,7 @@ export function kvConformance(engine: TestEngine): void {
       );
     });
 
-    it("keeps large values as objects, one for each put, and removes what was replaced or deleted", async () => {
+    it("stores large values as objects, one per put, and deletes replaced and deleted ones", async () => {
       const [one, two] = [randomBytes(INLINE_BYTES + 1), randomBytes(2 * INLINE_BYTES)];
       await put("at the limit", randomBytes(INLINE_BYTES));
       assert.deepEqual(await stored(), []);
@@ -213,7 +213,7 @@ export function kvConformance(engine: TestEngine): void {
       await kv.delete(namespace, "k");
     });
 
-    it("streams values, and refuses one that grows too long", async () => {
+    it("streams values, and rejects one that exceeds the limit", async () => {
       async function* stream(chunks: number) {
         for (let i = 0; i < chunks; i++) yield Buffer.alloc(1024 * 1024, i);
       }
@@ -231,7 +231,7 @@ export function kvConformance(engine: TestEngine): void {
       assert.equal((await stored()).length, 1);
     });
 
-    it("concurrent puts of one key: the last row wins, its value is whole, nothing else stays", async () => {
+    it("concurrent puts of one key: the last row wins, its value is complete, nothing else remains", async () => {
       const values = Array.from({ length: 12 }, (_, i) => Buffer.alloc(INLINE_BYTES + 1 + i, i));
       await Promise.all(values.map((value) => put("k", value)));
       const value = (await get("k"))!;
@@ -242,7 +242,7 @@ export function kvConformance(engine: TestEngine): void {
       assert.equal((await stored()).length, 1);
     });
 
-    it("a reader meets a whole value while the key is rewritten", async () => {
+    it("a reader gets a complete value while the key is rewritten", async () => {
       const values = [1, 2].map((byte) => Buffer.alloc(INLINE_BYTES * 2, byte));
       await put("k", values[0]!);
       const write = async (times: number): Promise<void> =>
@@ -254,7 +254,7 @@ export function kvConformance(engine: TestEngine): void {
       } while ((await Promise.race([written, undefined])) !== "written");
     });
 
-    it("reads the row anew when its object goes away before it is opened, or before it is read", async () => {
+    it("rereads the row if its object is deleted before it is opened or read", async () => {
       for (const moment of ["before", "after"] as const) {
         await put("k", Buffer.alloc(INLINE_BYTES + 1, 1));
         const successor = Buffer.alloc(INLINE_BYTES + 1, 2);
@@ -275,7 +275,7 @@ export function kvConformance(engine: TestEngine): void {
       }
     });
 
-    it("the sweep removes expired keys and their objects, in pieces", async () => {
+    it("the sweep removes expired keys and their objects in batches", async () => {
       for (let i = 0; i < 7; i++) await put(`small ${i}`, "v", { expiresAt: clock.now() + 1000 });
       await put("large", randomBytes(INLINE_BYTES + 1), { expiresAt: clock.now() + 1000 });
       await put("stays", randomBytes(INLINE_BYTES + 1));
@@ -289,7 +289,7 @@ export function kvConformance(engine: TestEngine): void {
       assert.deepEqual(await names(), ["later", "stays"]);
     });
 
-    it("the sweep removes what a crash left without a row, but nothing young and nothing alive", async () => {
+    it("the sweep removes objects that a crash left without a row, but no recent and no referenced ones", async () => {
       await put("alive", randomBytes(INLINE_BYTES + 1));
       for (let i = 0; i < 3; i++) await objects.put(`kv/${namespace}/${randomIds.hex()}`, Buffer.from("orphan"));
       await kv.sweep();
@@ -299,13 +299,13 @@ export function kvConformance(engine: TestEngine): void {
       assert.equal((await get("alive"))!.length, INLINE_BYTES + 1);
     });
 
-    it("what is lost in the object store is an error, not an absent key", async () => {
+    it("an object missing from the store is an error, not an absent key", async () => {
       await put("k", randomBytes(INLINE_BYTES + 1));
       await objects.delete(await stored());
       await assert.rejects(get("k"), /is not in the object store/);
     });
 
-    it("behaves like a map that forgets", () =>
+    it("behaves like a map with expiration", () =>
       checkKvModel({
         create: () => ({ kv, clock, namespace: `namespace-${++namespaces}` }),
         runs: engine.name === "sqlite" ? 40 : 15,

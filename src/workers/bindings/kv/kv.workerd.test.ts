@@ -9,7 +9,7 @@ import { migrate, openFsObjects, openSqlite, storeErrors, type Db, type ObjectSt
 import type { WorkerScript } from "../../scripts/script.ts";
 import { createKvService, kvMigrations, type KvService } from "./index.ts";
 
-// What the KV namespace of workerd makes of our answers is told by nothing but a worker. A request names one of these steps.
+// Only a worker shows how workerd's KV namespace handles these responses. A request names one of these steps.
 const WORKER = `
 const steps = {
   async types(kv) {
@@ -161,7 +161,7 @@ describe("KV through workerd", () => {
   };
   const error = async (step: string) => ((namespace = "errors"), (await ask(step)).error);
 
-  test("values of every type, in and out", async () => {
+  test("values of every type, written and read", async () => {
     assert.deepEqual(await value("types"), ["é", { a: [1] }, [0, 255], [2, 3], "streamed", [7, 8, 9], "", null, "é"]);
   });
 
@@ -180,7 +180,7 @@ describe("KV through workerd", () => {
     ]);
   });
 
-  test("metadata that the API was given over several lines", async () => {
+  test("metadata that the API received over several lines", async () => {
     await service.store.put("laidOut", "laidOut", Buffer.from("v"), { metadata: '{\r\n\t"a": "b\\nc"\n}' });
     assert.deepEqual(await value("laidOut"), { value: "v", metadata: { a: "b\nc" }, cacheStatus: null });
   });
@@ -193,7 +193,7 @@ describe("KV through workerd", () => {
     ]);
   });
 
-  test("expiration, told by list and kept", async () => {
+  test("expiration, returned by list and enforced", async () => {
     await service.store.put("expiration", "now", Buffer.from(String(clock.now())));
     const [now, keys] = (await value("expiration")) as [number, unknown];
     assert.deepEqual(keys, [
@@ -214,7 +214,7 @@ describe("KV through workerd", () => {
     ]);
   });
 
-  test("many keys at once", async () => {
+  test("many keys in one call", async () => {
     assert.deepEqual(await value("bulk"), [
       [
         ["a", '{"n":1}'],
@@ -233,12 +233,12 @@ describe("KV through workerd", () => {
     ]);
   });
 
-  test("large values, whole and streamed; many at a time", async () => {
+  test("large values, whole and streamed; many concurrently", async () => {
     assert.deepEqual(await value("large"), [5_000_000, 7, 1, 5_000_000]);
     assert.equal(await value("parallel"), true);
   });
 
-  test("refusals reach the worker in the real service's words", async () => {
+  test("errors reach the worker with the real service's texts", async () => {
     assert.equal(await error("emptyKey"), "Key name cannot be empty.");
     assert.equal(await error("dotKey"), '"." is not allowed as a key name.');
     assert.equal(
@@ -279,7 +279,7 @@ describe("KV through workerd", () => {
     );
   });
 
-  test("a value that is too large is refused, with its length, and nothing of it stays", async () => {
+  test("a value that is too large is rejected with its length, and nothing of it is stored", async () => {
     await service.store.delete("errors", "k");
     assert.equal(await error("tooLarge"), "KV PUT failed: 413 Value length of 26214401 exceeds limit of 26214400.");
     assert.equal(
@@ -289,14 +289,14 @@ describe("KV through workerd", () => {
     assert.deepEqual((await ask("afterwards")).value, [null, 0]);
   });
 
-  test("a failing store is told as what it is, without its paths, in the middle of a value too", async (t) => {
+  test("a store failure is reported as such, without paths, even in the middle of a value", async (t) => {
     full = true;
     t.after(() => void (full = false));
     assert.equal(await error("large"), "KV PUT failed: 507 Insufficient Storage");
     assert.deepEqual((await ask("afterwards")).value, [null, 0]);
   });
 
-  test("a worker of an account reaches a namespace of the account for as long as it is there", async () => {
+  test("a worker of an account can access a namespace of the account as long as it exists", async () => {
     account = "a".repeat(32);
     try {
       const { id } = await service.namespaces.create(account, "bound");

@@ -5,20 +5,23 @@ import { isStoreError, type ObjectStore } from "../../../store/index.ts";
 import { kvErrors } from "./errors.ts";
 import { kvLimits } from "./limits.ts";
 
-/** Values that do not lie in their row. An object is written under a name of its own and never changed, so a row points to all of its value or to nothing. */
+/**
+ * Values that are not stored in their row. An object is written under a unique name and never changed, so a row
+ * references a complete value or nothing.
+ */
 export interface LargeValues {
-  /** Durable when it resolves; nobody knows of it until a row points there. */
+  /** Durable when it resolves; unused until a row references it. */
   write(namespace: string, value: AsyncIterable<Uint8Array>): Promise<{ objectKey: string; size: number }>;
-  /** Resolves once the first bytes are there; undefined when the object has gone since the row was read. */
+  /** Resolves once the first bytes have arrived; with undefined if the object was deleted since the row was read. */
   read(objectKey: string): Promise<Readable | undefined>;
-  /** Behind the answer: no row points to these any more. What fails here is left to the sweep. */
+  /** Deletes in the background objects that no row references any longer. Failures are left to the sweep. */
   remove(objectKeys: string[]): void;
   settled(): Promise<void>;
 }
 
 export const OBJECT_PREFIX = "kv/";
 
-/** Deletions under way; beyond that they are left to the sweep. */
+/** Maximum number of concurrent deletions; further ones are left to the sweep. */
 const MAX_REMOVING = 1_000;
 
 export function createLargeValues({ objects, ids, log }: { objects: ObjectStore; ids: Ids; log: Log }): LargeValues {
@@ -68,11 +71,13 @@ export function createLargeValues({ objects, ids, log }: { objects: ObjectStore;
   };
 }
 
-/** A namespace's id is what a configuration says; a folder's name is made of what every object store takes. */
+/**
+ * A namespace id comes from the configuration; a folder name contains only characters that every object store accepts.
+ */
 const folderOf = (namespace: string) =>
   /^[A-Za-z0-9_-]{1,64}$/.test(namespace) ? namespace : createHash("sha256").update(namespace).digest("hex");
 
-/** The refusal of a value that is too long names its length: reads on to the end, up to a point. */
+/** The error for a value that is too long includes its length: reads to the end, up to a limit. */
 function counting(value: AsyncIterable<Uint8Array>) {
   const iterator = value[Symbol.asyncIterator]();
   let length = 0;
@@ -82,7 +87,7 @@ function counting(value: AsyncIterable<Uint8Array>) {
     return result;
   };
   return {
-    // No return(): leaving early must not end the request the bytes come from, or its answer has nowhere to go.
+    // No return(): leaving early must not end the request that sends the bytes, or the response has no connection left.
     bytes: { [Symbol.asyncIterator]: () => ({ next }) },
     async length() {
       while (length < 16 * kvLimits.valueBytes && !(await next()).done);

@@ -1,4 +1,4 @@
-/** What Workers KV documents (developers.cloudflare.com/kv/platform/limits). */
+/** Limits documented for Workers KV (developers.cloudflare.com/kv/platform/limits). */
 export const kvLimits = {
   /** UTF-8 bytes. */
   keyBytes: 512,
@@ -10,9 +10,9 @@ export const kvLimits = {
   minCacheTtl: 30,
   listKeys: 1000,
   bulkKeys: 100,
-  /** Bytes of all values of one bulk get. */
+  /** Total bytes of all values of one bulk get. */
   bulkBytes: 25 * 1024 * 1024,
-  /** Pairs or keys of one bulk write or delete over the API. */
+  /** Pairs or keys of one bulk write or delete through the API. */
   bulkPairs: 10_000,
   /** Bytes of one bulk write as JSON. */
   bulkRequestBytes: 100 * 1024 * 1024,
@@ -22,7 +22,8 @@ export const kvLimits = {
 };
 
 /**
- * Values up to this size lie in the row. Measured: a row of 64 KiB is written about three times faster than an object of that size
- * (which needs an fsync for its bytes, one for its name, one for the row) and keeps the event loop for under half a millisecond; at 512 KiB they are even.
+ * Values up to this size are stored in the row. Measured: a row of 64 KiB is written about three times faster than an
+ * object of that size (which needs an fsync for its bytes, one for its name, one for the row) and blocks the event loop
+ * for under half a millisecond; at 512 KiB they are equal.
  */
 export const INLINE_BYTES = 64 * 1024;

@@ -31,7 +31,7 @@ const count = async (store: KvStore, namespace: string) => {
   return keys;
 };
 
-/** Deletes the namespace, and dies when the first piece of its entries is gone. */
+/** Deletes the namespace, and exits when the first batch of its entries is removed. */
 async function deleteAndDie(folder: string, id: string): Promise<never> {
   const { db, store } = await open(folder);
   const dying: KvStore = {
@@ -47,10 +47,10 @@ async function deleteAndDie(folder: string, id: string): Promise<never> {
   return new Promise(() => {});
 }
 
-// The same file is the process that is killed.
+// The same file is the child process that is killed.
 if (process.argv[2] === "delete") await deleteAndDie(process.argv[3]!, process.argv[4]!);
 else
-  test("killed in the middle of deleting a namespace: it stays deleted, and the next start removes the rest", async () => {
+  test("killed while deleting a namespace: it stays deleted, and the next start removes the rest", async () => {
     const folder = await mkdtemp(join(tmpdir(), "kv-"));
     try {
       const before = await open(folder);

@@ -10,10 +10,10 @@ export interface NamespaceTables {
     title: string;
     /** Epoch milliseconds. */
     created_at: number;
-    /** Set when it was deleted and its entries are on their way out. */
+    /** Set when it was deleted and its entries are being removed. */
     removed_at: number | null;
   };
-  /** How many namespaces of each account are there: a list tells its total without counting. */
+  /** The number of namespaces of each account, so that a list can return its total without counting. */
   kv_namespace_counts: { account_id: string; count: number };
 }
 
@@ -157,7 +157,7 @@ export function createNamespaceTable(db: Db) {
       return rows.map(fromRow);
     },
 
-    /** "title taken", or whether it was there. */
+    /** Resolves with "title taken", or with whether the namespace existed. */
     async rename(account: string, id: string, title: string): Promise<boolean | "title taken"> {
       try {
         const { affected } = await db.write(
@@ -175,7 +175,7 @@ export function createNamespaceTable(db: Db) {
       }
     },
 
-    /** From here on it is gone for everybody. False: there was none. */
+    /** Hides the database from all callers. Returns false if it did not exist. */
     markRemoved: (account: string, id: string, at: number): Promise<boolean> =>
       db.transaction<NamespaceTables, boolean>(async (tx) => {
         const marked = await tx
@@ -195,7 +195,7 @@ export function createNamespaceTable(db: Db) {
         return true;
       }),
 
-    /** The longest removed first, those after `after`. */
+    /** Deleted databases, longest deleted first, starting after `after`. */
     async removed(after: { at: number; id: string } | undefined, limit: number): Promise<{ id: string; at: number }[]> {
       let query = tables
         .selectFrom("kv_namespaces")

@@ -12,7 +12,7 @@ import { kvMigrations } from "./kv-table.ts";
 import { INLINE_BYTES } from "./limits.ts";
 import { createKvNamespaces, type KvNamespaces } from "./namespaces.ts";
 
-/** What the namespaces of accounts must be on every database. */
+/** Behavior of accounts' KV namespaces on every database engine. */
 export function namespacesConformance(engine: TestEngine): void {
   describe("KV namespaces", () => {
     let db: Db;
@@ -55,7 +55,7 @@ export function namespacesConformance(engine: TestEngine): void {
           .execute()
       ).map(({ id }) => id);
 
-    it("a title is an account's own: it is given once, and again after a deletion", async () => {
+    it("a title is unique within an account and can be reused after a deletion", async () => {
       const one = await namespaces.create(account, "Sessions é");
       assert.match(one.id, /^[0-9a-f]{32}$/);
       await assert.rejects(namespaces.create(account, "Sessions é"), refused("titleTaken"));
@@ -77,7 +77,7 @@ export function namespacesConformance(engine: TestEngine): void {
         await assert.rejects(namespaces.create(account, title), refused("badTitle"), JSON.stringify(title));
     });
 
-    it("of many that want one title at once, one gets it", async () => {
+    it("only one of many concurrent requests for a title gets it", async () => {
       const results = await Promise.allSettled(Array.from({ length: 8 }, () => namespaces.create(account, "wanted")));
       assert.deepEqual(results.map(({ status }) => status).sort(), ["fulfilled", ...Array(7).fill("rejected")]);
       for (const result of results)
@@ -85,7 +85,7 @@ export function namespacesConformance(engine: TestEngine): void {
       assert.equal((await namespaces.list(account, { page: 1, perPage: 10 })).total, 1);
     });
 
-    it("lists pages in either order, with a total that follows what is made and deleted, up to the limit of an account", async () => {
+    it("lists pages in either order, with a total that follows creations and deletions, up to the limit of the account", async () => {
       const titles = ["b", "B", "a", "é", "c"];
       for (const title of titles) await namespaces.create(account, title);
       const list = async (page: number, by: "id" | "title" = "title", direction: "asc" | "desc" = "asc") => {
@@ -108,7 +108,7 @@ export function namespacesConformance(engine: TestEngine): void {
       await namespaces.create(account, "fits again");
     });
 
-    it("renames", async () => {
+    it("can be renamed", async () => {
       const { id } = await namespaces.create(account, "old");
       await namespaces.create(account, "taken");
       assert.equal((await namespaces.rename(account, id, "new")).title, "new");
@@ -118,7 +118,7 @@ export function namespacesConformance(engine: TestEngine): void {
       await assert.rejects(namespaces.rename(account, "0".repeat(32), "x"), refused("namespaceNotFound"));
     });
 
-    it("is gone with all its entries, and no other's", async () => {
+    it("is deleted with all its entries, and no others", async () => {
       const gone = await namespaces.create(account, "gone");
       const kept = await namespaces.create(account, "kept");
       await Promise.all(
@@ -135,7 +135,7 @@ export function namespacesConformance(engine: TestEngine): void {
       assert.deepEqual([await keys(gone.id), await keys(kept.id)], [0, 1]);
       for await (const { key } of objects.list(`kv/${gone.id}/`)) assert.fail(key);
 
-      // What another machine wrote in the last moment is found as long as the namespace is remembered.
+      // An entry written by another machine at the last moment is found as long as the deleted namespace is remembered.
       await store.put(gone.id, "late", Buffer.from("v"));
       await namespaces.sweep();
       assert.equal(await keys(gone.id), 0);
@@ -145,7 +145,7 @@ export function namespacesConformance(engine: TestEngine): void {
       assert.deepEqual(await remembered(), []);
     });
 
-    it("a deletion is known here at once, elsewhere soon", async () => {
+    it("a deletion takes effect here immediately, elsewhere soon", async () => {
       const elsewhere = createKvNamespaces({ db, store, clock });
       const { id } = await namespaces.create(account, "bound");
       assert.deepEqual([await namespaces.isLive(account, id), await elsewhere.isLive(account, id)], [true, true]);

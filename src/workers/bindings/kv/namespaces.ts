@@ -16,7 +16,7 @@ import { kvLimits } from "./limits.ts";
 import { createNamespaceTable, type NamespaceOrder } from "./namespaces-table.ts";
 import { createRecentlySeen } from "../recently-seen.ts";
 
-/** The KV namespaces of accounts. Refusals are UserErrors of `kvErrors`; what resolves is on the disk. */
+/** The KV namespaces of accounts. Throws UserErrors of `kvErrors`; resolves when the change is on the disk. */
 export interface KvNamespaces {
   /** Throws titleTaken, badTitle, tooManyNamespaces. */
   create(account: string, title: string): Promise<KvNamespace>;
@@ -24,15 +24,21 @@ export interface KvNamespaces {
   get(account: string, id: string): Promise<KvNamespace | undefined>;
   /** Throws namespaceNotFound, titleTaken, badTitle. */
   rename(account: string, id: string, title: string): Promise<KvNamespace>;
-  /** Resolves when the namespace is gone for everybody; its entries go behind the answer, and `sweep()` goes on with them after a crash. Throws namespaceNotFound. */
+  /**
+   * Resolves when the namespace is deleted for all callers; its entries are removed in the background, and by `sweep()`
+   * after a crash. Throws namespaceNotFound.
+   */
   delete(account: string, id: string): Promise<void>;
-  /** For what binds to it. */
+  /** For creating a binding to it. */
   exists(account: string, id: string): Promise<boolean>;
-  /** As exists() for a worker that was bound to it: asked on every call, so a deletion on another machine may be seen some seconds late. */
+  /**
+   * Like exists(), for a worker that is already bound: checked on every call, so a deletion on another machine may be
+   * seen a few seconds late.
+   */
   isLive(account: string, id: string): boolean | Promise<boolean>;
-  /** Removes entries of deleted namespaces, all of them. Call it at the start and now and then. */
+  /** Removes all entries of deleted namespaces. Call it at startup and periodically. */
   sweep(): Promise<void>;
-  /** Stops removing, between two pieces. */
+  /** Stops removing between two batches. */
   close(): Promise<void>;
 }
 
@@ -49,15 +55,15 @@ export interface KvNamespacesOptions {
   clock?: Clock;
   ids?: Ids;
   log?: Log;
-  /** Of one account. Default 1000. */
+  /** Maximum number of keys per account. Default 1000. */
   maxNamespaces?: number;
 }
 
-/** Rows of one delete: short enough that other writes do not wait for long. */
+/** Rows per delete: few enough that other writes do not wait for long. */
 const PIECE = 500;
-/** Deleted namespaces read at once. */
+/** Number of deleted namespaces read per query. */
 const BATCH = 100;
-/** A deleted namespace is looked at again for this long: another machine's worker may have been writing to it. */
+/** How long a deleted namespace is checked again: a worker on another machine may have been writing to it. */
 const REMEMBERED_MS = 3600_000;
 
 export function createKvNamespaces({
@@ -85,7 +91,7 @@ export function createKvNamespaces({
     return found;
   }
 
-  /** One at a time; who asks meanwhile is served by the round after. */
+  /** One sweep at a time; a call during a sweep is served by the next round. */
   function sweep(): Promise<void> {
     if (removing) {
       again = true;
@@ -161,7 +167,7 @@ export function createKvNamespaces({
   };
 }
 
-/** U+0000 is refused because PostgreSQL cannot hold it, half a surrogate pair because UTF-8 cannot. */
+/** U+0000 is rejected because PostgreSQL cannot store it, a lone surrogate because UTF-8 cannot. */
 function checkTitle(title: string): void {
   if (
     title.trim() === "" ||

@@ -12,19 +12,25 @@ import { INLINE_BYTES, kvLimits } from "./limits.ts";
 import { createKvNamespaces, type KvNamespaces, type KvNamespacesOptions } from "./namespaces.ts";
 
 export interface KvService extends BindingService<Extract<Binding, { type: "kv_namespace" }>> {
-  /** The same namespaces for everyone else. */
+  /** The store, for other users. */
   readonly store: KvStore;
-  /** The namespaces of accounts. A worker of an account reaches only what is listed there; one without (`reelpost dev`) needs no creating. */
+  /**
+   * The namespaces of accounts. A worker of an account can access only those listed there; a worker without one
+   * (`reelpost dev`) needs no list.
+   */
   readonly namespaces: KvNamespaces;
   readonly bulk: KvBulk;
 }
 
-/** Keys of 512 bytes that JSON writes as six each, and what goes around them. */
+/** Keys of 512 bytes, each byte written as six characters in JSON, plus the surrounding JSON. */
 const MAX_BULK_REQUEST = 1024 * 1024;
-/** Of a value that is refused. */
+/** Bytes of a rejected value that are drained. */
 const MAX_DRAIN = 1024 ** 3;
 
-/** The KV binding as workerd speaks it (src/workerd/api/kv.c++): a key is the path, options are the query, metadata is a header. */
+/**
+ * The KV binding in workerd's protocol (src/workerd/api/kv.c++): the key is the path, options are the query, metadata
+ * is a header.
+ */
 export function createKvService(options: KvStoreOptions & Pick<KvNamespacesOptions, "maxNamespaces">): KvService {
   const store = createKvStore(options);
   const namespaces = createKvNamespaces({ ...options, store });
@@ -55,7 +61,7 @@ export function createKvService(options: KvStoreOptions & Pick<KvNamespacesOptio
     if (entry.expiration !== undefined) headers["cf-expiration"] = entry.expiration;
     response.writeHead(200, headers);
     if (entry.value instanceof Uint8Array) return void response.end(entry.value);
-    // What fails from here on cuts the answer short of its length, and so is seen as the failure it is.
+    // A failure from here on ends the response before its Content-Length, so the client sees it as a failure.
     pipeline(entry.value, response, (err) => {
       if (err && !response.destroyed) log.error({ err, namespace }, "kv: failed to read a value completely");
     });
@@ -86,7 +92,7 @@ export function createKvService(options: KvStoreOptions & Pick<KvNamespacesOptio
       prefix: query.get("prefix") ?? undefined,
       cursor: query.get("cursor") ?? undefined,
     });
-    // workerd takes metadata as a string of JSON here and parses it once more.
+    // workerd expects metadata as a JSON string here and parses it again.
     sendJson(response, JSON.stringify({ keys, list_complete: cursor === undefined, cursor, cacheStatus: null }));
   }
 
@@ -117,12 +123,12 @@ export function createKvService(options: KvStoreOptions & Pick<KvNamespacesOptio
         await answer(request, response, binding.namespace_id);
       } catch (error) {
         if (response.headersSent) return void response.destroy();
-        // The worker was stopped in the middle of its request.
+        // The worker was stopped during its request.
         if (request.socket.destroyed) return;
         const refused = error instanceof UserError && error.domain === "kv";
         if (!refused) log.error({ err: error, script: script.name, binding: binding.name }, "kv: request failed");
         await drain(request, MAX_DRAIN);
-        // workerd shows the worker the status line and nothing else.
+        // workerd shows the worker only the status line.
         const status = error instanceof UserError ? error.entry.http : 500;
         response.writeHead(status, refused ? error.message : undefined, NO_BODY).end();
       }
@@ -133,12 +139,15 @@ export function createKvService(options: KvStoreOptions & Pick<KvNamespacesOptio
 const NO_BODY = { "content-length": 0 };
 const NO_QUERY = new URLSearchParams();
 
-/** `/key?urlencoded=true`, where no key means the namespace. URL is not asked: it would take `/%2e%2e` for a path upwards. */
+/**
+ * `/key?urlencoded=true`, where an empty key means the namespace. Not parsed as a URL: that would resolve `/%2e%2e` as
+ * a parent path.
+ */
 function parseTarget(target: string): { key: string | undefined; query: URLSearchParams } {
   const mark = target.indexOf("?");
   const path = mark < 0 ? target : target.slice(0, mark);
   const rest = mark < 0 ? "" : target.slice(mark + 1);
-  // What almost every request has.
+  // The query of almost every request.
   const query = rest === "" || rest === "urlencoded=true" ? NO_QUERY : new URLSearchParams(rest);
   if (path === "/" || path === "") return { key: undefined, query };
   const encoded = path.slice(1);
@@ -151,7 +160,7 @@ function parseTarget(target: string): { key: string | undefined; query: URLSearc
   }
 }
 
-/** Reads until it is clear that the value is large; a small one is returned whole. */
+/** Reads until the value is known to be large; returns a small one whole. */
 async function startOf(request: IncomingMessage): Promise<Uint8Array | AsyncIterable<Uint8Array>> {
   const iterator = (request as AsyncIterable<Buffer>)[Symbol.asyncIterator]();
   const start: Buffer[] = [];
@@ -196,7 +205,8 @@ function asJson(text: string): string {
   }
 }
 
-// Node reads and writes headers as Latin-1; workerd's are UTF-8. JSON leaves DEL bare, which Node refuses, and ends of lines between its values, where a blank says the same.
+// Node reads and writes headers as Latin-1; workerd's are UTF-8. JSON leaves DEL unescaped, which Node rejects, and may
+// contain line breaks between its values, where a space is equivalent.
 const fromHeader = (value: string | string[] | undefined) =>
   value === undefined ? undefined : Buffer.from(String(value), "latin1").toString("utf8");
 const toHeader = (json: string) =>

@@ -4,24 +4,26 @@ import type { KvTable } from "./kv-table.ts";
 import { OBJECT_PREFIX, type LargeValues } from "./large-values.ts";
 
 export interface SweepOptions {
-  /** Expired keys, and stored objects, to look at in this call. Default 10,000. */
+  /** Maximum number of expired keys, and of stored objects, checked per call. Default 10,000. */
   limit?: number;
-  /** Objects without a row are let alone for this long, because their put may be about to write it. Default 24 h. */
+  /** Objects without a row are kept for this long, because their put may be about to write the row. Default 24 h. */
   orphanGraceMs?: number;
 }
 
 export interface Swept {
-  /** Expired keys removed. */
+  /** Number of expired keys removed. */
   expired: number;
-  /** Objects deleted that no row pointed to. */
+  /** Number of unreferenced objects deleted. */
   orphans: number;
-  /** Whether this call came to the end of both; the next one goes on where it stopped. */
+  /** True if this call reached the end of both; otherwise the next call continues where it stopped. */
   finished: boolean;
 }
 
 const BATCH = 500;
 
-/** Rows are the truth: an object without one is waste, a row is never touched for want of its object. */
+/**
+ * Rows are authoritative: an object without a row is garbage, but a row is never removed because its object is missing.
+ */
 export function createSweep({
   table,
   objects,

@@ -2,8 +2,8 @@ import { r2Errors } from "./errors.ts";
 import type { Body } from "./object.ts";
 
 /**
- * The body on its way to the store, refused as soon as it is known to have another size than announced, or more than `most` bytes.
- * The store makes nothing visible of a body that throws.
+ * Passes the body to the store and throws as soon as its size is known to differ from the announced one or to exceed
+ * `most` bytes. The store never makes a body visible that throws.
  */
 export function measured(body: Body, { size, most }: { size: number | undefined; most: number }): Body {
   if (size !== undefined && size > most) throw r2Errors.entityTooLarge();

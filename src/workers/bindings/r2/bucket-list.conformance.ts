@@ -10,7 +10,7 @@ import { createR2BucketList, type R2BucketList } from "./bucket-list.ts";
 import { createR2Buckets, type R2Buckets } from "./buckets.ts";
 import { r2Migrations } from "./r2-table.ts";
 
-/** What the buckets of accounts must be on every database. */
+/** Behavior of accounts' buckets on every database engine. */
 export function bucketListConformance(engine: TestEngine): void {
   describe("R2 buckets of accounts", () => {
     let db: Db;
@@ -47,7 +47,7 @@ export function bucketListConformance(engine: TestEngine): void {
           .where("id", "=", id),
       );
 
-    it("a name is an account's own, and what lies in one bucket is not in its namesake", async () => {
+    it("a name is unique within an account, and buckets of the same name in two accounts are separate", async () => {
       const mine = await list.create(account, "photos", {
         location: "weur",
         storageClass: "InfrequentAccess",
@@ -68,7 +68,7 @@ export function bucketListConformance(engine: TestEngine): void {
         await assert.rejects(list.create(account, name), refused("invalidBucketName"), name);
     });
 
-    it("lists in the order of names, by cursor, from a name on, and by a part of the name", async () => {
+    it("lists by name, with a cursor, from a name, and by part of a name", async () => {
       const names = ["aaa", "b-1", "b-2", "b-3", "c-b-d", "zzz"];
       for (const name of names.toReversed()) await list.create(account, name);
       const all = async (options: Parameters<R2BucketList["list"]>[1]) => {
@@ -104,7 +104,7 @@ export function bucketListConformance(engine: TestEngine): void {
         await assert.rejects(list.list(account, options), refused("invalidArgument"));
     });
 
-    it("is deleted when it is empty, and its name is free again", async () => {
+    it("can be deleted when it is empty, and its name becomes free", async () => {
       const { id } = await list.create(account, "bucket");
       await r2.put(id, "key", Buffer.from("v"));
       await assert.rejects(list.delete(account, "bucket"), refused("bucketNotEmpty"));
@@ -117,7 +117,7 @@ export function bucketListConformance(engine: TestEngine): void {
       assert.notEqual((await list.create(account, "bucket")).id, id);
     });
 
-    it("changes the storage class of what is written from then on", async () => {
+    it("changes the storage class of later writes", async () => {
       await list.create(account, "bucket");
       assert.equal((await list.resolve(account, "bucket")).storageClass, "Standard");
       assert.equal(
@@ -128,7 +128,7 @@ export function bucketListConformance(engine: TestEngine): void {
       await assert.rejects(list.changeStorageClass(account, "absent", "Standard"), refused("noSuchBucket"));
     });
 
-    it("no acknowledged write goes with its bucket, whatever happens at once", async () => {
+    it("no acknowledged write is lost with its bucket, whatever runs concurrently", async () => {
       for (let round = 0; round < 15; round++) {
         const name = `bucket-${round}`;
         const { id } = await list.create(account, name);
@@ -145,7 +145,7 @@ export function bucketListConformance(engine: TestEngine): void {
       }
     });
 
-    it("a deletion that a crash interrupted is ended by the sweep", async () => {
+    it("the sweep completes a deletion that a crash interrupted", async () => {
       const [empty, full, fresh] = [
         await list.create(account, "empty"),
         await list.create(account, "full"),
@@ -160,12 +160,12 @@ export function bucketListConformance(engine: TestEngine): void {
       await list.confirm(full.id);
       await assert.rejects(list.confirm(empty.id), refused("noSuchBucket"));
       assert.equal((await r2.list(full.id)).objects.length, 1);
-      // Nobody has to wait for the sweep.
+      // Callers do not have to wait for the sweep.
       await list.delete(account, "fresh");
       assert.equal(await list.exists(account, "fresh"), false);
     });
 
-    it("what was written into a deleted bucket in the last moment is removed, and the bucket forgotten later", async () => {
+    it("removes objects written into a deleted bucket at the last moment, and forgets the bucket later", async () => {
       const { id } = await list.create(account, "bucket");
       await list.delete(account, "bucket");
       await r2.put(id, "late", Buffer.from("v"));
@@ -186,7 +186,7 @@ export function bucketListConformance(engine: TestEngine): void {
       );
     });
 
-    it("a worker's question is answered from memory for some seconds", async () => {
+    it("answers a worker's lookup from memory for a few seconds", async () => {
       const elsewhere = createR2BucketList({ db, buckets: r2, clock });
       const { id } = await list.create(account, "bound");
       await assert.rejects(list.resolve(account, "absent"), refused("noSuchBucket"));

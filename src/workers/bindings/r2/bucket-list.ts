@@ -8,37 +8,45 @@ import { checkBucket } from "./limits.ts";
 import type { StorageClass } from "./object.ts";
 
 /**
- * The buckets of accounts. A name is an account's own; what is stored lies under the bucket's `id`, which is never used again.
- * Refusals are UserErrors of `r2Errors`; what resolves is on the disk.
+ * The buckets of accounts. A name is unique within an account; objects are stored under the bucket's `id`, which is
+ * never reused. Throws UserErrors of `r2Errors`; resolves when the change is on the disk.
  */
 export interface R2BucketList {
   /** Throws invalidBucketName, bucketExists. */
   create(account: string, name: string, options?: NewBucket): Promise<R2Bucket>;
   get(account: string, name: string): Promise<R2Bucket | undefined>;
-  /** In the order of their names. */
+  /** Ordered by name. */
   list(account: string, options?: BucketListOptions): Promise<{ buckets: R2Bucket[]; cursor?: string }>;
   /** Throws noSuchBucket. */
   changeStorageClass(account: string, name: string, storageClass: StorageClass): Promise<R2Bucket>;
   /** Throws noSuchBucket, bucketNotEmpty. */
   delete(account: string, name: string): Promise<void>;
-  /** For what binds to it. */
+  /** For creating a binding to it. */
   exists(account: string, name: string): Promise<boolean>;
-  /** As get() for a worker, which asks on every call: a change made on another machine may be seen some seconds late. Throws noSuchBucket. */
+  /**
+   * Like get(), for a worker, which calls it on every operation: a change on another machine may be seen a few seconds
+   * late. Throws noSuchBucket.
+   */
   resolve(account: string, name: string): Promise<Pick<R2Bucket, "id" | "storageClass">>;
-  /** After something was written: throws noSuchBucket or unavailable when the bucket was deleted meanwhile, and with it perhaps what was written. */
+  /**
+   * Call after a write: throws noSuchBucket or unavailable if the bucket was deleted meanwhile, possibly with the
+   * written data.
+   */
   confirm(id: string): Promise<void>;
-  /** Ends deletions that a crash interrupted, and removes what was written into a deleted bucket in the last moment. */
+  /**
+   * Completes deletions that a crash interrupted, and removes objects written into a deleted bucket at the last moment.
+   */
   sweep(): Promise<void>;
 }
 
 export interface R2Bucket {
-  /** 32 hex digits: what R2Buckets calls the bucket. */
+  /** 32 hex digits: the bucket name used with R2Buckets. */
   id: string;
   name: string;
   createdAt: Date;
   storageClass: StorageClass;
   jurisdiction: Jurisdiction;
-  /** As it was asked for. */
+  /** As requested by the client. */
   location?: Location;
 }
 
@@ -69,11 +77,11 @@ export interface R2BucketListOptions {
   ids?: Ids;
 }
 
-/** Deleted buckets read at once. */
+/** Number of deleted buckets read per query. */
 const BATCH = 100;
-/** Nobody takes that long to look whether a bucket is empty: whoever did has died. */
+/** Checking whether a bucket is empty never takes this long: the process that did so has died. */
 const INTERRUPTED_MS = 60_000;
-/** Longer than an upload in parts may stay open. */
+/** Longer than a multipart upload may stay open. */
 const REMEMBERED_MS = 8 * 24 * 3600_000;
 
 export function createR2BucketList({
@@ -98,8 +106,8 @@ export function createR2BucketList({
   }
 
   /**
-   * Whoever writes looks at the state after the write, and we look for objects after the change of the state:
-   * so one of the two sees the other, and no write that was acknowledged goes with its bucket.
+   * A writer checks the state after its write, and a deletion looks for objects after it changed the state: one of the
+   * two sees the other, so no acknowledged write is lost with its bucket.
    */
   async function removeIfEmpty(id: string, since: number): Promise<boolean> {
     const empty = await table.isEmpty(id);
@@ -108,7 +116,7 @@ export function createR2BucketList({
       { state: "removing", since },
       { state: empty ? "removed" : "live", since: clock.now() },
     );
-    // Somebody else who wanted it gone has decided.
+    // Another deletion has decided the outcome.
     return changed ? empty : (await table.stateOf(id)) === "removed";
   }
 
@@ -184,7 +192,7 @@ export function createR2BucketList({
       if (!row) throw r2Errors.noSuchBucket();
       const { id } = row;
       const refused = () => r2Errors.bucketNotEmpty({ name, account });
-      // The usual refusal, without a moment in which writers are turned away.
+      // Rejects the common case without a moment in which writers are rejected.
       if (!(await table.isEmpty(id))) throw refused();
       const since = row.state === "removing" ? row.stateSince : clock.now();
       if (row.state === "live" && !(await table.change(id, { state: "live" }, { state: "removing", since })))
@@ -205,7 +213,7 @@ export function createR2BucketList({
 
     async confirm(id) {
       const state = await table.stateOf(id);
-      // It may turn out not to be empty, and so to stay.
+      // The bucket may turn out not to be empty, and so remain.
       if (state === "removing") throw r2Errors.unavailable();
       if (state !== "live") throw r2Errors.noSuchBucket();
     },

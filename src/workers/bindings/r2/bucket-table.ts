@@ -3,14 +3,14 @@ import { prepared, isUniqueViolation, type Db, type Migration } from "../../../s
 import type { R2Tables } from "./schema.ts";
 
 /**
- * `removing`: somebody wants it gone, and it is being looked at whether it is empty. Writers that find it so are refused.
- * `removed`: gone for everybody; remembered for what a writer on another machine left in the last moment.
+ * `removing`: a deletion is checking whether the bucket is empty; writers are rejected meanwhile. `removed`: deleted
+ * for all callers; remembered because a writer on another machine may have left objects at the last moment.
  */
 export type BucketState = "live" | "removing" | "removed";
 
 interface BucketTables {
   r2_buckets: {
-    /** 32 hex digits: the bucket of `r2_objects` and the others. */
+    /** 32 hex digits: the bucket in `r2_objects` and the other tables. */
     id: string;
     account_id: string;
     name: string;
@@ -20,7 +20,7 @@ interface BucketTables {
     /** Epoch milliseconds. */
     created_at: number;
     state: BucketState;
-    /** When it came into this state. */
+    /** When it entered this state. */
     state_since: number;
   };
 }
@@ -72,7 +72,7 @@ export interface BucketRow {
 
 export interface BucketPage {
   contains: string;
-  /** The page begins beyond this name. */
+  /** The page starts after this name. */
   after: string | undefined;
   direction: "asc" | "desc";
   limit: number;
@@ -87,7 +87,7 @@ export function createBucketTable(db: Db) {
   const state = prepared((arg) => tables.selectFrom("r2_buckets").select("state").where("id", "=", arg<string>("id")));
 
   return {
-    /** False: the name is taken. */
+    /** Resolves with false if the name is in use. */
     async create({ account, createdAt, storageClass, stateSince, ...row }: BucketRow): Promise<boolean> {
       try {
         await db.write(
@@ -116,11 +116,11 @@ export function createBucketTable(db: Db) {
       return rows[0]?.state;
     },
 
-    /** In the order of their names. */
+    /** Ordered by name. */
     async page(account: string, { contains, after, direction, limit }: BucketPage): Promise<BucketRow[]> {
       let query = there().where("account_id", "=", account).orderBy("name", direction).limit(limit);
       if (after !== undefined) query = query.where("name", direction === "asc" ? ">" : "<", after);
-      // Names have no capital letters: whether LIKE minds them does not matter.
+      // Names contain no capital letters, so the case sensitivity of LIKE does not matter.
       if (contains !== "")
         query = query.where(sql<boolean>`name like ${`%${contains.replace(/[\\%_]/g, "\\$&")}%`} escape '\\'`);
       return (await query.execute()).map(fromRow);
@@ -130,7 +130,7 @@ export function createBucketTable(db: Db) {
       await db.write(tables.updateTable("r2_buckets").set({ storage_class: storageClass }).where("id", "=", id));
     },
 
-    /** False when it was in another state, or has been in it since another moment. */
+    /** Resolves with false if it was in another state, or entered this one at another time. */
     async change(
       id: string,
       from: { state: BucketState; since?: number },
@@ -156,7 +156,7 @@ export function createBucketTable(db: Db) {
       );
     },
 
-    /** What is on its way out or gone, the longest first, those after `after`. */
+    /** Buckets being removed or already removed, longest first, starting after `after`. */
     async leaving(
       after: { since: number; id: string } | undefined,
       limit: number,

@@ -25,21 +25,28 @@ import { createSweep, type Swept, type SweepOptions } from "./sweep.ts";
 import { createUploadTable } from "./upload-table.ts";
 
 /**
- * Buckets of objects: what a worker's R2 binding, the S3 and v4 APIs and the CLI ask for. A bucket needs no creating: an absent one is empty.
- * What resolves is on the disk. Refusals are UserErrors of `r2Errors`, with the codes and texts of the service.
+ * Buckets of objects, used by a worker's R2 binding, the S3 and v4 APIs and the CLI. A bucket needs no creation: an
+ * absent one is empty. Resolves when the change is on the disk. Throws UserErrors of `r2Errors` with the codes and
+ * texts of the service.
  */
 export interface R2Buckets {
   head(bucket: string, key: string): Promise<R2Object | undefined>;
-  /** Undefined: no such key. Without `body`: `onlyIf` did not hold. Throws invalidRange. */
+  /**
+   * Resolves with undefined if the key does not exist, and without `body` if `onlyIf` did not hold. Throws
+   * invalidRange.
+   */
   get(bucket: string, key: string, options?: GetOptions): Promise<FoundObject | undefined>;
-  /** Streams the body to the object store; visible whole or not at all. Throws preconditionFailed, badDigest, incompleteBody, entityTooLarge, metadataTooLarge. */
+  /**
+   * Streams the body to the object store; it becomes visible completely or not at all. Throws preconditionFailed,
+   * badDigest, incompleteBody, entityTooLarge, metadataTooLarge.
+   */
   put(bucket: string, key: string, body: Body, options?: PutOptions): Promise<R2Object>;
-  /** 1 to 1000 keys; absent ones are fine. All or none. */
+  /** 1 to 1000 keys; absent ones are fine. All or nothing. */
   delete(bucket: string, keys: string[]): Promise<void>;
   list(bucket: string, options?: ListOptions): Promise<Page>;
 
   createUpload(bucket: string, key: string, options?: Metadata): Promise<UploadRef>;
-  /** The etag is the part's MD5. A part of the same number replaces the former. Throws noSuchUpload. */
+  /** The etag is the part's MD5. A part replaces an earlier one with the same number. Throws noSuchUpload. */
   uploadPart(
     bucket: string,
     upload: UploadRef,
@@ -47,14 +54,19 @@ export interface R2Buckets {
     body: Body,
     options?: { size?: number },
   ): Promise<UploadedPart>;
-  /** In the order of the part numbers, whatever the order of the list. Throws noSuchUpload, invalidPart, entityTooSmall, unequalParts. */
+  /**
+   * Joins the parts by part number, whatever the order of the list. Throws noSuchUpload, invalidPart, entityTooSmall,
+   * unequalParts.
+   */
   completeUpload(bucket: string, upload: UploadRef, parts: UploadedPart[]): Promise<R2Object>;
-  /** Doing it twice, or after completion, is fine. Throws noSuchUpload for one that never was or is forgotten. */
+  /** Repeating it, or calling it after completion, is fine. Throws noSuchUpload for an unknown or forgotten upload. */
   abortUpload(bucket: string, upload: UploadRef): Promise<void>;
 
-  /** Deletes bytes left behind by crashes and ends uploads nobody finished; a bounded piece of that work on each call. Call it now and then. */
+  /**
+   * Deletes bytes left behind by crashes and aborts abandoned uploads; a bounded amount per call. Call it periodically.
+   */
   sweep(options?: SweepOptions): Promise<Swept>;
-  /** Resolves when deletions under way are through. */
+  /** Resolves when running deletions have finished. */
   close(): Promise<void>;
 }
 
@@ -66,8 +78,9 @@ export interface R2Options {
   log?: Log;
   limits?: Partial<R2Limits>;
   /**
-   * Whether bytes go as soon as the last reader of this process has left (default). False where other processes read the same store:
-   * the sweep then deletes them after its `removedGraceMs`, which gives those readers time to finish.
+   * Whether bytes are deleted as soon as the last reader of this process has finished (default). False if other
+   * processes read the same store: the sweep then deletes them after its `removedGraceMs`, which gives those readers
+   * time to finish.
    */
   removeAtOnce?: boolean;
 }
@@ -91,7 +104,7 @@ export function createR2Buckets({
   const multipart = createMultipart({ store, uploads, removal, clock, ids, limits });
   const sweep = createSweep({ store, uploads, removed, removal, clock, limits });
 
-  /** Every call names a bucket, which becomes part of keys in the object store. */
+  /** Every call names a bucket, which becomes part of the object store keys. */
   const within =
     <Args extends unknown[], Result>(work: (bucket: string, ...args: Args) => Promise<Result>) =>
     async (bucket: string, ...args: Args): Promise<Result> => {

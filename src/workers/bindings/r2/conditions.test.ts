@@ -26,11 +26,11 @@ const cases: [conditions: Conditions, whenThere: boolean, whenAbsent: boolean][]
   [{ uploadedBefore: at(0) }, false, true],
   [{ uploadedAfter: at(-1) }, true, false],
   [{ uploadedAfter: at(0) }, false, false],
-  // Half a second apart is the same second.
+  // Times half a second apart are in the same second.
   [{ uploadedBefore: at(250), secondsGranularity: true }, false, true],
   [{ uploadedAfter: at(-250), secondsGranularity: true }, false, false],
   [{ uploadedAfter: at(-501), secondsGranularity: true }, true, false],
-  // A passed etag condition outweighs the time condition of its pair, and no other.
+  // A passed etag condition overrides only the time condition of its pair.
   [{ etagMatches: strong("e1"), uploadedBefore: at(-1000) }, true, false],
   [{ etagMatches: strong("e1"), uploadedAfter: at(1000) }, false, false],
   [{ etagDoesNotMatch: strong("other"), uploadedAfter: at(1000) }, true, false],
@@ -48,7 +48,7 @@ const cases: [conditions: Conditions, whenThere: boolean, whenAbsent: boolean][]
   ],
 ];
 
-test("conditions hold as RFC 9110 combines them", () => {
+test("conditions combine as in RFC 9110", () => {
   for (const [conditions, whenThere, whenAbsent] of cases) {
     assert.equal(holds(conditions, current), whenThere, `there: ${JSON.stringify(conditions)}`);
     assert.equal(holds(conditions, undefined), whenAbsent, `absent: ${JSON.stringify(conditions)}`);

@@ -13,12 +13,12 @@ interface Piece {
   end: number;
 }
 
-/** Up to this many bytes an object is read whole, which costs a store less than a stream. */
+/** An object up to this size is read whole, which costs the store less than a stream. */
 const AT_ONCE = 64 * 1024;
-/** What lies ready of a multipart object. */
+/** Bytes of a multipart object that are read ahead. */
 const READ_AHEAD = 1024 * 1024;
 
-/** Opens bytes for reading and keeps them from being deleted until the stream is at its end or destroyed. */
+/** Opens bytes for reading and prevents their deletion until the stream ends or is destroyed. */
 export function createContents({
   objects,
   uploads,
@@ -28,7 +28,7 @@ export function createContents({
   uploads: UploadTable;
   removal: Removal;
 }) {
-  /** Undefined when the bytes are gone: the row was read before the object was overwritten or deleted. */
+  /** Resolves with undefined if the bytes are gone: the row was read before the object was overwritten or deleted. */
   async function open(row: ObjectRow, range: ByteRange): Promise<Readable | undefined> {
     if (range.length === 0) return Readable.from([]);
     const leave = removal.enter(ownerOf(row));
@@ -51,10 +51,11 @@ export function createContents({
   }
 
   async function openParts(row: ObjectRow, uploadId: string, range: ByteRange) {
-    // All but the last have one size, so the rows before the range need not be read.
+    // All parts but the last have the same size, so the rows before the range need not be read.
     const first = Math.floor(range.offset / row.part_size!);
     const last = Math.floor((range.offset + range.length - 1) / row.part_size!);
-    // The whole list at once: these rows go with the object, while its bytes wait for us. It is 10,000 rows at most.
+    // Reads the whole list up front: these rows are deleted with the object, while its bytes wait for this reader. At
+    // most 10,000 rows.
     const parts = await uploads.parts(uploadId, first, last - first + 1);
     const pieces = cut(parts, first * row.part_size!, range);
     if (!pieces) return undefined;
@@ -81,7 +82,10 @@ async function readWhole(handle: ObjectHandle): Promise<Readable | undefined> {
   }
 }
 
-/** What to read of each part; undefined when the parts do not reach to the end of the range. `at`: where the first of them begins in the object. */
+/**
+ * Returns the range to read of each part; undefined if the parts end before the range does. `at`: offset of the first
+ * of them in the object.
+ */
 function cut(parts: PartRow[], at: number, { offset, length }: ByteRange): Piece[] | undefined {
   const end = offset + length;
   const pieces: Piece[] = [];

@@ -18,18 +18,18 @@ export const HOUR = 3600_000;
 /** Multipart uploads of bytes instead of megabytes. */
 export const PART = 50;
 
-/** What a test has in hand. */
+/** The fixtures of a test. */
 export interface Desk {
   r2: R2Buckets;
-  /** To itself. */
+  /** Not shared with other tests. */
   bucket: string;
-  /** Begins where the file system's is. */
+  /** Starts at the file system's time. */
   clock: ReturnType<typeof createManualClock>;
   stores: { db: Db; objects: ObjectStore };
   put(key: string, body?: Body | string, options?: PutOptions): ReturnType<R2Buckets["put"]>;
   get(key: string, options?: GetOptions): Promise<string | undefined>;
   keys(): Promise<string[]>;
-  /** The names of the bytes that lie in the store for this bucket. */
+  /** The names of the bytes stored for this bucket. */
   blobs(): Promise<string[]>;
   /** An upload with these parts, not completed. */
   upload(key: string, parts: string[], numbers?: number[]): Promise<{ ref: UploadRef; uploaded: UploadedPart[] }>;
@@ -37,7 +37,7 @@ export interface Desk {
   orphan(blob: string): Promise<unknown>;
 }
 
-/** Registers tests that share a database and an object store. Call inside a `describe`. */
+/** Registers tests that share a database and an object store. Call it inside a `describe`. */
 export function r2Tests(engine: TestEngine) {
   let stores: Desk["stores"];
   let buckets = 0;
@@ -89,7 +89,7 @@ const createDesk = (r2: R2Buckets, bucket: string, clock: Desk["clock"], stores:
 
 export type Kind = Exclude<keyof typeof r2Errors, "table">;
 
-/** The error of that kind, with the code and text of the table. */
+/** Matches the error of that kind, with the code and text of the table. */
 export const refusal = (kind: Kind) => (err: unknown) => {
   const { domain, kind: found, code } = err as UserError;
   assert.deepEqual([domain, found, code], ["r2", kind, r2Errors.table[kind].code]);
@@ -98,7 +98,7 @@ export const refusal = (kind: Kind) => (err: unknown) => {
 
 export const md5 = (value: string) => createHash("md5").update(value).digest("hex");
 export const byBytes = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b));
-/** The whole body, when the reader has also let go of it; undefined when there is none. */
+/** The whole body, once its reader has released it; undefined if there is none. */
 export async function bytesOf(found: FoundObject | undefined): Promise<Buffer | undefined> {
   if (!found?.body) return undefined;
   const [bytes] = await Promise.all([buffer(found.body), once(found.body, "close")]);

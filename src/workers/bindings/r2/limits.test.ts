@@ -6,13 +6,13 @@ const key = (value: string) => () => checkKey(value, defaultLimits);
 const custom = (customMetadata: Record<string, string>) => () =>
   checkMetadata({ customMetadata }, { ...defaultLimits, customMetadataBytes: 2048 });
 
-test("keys: 1024 bytes of UTF-8", () => {
+test("limits keys to 1024 bytes of UTF-8", () => {
   for (const fine of ["", "x".repeat(1024), "é".repeat(512), "🙂".repeat(256), "a/../b", "\n"]) key(fine)();
   for (const bad of ["x".repeat(1025), "é".repeat(513), "a\0b", "\ud800"])
     assert.throws(key(bad), { code: 10020, message: "The specified object name is not valid." });
 });
 
-test("custom metadata: so many bytes as the service counts them", () => {
+test("limits custom metadata, counted in bytes as the service does", () => {
   custom({ key: "x".repeat(2045) })();
   custom({ ["é".repeat(1024)]: "é".repeat(1024) })();
   custom({ key1: "🙂".repeat(511) })();
@@ -26,14 +26,14 @@ test("custom metadata: so many bytes as the service counts them", () => {
     });
 });
 
-test("HTTP metadata and storage classes are bounded too", () => {
+test("limits HTTP metadata and storage classes", () => {
   assert.throws(() => checkMetadata({ httpMetadata: { contentType: "x".repeat(9000) } }, defaultLimits), {
     code: 10012,
   });
   assert.throws(() => checkMetadata({ storageClass: "Cold" as "Standard" }, defaultLimits), { code: 10029 });
 });
 
-test("bucket names become part of paths", () => {
+test("bucket names are safe in paths", () => {
   for (const fine of ["abc", "a-b", "0".repeat(63)]) checkBucket(fine);
   for (const bad of ["ab", "-ab", "ab-", "A-b", "a_b", "a.b", "../x", "a/b", "", "0".repeat(64)])
     assert.throws(() => checkBucket(bad), { code: 10005 });

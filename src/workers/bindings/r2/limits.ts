@@ -5,24 +5,24 @@ const KiB = 1024;
 const MiB = 1024 * KiB;
 const GiB = 1024 * MiB;
 
-/** The documented limits of the service; a caller of createR2Buckets() may change single ones. */
+/** The service's documented limits; a caller of createR2Buckets() may change individual ones. */
 export const defaultLimits = {
   keyBytes: 1024,
   customMetadataBytes: 8 * KiB,
-  /** Not documented; what a HTTP server takes as headers is a sane bound. */
+  /** Not documented; a bound that HTTP servers accept for headers. */
   httpMetadataBytes: 8 * KiB,
   /** One put or one part: 5 GiB less 5 MiB. */
   uploadBytes: 5 * GiB - 5 * MiB,
   /** A multipart object: 5 TiB less 5 GiB. */
   objectBytes: 5 * 1024 * GiB - 5 * GiB,
-  /** Of every part but the last. */
+  /** For every part but the last. */
   minimumPartBytes: 5 * MiB,
   parts: 10_000,
   listKeys: 1000,
   deleteKeys: 1000,
-  /** One page of a list as JSON. workerd refuses to read more than 1 MiB. */
+  /** One page of a list as JSON. workerd rejects more than 1 MiB. */
   pageBytes: 768 * KiB,
-  /** An upload that is neither completed nor aborted is aborted by the sweep after 7 days. */
+  /** The sweep aborts an upload after 7 days if it is neither completed nor aborted. */
   uploadLifetimeMs: 7 * 24 * 3600 * 1000,
 };
 
@@ -32,7 +32,7 @@ export function checkBucket(name: string): void {
   if (!/^[a-z0-9][a-z0-9-]{1,61}[a-z0-9]$/.test(name)) throw r2Errors.invalidBucketName();
 }
 
-/** U+0000 is refused because PostgreSQL cannot hold it in text, half a surrogate pair because UTF-8 cannot. */
+/** U+0000 is rejected because PostgreSQL cannot store it in text, a lone surrogate because UTF-8 cannot. */
 export function checkKey(key: string, limits: R2Limits): void {
   if (Buffer.byteLength(key) > limits.keyBytes || key.includes("\0") || !key.isWellFormed())
     throw r2Errors.invalidObjectName();
@@ -54,7 +54,7 @@ export function checkMetadata(
     });
 }
 
-/** As the service counts: a text within Latin-1 takes one byte a character, any other two for each UTF-16 unit. */
+/** Counted like the service: a text within Latin-1 takes one byte per character, any other text two per UTF-16 unit. */
 // oxlint-disable-next-line no-control-regex
 const metadataLength = (text: string) => (/^[\0-\u00ff]*$/.test(text) ? text.length : text.length * 2);
 

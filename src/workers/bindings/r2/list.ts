@@ -4,7 +4,7 @@ import type { ListedObject, ListOptions, Page } from "./object.ts";
 import type { KeyRange, ObjectTable, PageRow } from "./r2-table.ts";
 import { listedObject } from "./rows.ts";
 
-/** Rows asked for at once; grows and shrinks with how many of them became entries. */
+/** Rows per query; adapted to how many of them became entries. */
 const FEWEST_ROWS = 16;
 
 export async function listObjects(
@@ -41,7 +41,7 @@ export async function listObjects(
   return page(entries);
 }
 
-/** One line of a list: an object, or all keys that share a prefix up to the delimiter. */
+/** One entry of a list: an object, or all keys that share a prefix up to the delimiter. */
 type Entry = { folded: false; name: string; object: ListedObject } | { folded: true; name: string };
 
 function entryOf(row: PageRow, prefix: string, delimiter: string): Entry {
@@ -50,7 +50,7 @@ function entryOf(row: PageRow, prefix: string, delimiter: string): Entry {
   return { folded: true, name: row.key.slice(0, at + delimiter.length) };
 }
 
-/** No less than what the entry takes in a page's JSON, where custom metadata are records of their own. */
+/** An upper bound of the entry's size in a page's JSON, where custom metadata are separate records. */
 const sizeOf = (entry: Entry) =>
   Buffer.byteLength(JSON.stringify(entry)) +
   64 +
@@ -82,14 +82,14 @@ const later = (one: KeyRange, other: KeyRange): KeyRange => {
   return order > 0 ? one : other;
 };
 
-/** The keys after an entry; undefined when there can be none. */
+/** The keys after an entry; undefined if there can be none. */
 function after(entry: { folded: boolean; name: string }, before: string | undefined): KeyRange | undefined {
   if (!entry.folded) return { from: entry.name, including: false, before };
   const next = successor(entry.name);
   return next === undefined ? undefined : { from: next, including: true, before };
 }
 
-/** A cursor names the last entry, so that keys written between two pages are seen when they sort after it. */
+/** A cursor names the last entry, so that keys written between two pages appear if they sort after it. */
 const cursorAfter = ({ folded, name }: Entry) => Buffer.from(`${folded ? "p" : "k"}${name}`).toString("base64url");
 
 function decodeCursor(cursor: string, limits: R2Limits) {
@@ -105,13 +105,16 @@ function decodeCursor(cursor: string, limits: R2Limits) {
   return { folded: text.startsWith("p"), name };
 }
 
-/** The least text that sorts after every text with this prefix, in the byte order of UTF-8 (which is that of code points); undefined: there is none. */
+/**
+ * The smallest text that sorts after every text with this prefix, in the byte order of UTF-8 (which is that of code
+ * points); undefined if there is none.
+ */
 export function successor(prefix: string): string | undefined {
   const points = Array.from(prefix, (character) => character.codePointAt(0)!);
   while (points.length > 0) {
     const last = points.pop()!;
     if (last === 0x10ffff) continue;
-    // U+D800 to U+DFFF are surrogates: no text holds them.
+    // U+D800 to U+DFFF are surrogates: no text contains them.
     return String.fromCodePoint(...points, last === 0xd7ff ? 0xe000 : last + 1);
   }
   return undefined;

@@ -5,15 +5,15 @@ import type { TestEngine } from "../../../../test/support/databases.ts";
 import { createR2Buckets } from "./buckets.ts";
 import { HOUR, md5, PART, r2Tests, refusal, stream, textOf, type Kind } from "./desk.conformance.ts";
 
-/** What R2 must be on every database: multipart uploads and the sweep. */
+/** Behavior of R2 on every database engine: multipart uploads and the sweep. */
 export function multipartConformance(engine: TestEngine): void {
-  describe("R2 in parts, and what is left behind", () => {
+  describe("R2 multipart uploads and leftovers", () => {
     const it = r2Tests(engine);
 
     describe("multipart uploads", () => {
       const parts = ["a".repeat(PART), "b".repeat(PART), "c"];
 
-      it("become one object made of the parts", async ({ r2, bucket, clock, get, keys }) => {
+      it("become one object from their parts", async ({ r2, bucket, clock, get, keys }) => {
         const options = {
           httpMetadata: { contentType: "text/plain" },
           customMetadata: { k: "v" },
@@ -60,12 +60,7 @@ export function multipartConformance(engine: TestEngine): void {
           assert.equal(await get("key", { range: { offset, length } }), parts.join("").slice(offset, offset + length));
       });
 
-      it("sort their parts by number, and take numbers with gaps, one part, or none", async ({
-        r2,
-        bucket,
-        get,
-        upload,
-      }) => {
+      it("sort their parts by number, and accept gaps, a single part, or none", async ({ r2, bucket, get, upload }) => {
         const gaps = await upload("gaps", ["22".repeat(PART), "9", "55".repeat(PART)], [2, 9, 5]);
         assert.equal((await r2.completeUpload(bucket, gaps.ref, gaps.uploaded)).size, 4 * PART + 1);
         assert.equal(await get("gaps", { range: { offset: 3 * PART } }), `${"5".repeat(PART)}9`);
@@ -79,7 +74,7 @@ export function multipartConformance(engine: TestEngine): void {
         assert.equal(await get("none"), "");
       });
 
-      it("keep only the parts that completion names", async ({ r2, bucket, get, blobs, upload }) => {
+      it("keep only the parts named at completion", async ({ r2, bucket, get, blobs, upload }) => {
         const { ref, uploaded } = await upload("key", parts);
         const again = await r2.uploadPart(bucket, ref, 1, Buffer.from("d".repeat(PART)));
         await assert.rejects(r2.completeUpload(bucket, ref, uploaded), refusal("invalidPart"));
@@ -88,7 +83,7 @@ export function multipartConformance(engine: TestEngine): void {
         assert.equal((await blobs()).length, 2);
       });
 
-      it("are refused with the reason when the parts do not fit", async ({ r2, bucket, upload }) => {
+      it("are rejected with the reason if the parts do not fit", async ({ r2, bucket, upload }) => {
         const { ref, uploaded } = await upload("key", [...parts, "e".repeat(PART + 1)]);
         const [one, two, short, long] = uploaded as [
           (typeof uploaded)[0],
@@ -107,7 +102,7 @@ export function multipartConformance(engine: TestEngine): void {
         await r2.completeUpload(bucket, ref, [one!, two!, short!]);
       });
 
-      it("of different sizes are refused even where each is large enough", async ({ r2, bucket, stores, upload }) => {
+      it("are rejected if part sizes differ, even if each is large enough", async ({ r2, bucket, stores, upload }) => {
         const { ref, uploaded } = await upload("key", ["a".repeat(PART), "b".repeat(PART + 1), "c"]);
         await assert.rejects(r2.completeUpload(bucket, ref, uploaded), refusal("unequalParts"));
         const tiny = createR2Buckets({ ...stores, limits: { minimumPartBytes: 1, objectBytes: 2 * PART } });
@@ -115,7 +110,13 @@ export function multipartConformance(engine: TestEngine): void {
         await assert.rejects(tiny.completeUpload(bucket, large.ref, large.uploaded), refusal("entityTooLarge"));
       });
 
-      it("exist for their own key only, until they are finished", async ({ r2, bucket, get, blobs, upload }) => {
+      it("exist for their own key only, until they are completed or aborted", async ({
+        r2,
+        bucket,
+        get,
+        blobs,
+        upload,
+      }) => {
         const { ref, uploaded } = await upload("key", ["x"]);
         for (const wrong of [
           { key: "other", uploadId: ref.uploadId },
@@ -135,14 +136,7 @@ export function multipartConformance(engine: TestEngine): void {
         assert.equal((await blobs()).length, 1);
       });
 
-      it("that are aborted leave nothing, and can be aborted again", async ({
-        r2,
-        bucket,
-        put,
-        get,
-        blobs,
-        upload,
-      }) => {
+      it("leave nothing when aborted, and can be aborted again", async ({ r2, bucket, put, get, blobs, upload }) => {
         await put("key", "before");
         const { ref, uploaded } = await upload("key", parts);
         await r2.abortUpload(bucket, ref);
@@ -153,7 +147,7 @@ export function multipartConformance(engine: TestEngine): void {
         assert.equal((await blobs()).length, 1);
       });
 
-      it("are not disturbed by puts and deletes of their key, which remove them once completed", async ({
+      it("are not affected by puts and deletes of their key, which remove them once completed", async ({
         r2,
         bucket,
         put,
@@ -175,7 +169,12 @@ export function multipartConformance(engine: TestEngine): void {
         assert.deepEqual(await blobs(), []);
       });
 
-      it("are read to the end by who opened them before they went", async ({ r2, bucket, blobs, upload }) => {
+      it("are read to the end by readers that opened them before their deletion", async ({
+        r2,
+        bucket,
+        blobs,
+        upload,
+      }) => {
         const { ref, uploaded } = await upload("key", parts);
         await r2.completeUpload(bucket, ref, uploaded);
         const [whole, tail] = [
@@ -189,7 +188,7 @@ export function multipartConformance(engine: TestEngine): void {
         assert.deepEqual(await blobs(), []);
       });
 
-      it("complete once when completed twice at the same time, and never while a part replaces another", async ({
+      it("complete once when completed twice concurrently, and never while a part is being replaced", async ({
         r2,
         bucket,
         get,
@@ -233,7 +232,7 @@ export function multipartConformance(engine: TestEngine): void {
         assert.equal(await get("key"), "value");
       });
 
-      it("works in pieces and goes on where it was", async ({ r2, clock, blobs, orphan }) => {
+      it("works in batches and continues where it stopped", async ({ r2, clock, blobs, orphan }) => {
         for (let i = 0; i < 5; i++) await orphan(`${i}`.repeat(32));
         clock.advance(25 * HOUR);
         for (let round = 0; ; round++) {
@@ -245,7 +244,13 @@ export function multipartConformance(engine: TestEngine): void {
         assert.deepEqual(await blobs(), []);
       });
 
-      it("deletes what other processes were given time to read", async ({ bucket, clock, stores, put, blobs }) => {
+      it("deletes removed bytes after the grace period for other processes", async ({
+        bucket,
+        clock,
+        stores,
+        put,
+        blobs,
+      }) => {
         const shared = createR2Buckets({ ...stores, clock, removeAtOnce: false });
         const { version } = await put("key", "old");
         await shared.put(bucket, "key", Buffer.from("new"));
@@ -269,7 +274,7 @@ export function multipartConformance(engine: TestEngine): void {
         );
       });
 
-      it("does not take the bytes from under a reader of this process", async ({
+      it("does not delete bytes that a reader of this process is using", async ({
         r2,
         bucket,
         clock,
@@ -289,7 +294,7 @@ export function multipartConformance(engine: TestEngine): void {
         assert.deepEqual(await blobs(), []);
       });
 
-      it("aborts uploads nobody finished within a week, and then forgets them", async ({
+      it("aborts abandoned uploads after a week, and then forgets them", async ({
         r2,
         bucket,
         clock,

@@ -20,9 +20,10 @@ export interface MultipartParts {
 }
 
 /**
- * Objects uploaded in parts. Each part is a blob of its own, and stays one: completing writes a row that says "the parts of this upload",
- * so it takes the time of one transaction whatever the size. Reading walks from part to part; since all but the last have one size,
- * a range finds its first part by division. Joining them into one file instead would read and write every byte again while a worker waits.
+ * Multipart objects. Each part is a separate blob and stays one: completing writes a row that refers to the parts of
+ * the upload, so it takes the time of one transaction whatever the size. Reads go from part to part; since all but the
+ * last have the same size, a range finds its first part by division. Joining them into one file would read and write
+ * every byte again while a worker waits.
  */
 export function createMultipart({ store, uploads, removal, clock, ids, limits }: MultipartParts) {
   async function create(bucket: string, key: string, options: Metadata = {}): Promise<UploadRef> {
@@ -71,7 +72,7 @@ export function createMultipart({ store, uploads, removal, clock, ids, limits }:
       );
       return { partNumber, etag };
     } catch (err) {
-      // As for put(): the bytes go only when it is certain that no row names them.
+      // As for put(): the bytes are deleted only if certainly no row references them.
       if (err instanceof UserError && err.domain === "r2") await removal.discard(bucket, blob);
       throw err;
     }
@@ -125,13 +126,13 @@ function mustBeOpen(upload: UploadRow | undefined): UploadRow {
   return upload;
 }
 
-/** The parts a completion names, by number. */
+/** The parts named by a completion, by number. */
 export function selectParts(uploaded: PartRow[], wanted: UploadedPart[], limits: R2Limits): PartRow[] {
   const byNumber = new Map(uploaded.map((part) => [part.part_number, part]));
   const parts = wanted
     .map(({ partNumber, etag }) => {
       const part = byNumber.get(partNumber);
-      byNumber.delete(partNumber); // named twice, it is not found the second time
+      byNumber.delete(partNumber); // A part named twice is not found the second time.
       if (part?.md5 !== etag) throw r2Errors.invalidPart();
       return part;
     })
@@ -147,7 +148,7 @@ export function selectParts(uploaded: PartRow[], wanted: UploadedPart[], limits:
   return parts;
 }
 
-/** The MD5 of the parts' binary MD5s, and how many there are. */
+/** The MD5 of the parts' binary MD5s, and the number of parts. */
 function etagOf(parts: PartRow[]): string {
   const hash = createHash("md5");
   for (const { md5 } of parts) hash.update(md5, "hex");

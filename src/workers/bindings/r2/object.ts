@@ -1,19 +1,19 @@
 import type { Readable } from "node:stream";
 
-/** What is known of a stored object beside its bytes. */
+/** The metadata of a stored object. */
 export interface R2Object {
   key: string;
-  /** 32 lowercase hex digits, new with every write of the key. */
+  /** 32 lowercase hex digits, new for every write of the key. */
   version: string;
   /** Bytes. */
   size: number;
-  /** Without quotes: the MD5 in hex, or `<MD5 of the parts' MD5s>-<number of parts>` of a multipart object. */
+  /** Without quotes: the MD5 in hex, or `<MD5 of the parts' MD5s>-<number of parts>` for a multipart object. */
   etag: string;
   uploaded: Date;
   httpMetadata: HttpMetadata;
   customMetadata: Record<string, string>;
   storageClass: StorageClass;
-  /** Lowercase hex. MD5 is there unless the object is a multipart one; of the others the one that the writer gave. */
+  /** Lowercase hex. MD5 is present except for multipart objects; the other checksums if the writer sent them. */
   checksums: Checksums;
 }
 
@@ -33,13 +33,13 @@ export type ChecksumAlgorithm = "md5" | "sha1" | "sha256" | "sha384" | "sha512";
 
 export type Etag = { type: "strong" | "weak"; value: string } | { type: "wildcard" };
 
-/** All that are given must hold; see `holds()` for how they combine. */
+/** All given conditions must hold; see `holds()` for how they combine. */
 export interface Conditions {
   etagMatches?: Etag[];
   etagDoesNotMatch?: Etag[];
   uploadedBefore?: Date;
   uploadedAfter?: Date;
-  /** Compare times in whole seconds, as HTTP dates are. */
+  /** Compares times in whole seconds, like HTTP dates. */
   secondsGranularity?: boolean;
 }
 
@@ -61,9 +61,9 @@ export interface Metadata {
 
 export interface PutOptions extends Metadata {
   onlyIf?: Conditions;
-  /** What the bytes must come to, in hex. */
+  /** Expected checksums of the bytes, in hex. */
   checksums?: Checksums;
-  /** The number of bytes the body must have. */
+  /** Expected number of bytes of the body. */
   size?: number;
 }
 
@@ -75,13 +75,15 @@ export interface GetOptions {
 export interface FoundObject {
   object: R2Object;
   range: ByteRange;
-  /** Absent when `onlyIf` did not hold. Read it to its end or destroy it: until then the bytes of this version are kept. */
+  /**
+   * Absent if `onlyIf` did not hold. Read it to the end or destroy it: until then the bytes of this version are kept.
+   */
   body?: Readable;
 }
 
 export interface ListOptions {
   prefix?: string;
-  /** Keys that have it after the prefix are folded into one entry of `delimitedPrefixes`. */
+  /** Keys that contain it after the prefix are grouped into one entry of `delimitedPrefixes`. */
   delimiter?: string;
   /** 1 to 1000; default 1000. Counts objects and prefixes. */
   limit?: number;
@@ -94,10 +96,10 @@ export type ListedObject = Omit<R2Object, "httpMetadata" | "customMetadata"> &
   Partial<Pick<R2Object, "httpMetadata" | "customMetadata">>;
 
 export interface Page {
-  /** In the byte order of their keys. May be fewer than `limit` on a page that is not the last: go by `cursor`. */
+  /** In the byte order of their keys. A page that is not the last may have fewer than `limit`: rely on `cursor`. */
   objects: ListedObject[];
   delimitedPrefixes: string[];
-  /** Present when there is more. */
+  /** Present if there are more pages. */
   cursor?: string;
 }
 

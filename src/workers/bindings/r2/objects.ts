@@ -12,7 +12,7 @@ import { blobKey, type Removal } from "./removal.ts";
 import { r2Object, storedMetadata } from "./rows.ts";
 import type { ObjectRow } from "./schema.ts";
 
-/** How often a get begins again because the object was replaced between its row and its bytes. */
+/** How often a get restarts because the object was replaced between reading its row and its bytes. */
 const ATTEMPTS = 10;
 
 export interface ObjectParts {
@@ -93,13 +93,17 @@ export function createObjects({ store, table, contents, removal, clock, ids, lim
       if (!(await writeAlone(row, current))) removal.begin(await table.replace(row, (now) => allow(options, now)));
       return r2Object(row);
     } catch (err) {
-      // Only when we refused it ourselves: after a failed commit nobody knows, and a row without bytes is worse than bytes without a row.
+      // Only if this code rejected it: after a failed commit the outcome is unknown, and a row without bytes is worse
+      // than bytes without a row.
       if (err instanceof UserError && err.domain === "r2") await removal.discard(bucket, version);
       throw err;
     }
   }
 
-  /** The common cases without a transaction: such writes share their commits. False when somebody else wrote the key meanwhile. */
+  /**
+   * Handles the common cases without a transaction, so that such writes share commits. Resolves with false if the key
+   * was written concurrently.
+   */
   async function writeAlone(row: ObjectRow, current: ObjectRow | undefined): Promise<boolean> {
     if (!current) return table.insert(row);
     if (current.upload_id !== null || !removal.atOnce || !(await table.swap(row, current.version))) return false;
@@ -114,7 +118,7 @@ export function createObjects({ store, table, contents, removal, clock, ids, lim
     removal.begin(await table.remove(bucket, [...new Set(keys)], clock.now()));
   }
 
-  /** As writeAlone(). */
+  /** Like writeAlone(). */
   async function removeAlone(bucket: string, key: string): Promise<boolean> {
     const current = await table.find(bucket, key);
     if (!current) return true;
@@ -138,7 +142,7 @@ const names: Record<ChecksumAlgorithm, string> = {
   sha512: "SHA-512",
 };
 
-/** The MD5 and whatever was given, as computed on the way to the store. Throws badDigest. */
+/** The MD5 and all given checksums, as computed on the way to the store. Throws badDigest. */
 function verified(stored: Stored, wanted: Checksums, given: ChecksumAlgorithm[]): Checksums {
   const computed: Checksums = { md5: stored.digests.md5!, sha256: stored.sha256, ...stored.digests };
   for (const algorithm of given) {

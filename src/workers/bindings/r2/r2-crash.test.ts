@@ -23,7 +23,7 @@ interface Line {
 
 type Last = { done?: { round: number; length: number | null }; begun?: { round: number; length: number | null } };
 
-/** What was said last of each key. A later run writes its keys from round 0 again. */
+/** The last report for each key. A later run writes its keys from round 0 again. */
 async function killAfter(lines: number, folder: string): Promise<Map<string, Last>> {
   const child = spawn(process.execPath, [import.meta.filename, "write", folder], {
     stdio: ["ignore", "pipe", "inherit"],
@@ -37,7 +37,7 @@ async function killAfter(lines: number, folder: string): Promise<Map<string, Las
     last.set(key, entry);
     if (done === undefined) entry.begun = { round, length: begun! };
     else entry.done = { round, length: done };
-    // Read on: what it still managed to say before it died counts as well.
+    // Keeps reading: reports written before the process died count as well.
     if (++seen === lines) child.kill("SIGKILL");
   }
   const [, signal] = await exited;
@@ -54,7 +54,7 @@ async function writeForever(folder: string): Promise<never> {
   });
   const tell = (line: Line) => writeSync(1, `${JSON.stringify(line)}\n`);
 
-  /** One key each, so that what a key must hold is known: what was acknowledged last, or what was begun after it. */
+  /** One key each, so that its expected value is known: the last acknowledged one, or one started after it. */
   async function write(key: string): Promise<never> {
     for (let round = 0; ; round++) {
       const length = round % 5 === 4 ? null : 1 + ((round * 4999) % 30_000);
@@ -81,10 +81,10 @@ async function writeForever(folder: string): Promise<never> {
 
 const valueOf = (key: string, round: number, length: number) => `${key} ${round} `.repeat(length).slice(0, length);
 
-// The same file is the process that is killed: it writes as fast as it can, and says so.
+// The same file is the child process that is killed: it writes as fast as it can and reports each write.
 if (process.argv[2] === "write") await writeForever(process.argv[3]!);
 else
-  test("killed in the middle of writing: what was acknowledged is there, every row has its bytes, and the sweep takes the rest", async () => {
+  test("killed while writing: acknowledged objects are present, every row has its bytes, and the sweep removes the rest", async () => {
     const folder = await mkdtemp(join(tmpdir(), "r2-"));
     const where = { path: join(folder, "test.db") };
     const schema = openSqlite(where);

@@ -12,12 +12,12 @@ import { openFsObjects } from "../../../store/index.ts";
 import { createR2Buckets, type R2Buckets } from "./buckets.ts";
 import { r2Migrations } from "./r2-table.ts";
 
-/** Smallest part but the last, in bytes. */
+/** Smallest part except the last, in bytes. */
 const PART = 3;
-// "0" comes right after "/": where a page goes on behind everything below "a/".
+// "0" comes right after "/": where a page continues after everything below "a/".
 const KEYS = ["", "a", "a/", "a/b", "a/b/c", "a0", "b", "é", "🙂"];
 
-/** R2 as a map: what a bucket should answer, in the plainest way to say it. */
+/** R2 as a map: the expected results of a bucket in their simplest form. */
 interface Model {
   objects: Map<string, { value: string; etag: string; blobs: number }>;
   uploads: { key: string; id: string; state: "open" | "completed" | "aborted"; parts: Map<number, string> }[];
@@ -41,7 +41,7 @@ const part = fc.oneof(
   { weight: 4, arbitrary: fc.constantFrom("ppp", "qqq") },
   { weight: 1, arbitrary: fc.string({ unit: fc.constantFrom("p", "q"), minLength: 1, maxLength: 4 }) },
 );
-/** Likely enough that uploads come to completion. */
+/** Likely enough for uploads to reach completion. */
 const often = <Value>(arbitrary: fc.Arbitrary<Value>) => ({ weight: 3, arbitrary });
 const operation: fc.Arbitrary<Op> = fc.oneof(
   fc.record({
@@ -80,7 +80,7 @@ const operation: fc.Arbitrary<Op> = fc.oneof(
 );
 
 onEveryDatabase((engine) => {
-  test("R2 answers like the model, whatever is asked in whatever order", async (t) => {
+  test("R2 returns the same results as the model for any sequence of requests", async (t) => {
     const { r2, blobsOf } = await openR2(engine, t);
     let buckets = 0;
     await fc.assert(
@@ -209,7 +209,7 @@ async function compare(r2: R2Buckets, bucket: string, model: Model, key: string)
 
 type ListOp = Extract<Op, { op: "list" }>;
 
-/** Page after page until there are no more. */
+/** Reads all pages. */
 async function listAll(r2: R2Buckets, bucket: string, { prefix, delimiter, limit, startAfter }: ListOp) {
   const keys: string[] = [];
   const prefixes: string[] = [];

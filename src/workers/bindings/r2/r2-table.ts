@@ -25,7 +25,7 @@ export const r2Migrations: Migration[] = [
         .addColumn("part_size", "bigint")
         .addPrimaryKeyConstraint("r2_objects_key", ["bucket", "key"])
         .execute();
-      // The sweep asks which of many blobs are still wanted.
+      // The sweep checks which of many blobs are still referenced.
       await db.schema.createIndex("r2_objects_version").on("r2_objects").column("version").unique().execute();
 
       await db.schema
@@ -65,10 +65,10 @@ export const r2Migrations: Migration[] = [
   bucketMigration,
 ];
 
-/** Where in the keys of a bucket a page begins and before which key it ends (undefined: the end of the bucket). */
+/** Where a page starts in the keys of a bucket, and the key before which it ends (undefined: the end of the bucket). */
 export interface KeyRange {
   from: string;
-  /** Whether `from` itself belongs to it. */
+  /** Whether the range includes `from`. */
   including: boolean;
   before: string | undefined;
 }
@@ -88,7 +88,7 @@ export function createObjectTable(db: Db) {
         .where("key", "=", key)
         .executeTakeFirst(),
 
-    /** False, and nothing written, when the key is taken. */
+    /** Resolves with false, and writes nothing, if the key exists. */
     async insert(row: ObjectRow): Promise<boolean> {
       const written = await db.write(
         tables()
@@ -100,8 +100,8 @@ export function createObjectTable(db: Db) {
     },
 
     /**
-     * Writes the row in place of that version, which is a plain object; false when it is no longer the one there.
-     * Its removal is noted nowhere: should it never happen, the bytes are an orphan.
+     * Replaces that version, which is a plain object; resolves with false if another version is current. The removal is
+     * not recorded: if the bytes are never deleted, they are an orphan.
      */
     async swap(row: ObjectRow, version: string): Promise<boolean> {
       const { bucket, key, ...changes } = row;
@@ -116,7 +116,7 @@ export function createObjectTable(db: Db) {
       return written.affected === 1;
     },
 
-    /** As swap(): deletes that version if it is still the one there. */
+    /** Like swap(): deletes that version if it is still the current one. */
     async drop({ bucket, key, version }: ObjectRow): Promise<boolean> {
       const written = await db.write(
         tables()
@@ -128,11 +128,11 @@ export function createObjectTable(db: Db) {
       return written.affected === 1;
     },
 
-    /** Writes the row in place of what is there now, which `allow` may refuse by throwing. */
+    /** Replaces the current row; `allow` may reject it by throwing. */
     replace: (row: ObjectRow, allow: (current: ObjectRow | undefined) => void): Promise<Removed[]> =>
       db.transaction<R2Tables, Removed[]>((tx) => replaceObject(tx, row, allow)),
 
-    /** Deletes what is there of `keys`. */
+    /** Deletes the existing ones of `keys`. */
     remove: (bucket: string, keys: string[], at: number): Promise<Removed[]> =>
       db.transaction<R2Tables, Removed[]>(async (tx) => {
         const gone: Removed[] = [];
@@ -172,7 +172,7 @@ export function createObjectTable(db: Db) {
 
 export type ObjectTable = ReturnType<typeof createObjectTable>;
 
-/** Part of a transaction: also what completing a multipart upload ends with. */
+/** Part of a transaction; also the last step of completing a multipart upload. */
 export async function replaceObject(
   tx: Kysely<R2Tables>,
   row: ObjectRow,

@@ -12,7 +12,7 @@ import { createR2Service, type R2Service } from "./service.ts";
 
 const MiB = 1024 * 1024;
 
-// Each export is one conversation with the bucket; what it returns comes back as JSON.
+// Each export is one sequence of calls to the bucket; its return value is sent back as JSON.
 const worker = `
 const show = (object) => object && {
   type: object.constructor.name, key: object.key, version: object.version, size: object.size, etag: object.etag, httpEtag: object.httpEtag,
@@ -203,7 +203,7 @@ describe("R2 as a worker sees it", () => {
   let db: Db;
   let service: R2Service;
   let workerd: RunningWorkerd;
-  /** Every stored blob, of any bucket. */
+  /** Every stored blob of any bucket. */
   let blobs: () => Promise<string[]>;
 
   before(async () => {
@@ -292,7 +292,7 @@ describe("R2 as a worker sees it", () => {
     assert.deepEqual(absent, [null, null]);
   });
 
-  test("every kind of value, and every way to read one", async () => {
+  test("every kind of value, and every method to read one", async () => {
     assert.deepEqual(await converse("kinds", "two"), {
       text: "text",
       nothing: "",
@@ -394,13 +394,13 @@ describe("R2 as a worker sees it", () => {
     );
   });
 
-  test("a list too large for one answer comes in more pages", async () => {
+  test("splits a list that is too large for one response into more pages", async () => {
     const { pages, seen } = await converse("longList", "six");
     assert.equal(seen, 120);
     assert.ok(pages > 1, `${pages} pages`);
   });
 
-  test("multipart: create, resume, upload, complete, abort, and what is refused", async () => {
+  test("multipart: create, resume, upload, complete, abort, and rejections", async () => {
     const { parts, before, object, head, around, aroundRange, suffix, whole, failures, small } = await converse(
       "multipart",
       "seven",
@@ -437,7 +437,7 @@ describe("R2 as a worker sees it", () => {
     assert.equal(small, null);
   });
 
-  test("limits, also for a body that is still on its way", async () => {
+  test("limits, also for a body that is still arriving", async () => {
     assert.deepEqual(await converse("limits", "eight"), [
       ...["put", "get", "head", "createMultipartUpload"].map(
         (method) => `Error: ${method}: The specified object name is not valid. (10020)`,
@@ -450,7 +450,7 @@ describe("R2 as a worker sees it", () => {
     ]);
   });
 
-  test("50 MiB stream in, out, from within and from bucket to bucket", async () => {
+  test("50 MiB are streamed in, out, from within and from bucket to bucket", async () => {
     const bytes = randomBytes(50 * MiB);
     const put = await converse("streamIn", "nine", { method: "PUT", body: bytes });
     assert.deepEqual([put.size, put.etag], [50 * MiB, createHash("md5").update(bytes).digest("hex")]);
@@ -463,7 +463,7 @@ describe("R2 as a worker sees it", () => {
     assert.equal((await blobs()).filter((key) => key.startsWith("r2/bucket-nine/")).length, 2);
   });
 
-  test("a stream shorter or longer than announced stores nothing, and the binding goes on", async () => {
+  test("stores nothing of a stream shorter or longer than announced, and the binding keeps working", async () => {
     const before = await blobs();
     const { shorter, longer, aborted, unknown, stored } = await converse("wrongLength", "ten");
     assert.equal(shorter[0], "TypeError: FixedLengthStream did not see all expected bytes before close().");

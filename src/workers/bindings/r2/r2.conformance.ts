@@ -6,13 +6,13 @@ import { createR2Buckets } from "./buckets.ts";
 import { byBytes, bytesOf, HOUR, md5, r2Tests, refusal, stream, textOf } from "./desk.conformance.ts";
 import type { PutOptions } from "./object.ts";
 
-/** What R2 must be on every database: objects, conditions, overwriting, lists. */
+/** Behavior of R2 on every database engine: objects, conditions, overwriting, lists. */
 export function r2Conformance(engine: TestEngine): void {
   describe("R2", () => {
     const it = r2Tests(engine);
 
     describe("put, get, head", () => {
-      it("gives back what was put", async ({ r2, bucket, clock, put }) => {
+      it("returns stored objects unchanged", async ({ r2, bucket, clock, put }) => {
         const httpMetadata = {
           contentType: "text/plain",
           contentLanguage: "en",
@@ -41,14 +41,14 @@ export function r2Conformance(engine: TestEngine): void {
         assert.equal(await textOf(found), "value");
       });
 
-      it("knows nothing of absent keys and of other buckets", async ({ r2, bucket, put }) => {
+      it("does not return absent keys or objects of other buckets", async ({ r2, bucket, put }) => {
         await put("key");
         assert.equal(await r2.head(bucket, "other"), undefined);
         assert.equal(await r2.get(bucket, "other"), undefined);
         assert.equal(await r2.head(`${bucket}-x`, "key"), undefined);
       });
 
-      it("keeps empty objects, the empty key and keys of every kind apart", async ({ put, get, keys }) => {
+      it("stores empty objects, the empty key and keys of every kind separately", async ({ put, get, keys }) => {
         const strange = [
           "",
           " ",
@@ -83,7 +83,7 @@ export function r2Conformance(engine: TestEngine): void {
         await assert.rejects(r2.get(bucket, "key", { range: { offset: 10 } }), refusal("invalidRange"));
       });
 
-      it("streams a large body without holding it, digests on the way", async ({ r2, bucket, put }) => {
+      it("streams a large body without buffering it, with digests computed on the way", async ({ r2, bucket, put }) => {
         const block = randomBytes(1024 * 1024);
         const hashes = { md5: createHash("md5"), sha512: createHash("sha512") };
         for (let i = 0; i < 24; i++) for (const hash of Object.values(hashes)) hash.update(block);
@@ -99,7 +99,7 @@ export function r2Conformance(engine: TestEngine): void {
         assert.ok((await bytesOf(found))!.equals(Buffer.concat([block.subarray(7), block, block.subarray(0, 7)])));
       });
 
-      it("checks each checksum that is given, and stores nothing when one differs", async ({ put, blobs }) => {
+      it("checks every given checksum, and stores nothing if one differs", async ({ put, blobs }) => {
         for (const [algorithm, name] of [
           ["md5", "MD5"],
           ["sha1", "SHA-1"],
@@ -121,7 +121,7 @@ export function r2Conformance(engine: TestEngine): void {
         assert.equal((await blobs()).length, 1);
       });
 
-      it("refuses a body of another size than announced, and stores nothing of it", async ({
+      it("rejects a body whose size differs from the announced one, and stores nothing of it", async ({
         bucket,
         stores,
         put,
@@ -139,7 +139,7 @@ export function r2Conformance(engine: TestEngine): void {
         assert.equal((await blobs()).length, 1);
       });
 
-      it("stores nothing when the source of the body fails", async ({ r2, bucket, put, blobs }) => {
+      it("stores nothing if the source of the body fails", async ({ r2, bucket, put, blobs }) => {
         const broken = async function* () {
           yield Buffer.from("half");
           throw new Error("the line went dead");
@@ -148,7 +148,7 @@ export function r2Conformance(engine: TestEngine): void {
         assert.deepEqual([await r2.head(bucket, "key"), await blobs()], [undefined, []]);
       });
 
-      it("keeps the bytes when nobody knows whether the commit went through, and the sweep decides", async ({
+      it("keeps the bytes if the outcome of the commit is unknown, and leaves them to the sweep", async ({
         r2,
         bucket,
         clock,
@@ -169,7 +169,7 @@ export function r2Conformance(engine: TestEngine): void {
         assert.equal((await blobs()).length, 1);
       });
 
-      it("refuses bad names and oversized metadata", async ({ r2, put, blobs }) => {
+      it("rejects bad names and oversized metadata", async ({ r2, put, blobs }) => {
         await assert.rejects(put("x".repeat(1025)), refusal("invalidObjectName"));
         await assert.rejects(put("a\0"), refusal("invalidObjectName"));
         await assert.rejects(r2.head("No Bucket", "key"), refusal("invalidBucketName"));
@@ -182,7 +182,7 @@ export function r2Conformance(engine: TestEngine): void {
     });
 
     describe("conditions", () => {
-      it("get gives the object without its body when they do not hold", async ({ r2, bucket, clock, put, get }) => {
+      it("get returns the object without its body if they do not hold", async ({ r2, bucket, clock, put, get }) => {
         const object = await put("key");
         const { body, ...rest } = (await r2.get(bucket, "key", {
           onlyIf: { etagDoesNotMatch: [{ type: "strong", value: object.etag }] },
@@ -196,7 +196,7 @@ export function r2Conformance(engine: TestEngine): void {
         );
       });
 
-      it("put stores only when they hold", async ({ put, get, blobs }) => {
+      it("put stores only if they hold", async ({ put, get, blobs }) => {
         const absent = { onlyIf: { etagDoesNotMatch: [{ type: "wildcard" as const }] } };
         const { etag } = await put("key", "1", absent);
         await assert.rejects(put("key", "2", absent), refusal("preconditionFailed"));
@@ -210,7 +210,7 @@ export function r2Conformance(engine: TestEngine): void {
         assert.equal((await blobs()).length, 1);
       });
 
-      it("of many that may only create, one does; of many that may only replace one version, one does", async ({
+      it("of many concurrent creates, or replacements of one version, only one succeeds", async ({
         r2,
         bucket,
         put,
@@ -233,7 +233,7 @@ export function r2Conformance(engine: TestEngine): void {
     });
 
     describe("overwriting and deleting", () => {
-      it("removes the bytes that are no longer wanted", async ({ r2, bucket, put, keys, blobs }) => {
+      it("deletes bytes that are no longer referenced", async ({ r2, bucket, put, keys, blobs }) => {
         await put("a", "1");
         const a = await put("a", "2");
         await put("b");
@@ -244,7 +244,7 @@ export function r2Conformance(engine: TestEngine): void {
         assert.deepEqual(await keys(), ["a"]);
       });
 
-      it("takes 1 to 1000 keys, all or none", async ({ r2, bucket, put, keys, blobs }) => {
+      it("accepts 1 to 1000 keys, all or none", async ({ r2, bucket, put, keys, blobs }) => {
         const many = Array.from({ length: 1000 }, (_, i) => `${i}`);
         for (const key of many.slice(0, 30)) await put(key);
         await assert.rejects(r2.delete(bucket, []), refusal("invalidKeyCount"));
@@ -272,7 +272,7 @@ export function r2Conformance(engine: TestEngine): void {
         assert.deepEqual(await blobs(), []);
       });
 
-      it("a reader that gives up lets the bytes go", async ({ r2, bucket, put, blobs }) => {
+      it("a reader that stops early releases the bytes", async ({ r2, bucket, put, blobs }) => {
         await put("key", randomBytes(1024 * 1024));
         const { body } = (await r2.get(bucket, "key"))!;
         await r2.delete(bucket, ["key"]);
@@ -282,7 +282,7 @@ export function r2Conformance(engine: TestEngine): void {
         assert.deepEqual(await blobs(), []);
       });
 
-      it("bytes that somebody else took away are our fault, and said to be", async ({ r2, bucket, stores, put }) => {
+      it("reports bytes deleted by another process as an internal error", async ({ r2, bucket, stores, put }) => {
         for (const size of [10, 100_000]) {
           const { version } = await put("key", Buffer.alloc(size));
           await stores.objects.delete([`r2/${bucket}/${version}`]);
@@ -291,7 +291,7 @@ export function r2Conformance(engine: TestEngine): void {
         }
       });
 
-      it("readers among writers see one whole version or another", async ({ r2, bucket, put, blobs }) => {
+      it("readers during concurrent writes see one complete version", async ({ r2, bucket, put, blobs }) => {
         const versions = Array.from({ length: 8 }, (_, i) => Buffer.alloc(100_000 + i, i));
         await put("key", versions[0]!);
         const write = async (from: number) => {
@@ -309,17 +309,13 @@ export function r2Conformance(engine: TestEngine): void {
     });
 
     describe("list", () => {
-      it("is in the byte order of the keys, whatever their script", async ({ put, keys }) => {
+      it("is in the byte order of the keys in every script", async ({ put, keys }) => {
         const some = ["b", "a", "B", "é", "z", "\uffee", "🙂", "a/b", "a-b", "a "];
         for (const key of some) await put(key);
         assert.deepEqual(await keys(), some.toSorted(byBytes));
       });
 
-      it("comes in pages that neither repeat nor skip, also when keys are written meanwhile", async ({
-        r2,
-        bucket,
-        put,
-      }) => {
+      it("has pages without repeats or gaps, even if keys are written meanwhile", async ({ r2, bucket, put }) => {
         for (const key of ["key1", "key3", "key5", "other"]) await put(key);
         const first = await r2.list(bucket, { prefix: "key", limit: 2 });
         assert.deepEqual([first.objects.map(({ key }) => key), typeof first.cursor], [["key1", "key3"], "string"]);
@@ -329,7 +325,7 @@ export function r2Conformance(engine: TestEngine): void {
         assert.deepEqual([second.objects.map(({ key }) => key), second.cursor], [["key4", "key5"], undefined]);
       });
 
-      it("begins after startAfter, or after the cursor where that is later", async ({ r2, bucket, put }) => {
+      it("starts after startAfter, or after the cursor if that is later", async ({ r2, bucket, put }) => {
         for (const key of ["a", "b", "c", "d"]) await put(key);
         const page = await r2.list(bucket, { startAfter: "a", limit: 1 });
         assert.deepEqual(
@@ -347,7 +343,7 @@ export function r2Conformance(engine: TestEngine): void {
         assert.deepEqual((await r2.list(bucket, { startAfter: "zz" })).objects, []);
       });
 
-      it("folds keys at the delimiter after the prefix", async ({ r2, bucket, put }) => {
+      it("groups keys at the delimiter after the prefix", async ({ r2, bucket, put }) => {
         for (const key of ["dir0/a", "dir0/b", "dir0/sub0/c", "dir0/sub1/d", "dir0/sub1/e", "dir1/f", "top", "top2"])
           await put(key);
         const list = async (options: object) => {
@@ -378,7 +374,7 @@ export function r2Conformance(engine: TestEngine): void {
         assert.deepEqual(await list({ delimiter: "/", cursor: first.cursor }), [["top", "top2"], ["dir1/"], false]);
       });
 
-      it("shows metadata when asked to", async ({ r2, bucket, put }) => {
+      it("includes metadata on request", async ({ r2, bucket, put }) => {
         const object = await put("key", "value", { httpMetadata: { contentType: "a/b" }, customMetadata: { c: "d" } });
         const { httpMetadata, customMetadata, ...rest } = object;
         assert.deepEqual((await r2.list(bucket)).objects, [rest]);
@@ -389,7 +385,7 @@ export function r2Conformance(engine: TestEngine): void {
         assert.deepEqual((await r2.list(bucket, { include: ["customMetadata", "httpMetadata"] })).objects, [object]);
       });
 
-      it("ends a page early rather than making it too large", async ({ bucket, stores, put }) => {
+      it("ends a page early to limit its size", async ({ bucket, stores, put }) => {
         const small = createR2Buckets({ ...stores, limits: { pageBytes: 2000 } });
         const all = Array.from({ length: 10 }, (_, i) => `${i}`.repeat(600));
         for (const key of all) await put(key);
@@ -404,7 +400,7 @@ export function r2Conformance(engine: TestEngine): void {
         assert.deepEqual(seen, all);
       });
 
-      it("refuses limits outside 1 to 1000 and cursors it did not give", async ({ r2, bucket }) => {
+      it("rejects limits outside 1 to 1000 and invalid cursors", async ({ r2, bucket }) => {
         for (const limit of [0, 1001, -1, 1.5, Number.NaN])
           await assert.rejects(r2.list(bucket, { limit }), refusal("invalidMaxKeys"));
         for (const cursor of ["", "bad", "a2tleQ==", "eGtleQ"])

@@ -1,7 +1,7 @@
 import { r2Errors } from "./errors.ts";
 import type { ByteRange, WantedRange } from "./object.ts";
 
-/** The bytes of an object of `size` that a range asks for. Throws invalidRange when there are none. */
+/** The bytes that a range selects in an object of `size`. Throws invalidRange if it is not satisfiable. */
 export function resolveRange(wanted: WantedRange | undefined, size: number): ByteRange {
   if (wanted && "header" in wanted) wanted = parseRangeHeader(wanted.header);
   if (!wanted) return { offset: 0, length: size };
@@ -13,12 +13,15 @@ export function resolveRange(wanted: WantedRange | undefined, size: number): Byt
     return { offset: size - length, length };
   }
   const { offset = 0, length = Infinity } = wanted;
-  // The start of an empty object is not beyond its end: there, "everything from 0" is the whole of it.
+  // For an empty object, "everything from 0" is satisfiable: it is the whole object.
   if (!(offset >= 0 && (offset < size || (offset === 0 && size === 0)) && length > 0)) throw unsatisfiable();
   return { offset, length: Math.min(length, size - offset) };
 }
 
-/** RFC 9110 14.1.2. Several ranges, another unit or a malformed value: undefined, the header is ignored and the whole is sent. */
+/**
+ * RFC 9110 14.1.2. Returns undefined for several ranges, another unit or a malformed value: the header is ignored and
+ * the whole object is sent.
+ */
 export function parseRangeHeader(header: string): Exclude<WantedRange, { header: string }> | undefined {
   const match = /^\s*bytes\s*=\s*(\d*)\s*-\s*(\d*)\s*$/i.exec(header);
   if (!match) return undefined;

@@ -5,7 +5,7 @@ import type { ObjectStore } from "../../../store/index.ts";
 import { createRemoval } from "./removal.ts";
 import type { Removed, RemovedTable } from "./removed-table.ts";
 
-/** A store that notes what it is asked to delete, and does not come back before it is let. */
+/** A store that records deletions and blocks until it is released. */
 function slowRemoval({ failing = false } = {}) {
   const deleted: string[][] = [];
   const gates: (() => void)[] = [];
@@ -23,7 +23,7 @@ function slowRemoval({ failing = false } = {}) {
 
 const plain = (owner: string): Removed => ({ bucket: "bucket", owner, multipart: false });
 
-test("bytes stay until the last reader has left", async () => {
+test("bytes stay until the last reader has finished", async () => {
   const { removal, deleted, turn, open } = slowRemoval();
   const [one, two] = [removal.enter("v1")!, removal.enter("v1")!];
   removal.begin([plain("v1")]);
@@ -38,7 +38,7 @@ test("bytes stay until the last reader has left", async () => {
   await removal.settled();
 });
 
-test("nobody begins to read what is being deleted", async () => {
+test("bytes cannot be opened while they are being deleted", async () => {
   const { removal, turn, open } = slowRemoval();
   removal.begin([plain("v1")]);
   assert.equal(removal.enter("v1"), undefined);
@@ -46,11 +46,11 @@ test("nobody begins to read what is being deleted", async () => {
   assert.equal(removal.enter("v1"), undefined);
   open();
   await removal.settled();
-  // It is gone: the store will say so.
+  // It is gone: the store will report that.
   removal.enter("v1")!();
 });
 
-test("what comes while the store is busy goes together in the next round", async () => {
+test("deletes removals that arrive while the store is busy together in the next round", async () => {
   const { removal, deleted, turn, open } = slowRemoval();
   removal.begin([plain("v1")]);
   await turn();
@@ -63,7 +63,7 @@ test("what comes while the store is busy goes together in the next round", async
   assert.deepEqual(deleted, [["r2/bucket/v1"], ["r2/bucket/v2", "r2/bucket/v3", "r2/bucket/v4"]]);
 });
 
-test("a store that fails is not asked again and again, and holds nothing up", async () => {
+test("a failing store is not retried repeatedly and blocks nothing", async () => {
   const { removal, deleted, turn, open } = slowRemoval({ failing: true });
   removal.begin([plain("v1")]);
   await turn();
@@ -76,7 +76,7 @@ test("a store that fails is not asked again and again, and holds nothing up", as
   assert.deepEqual(deleted, [["r2/bucket/v1"], ["r2/bucket/v2"]]);
 });
 
-test("what comes in the very moment the work ends is not forgotten", async () => {
+test("handles a removal that arrives just as the work ends", async () => {
   for (let ticks = 0; ticks < 12; ticks++) {
     const { removal, deleted, turn, open } = slowRemoval();
     removal.begin([plain("v1")]);

@@ -6,26 +6,29 @@ import type { Removed, RemovedTable } from "./removed-table.ts";
 export const blobKey = (bucket: string, blob: string) => `r2/${bucket}/${blob}`;
 
 /**
- * Deletes the bytes of versions that are gone, once nobody in this process reads them any more.
- * It works behind the answer and may lose its work to a crash or a failing store: what it leaves, the sweep finds.
+ * Deletes the bytes of removed versions once no reader of this process uses them. It works in the background, and a
+ * crash or a failing store may lose its work; the sweep finds the rest.
  */
 export interface Removal {
-  /** False: begin() does nothing, the sweep does it all. */
+  /** False: begin() does nothing, and the sweep does all the work. */
   readonly atOnce: boolean;
-  /** A reader begins: returns what to call when it ends, or undefined when the bytes are being deleted: the row read was out of date. */
+  /**
+   * Registers a reader: returns the function to call when it ends, or undefined if the bytes are being deleted because
+   * the row was out of date.
+   */
   enter(owner: string): (() => void) | undefined;
   isRead(owner: string): boolean;
-  /** The rows of these are gone, and that is committed. */
+  /** The rows of these are deleted, and that is committed. */
   begin(removed: Removed[]): void;
   /** Bytes that never got a row. */
   discard(bucket: string, blob: string): Promise<void>;
-  /** Resolves when nothing is being deleted. Readers still reading are not waited for. */
+  /** Resolves when no deletion is running. Does not wait for active readers. */
   settled(): Promise<void>;
 }
 
-/** Versions waiting to be deleted here; beyond that they are left to the sweep. */
+/** Maximum number of versions that wait for deletion here; further ones are left to the sweep. */
 const MAX_WAITING = 10_000;
-/** Blobs of a multipart object deleted at once. */
+/** Number of blobs of a multipart object deleted together. */
 const BATCH = 500;
 
 export function createRemoval({
@@ -52,14 +55,14 @@ export function createRemoval({
   function start(): Promise<void> {
     return (running ??= run().finally(() => {
       running = undefined;
-      // One that came after the last look.
+      // A removal that arrived after the last check.
       if (waiting.size > 0) return start();
     }));
   }
 
-  /** One round after the other, plain objects of a round together. */
+  /** Runs one round after the other; deletes the plain objects of a round together. */
   async function run() {
-    // The rest of a burst of removals arrives in this same turn.
+    // The rest of a burst of removals arrives in this event loop turn.
     await Promise.resolve();
     while (waiting.size > 0) {
       const round = [...waiting.values()].slice(0, BATCH);

@@ -2,22 +2,22 @@ import type { Kysely } from "kysely";
 import type { Db } from "../../../store/index.ts";
 import { ownerOf, type R2Tables } from "./schema.ts";
 
-/** An object version whose row is gone and whose bytes may go. */
+/** An object version whose row is deleted and whose bytes may be deleted. */
 export interface Removed {
   bucket: string;
   owner: string;
-  /** Whether the bytes lie in many blobs, to be found in the table, rather than in one that is named like the owner. */
+  /** True if the bytes are many blobs listed in the table, rather than one blob named like the owner. */
   multipart: boolean;
 }
 
-/** Values in one statement: both engines take more, and the longest list here is a thousand keys. */
+/** Values per statement: both engines accept more, and the longest list here is a thousand keys. */
 const BATCH = 1000;
 
 export function* inBatches<Item>(items: Item[], size = BATCH): Generator<Item[]> {
   for (let start = 0; start < items.length; start += size) yield items.slice(start, start + size);
 }
 
-/** Part of the transaction that took these rows out of r2_objects: their bytes are to go. */
+/** Part of the transaction that deletes these rows from r2_objects: marks their bytes for deletion. */
 export async function tombstone(
   tx: Kysely<R2Tables>,
   bucket: string,
@@ -33,7 +33,7 @@ export async function tombstone(
   return rows.map((row) => ({ bucket, owner: ownerOf(row), multipart: row.upload_id !== null }));
 }
 
-/** All parts of these uploads, without bringing them (10,000 each) into this process. */
+/** All parts of these uploads, without loading them (10,000 each) into this process. */
 export async function tombstoneParts(
   tx: Kysely<R2Tables>,
   bucket: string,
@@ -74,7 +74,7 @@ export function createRemovedTable(db: Db) {
           .execute()
       ).map(({ blob }) => blob),
 
-    /** The oldest first. */
+    /** Oldest first. */
     before: (since: number, limit: number) =>
       tables()
         .selectFrom("r2_removed")
@@ -90,10 +90,10 @@ export function createRemovedTable(db: Db) {
         await db.write(tables().deleteFrom("r2_removed").where("blob", "in", batch));
     },
 
-    /** Those of `blobs` that an object or a part consists of, or whose removal is already noted. */
+    /** The subset of `blobs` that belong to an object or a part, or whose removal is already recorded. */
     /**
-     * Those of `blobs` that an object or a part consists of, or whose removal is already noted.
-     * One after the other: a blob moves from the first two tables to the third, so none can slip through between the questions.
+     * The subset of `blobs` that belong to an object or a part, or whose removal is already recorded. Queried one after
+     * the other: a blob moves from the first two tables to the third, so none can be missed between the queries.
      */
     async known(blobs: string[]): Promise<Set<string>> {
       const inObjects = await tables()

@@ -3,11 +3,11 @@ import { r2Errors } from "./errors.ts";
 
 /** The body of a PUT: metadata first, then the bytes of the object. */
 export interface RequestBody {
-  /** The first `size` bytes as text. Call once, before anything else. */
+  /** The first `size` bytes as text. Call it once, before anything else. */
   head(size: number): Promise<string>;
-  /** What follows. */
+  /** The remaining bytes. */
   rest(): AsyncIterable<Uint8Array>;
-  /** Reads on and forgets it. False when the end is not within `most` bytes. */
+  /** Reads and discards the rest. Resolves with false if the end is not within `most` bytes. */
   drain(most: number): Promise<boolean>;
 }
 
@@ -36,7 +36,7 @@ export function createRequestBody(request: IncomingMessage): RequestBody {
       }
       return Buffer.concat(parts, size).toString("utf8");
     },
-    // No generator: to leave one early would end the request with it, and with the request the connection.
+    // Not a generator: leaving one early would end the request and with it the connection.
     rest: () => ({
       [Symbol.asyncIterator]: () => ({
         async next(): Promise<IteratorResult<Uint8Array, undefined>> {

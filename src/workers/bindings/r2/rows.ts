@@ -2,7 +2,7 @@ import type { Checksums, HttpMetadata, ListedObject, Metadata, R2Object, Storage
 import type { PageRow } from "./r2-table.ts";
 import type { ObjectRow } from "./schema.ts";
 
-/** Between the objects of the domain and the rows of the tables. */
+/** Converts between domain objects and table rows. */
 export const storedMetadata = ({ httpMetadata = {}, customMetadata = {}, storageClass = "Standard" }: Metadata) => ({
   http_metadata: JSON.stringify(httpMetadata),
   custom_metadata: JSON.stringify(customMetadata),

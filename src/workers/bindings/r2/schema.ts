@@ -2,7 +2,7 @@ import type { Selectable } from "kysely";
 
 /** Times are epoch milliseconds; metadata and checksums are JSON. */
 export interface R2Tables {
-  /** What each key of each bucket holds now. */
+  /** The current object of each key of each bucket. */
   r2_objects: {
     bucket: string;
     key: string;
@@ -15,18 +15,18 @@ export interface R2Tables {
     checksums: string;
     http_metadata: string;
     custom_metadata: string;
-    /** A multipart object: its bytes are the parts of this upload, in the order of their numbers. */
+    /** For a multipart object: its bytes are the parts of this upload, in order of their numbers. */
     upload_id: string | null;
-    /** The size of every part but the last, which is smaller or equal. */
+    /** The size of every part except the last, which may be smaller. */
     part_size: number | null;
   };
-  /** A finished upload is remembered for a while, so that aborting it again is no error. */
+  /** A completed or aborted upload is remembered for a while, so that aborting it again is not an error. */
   r2_uploads: {
     upload_id: string;
     bucket: string;
     key: string;
     state: "open" | "completed" | "aborted";
-    /** When it came into this state. */
+    /** When it entered this state. */
     since: number;
     storage_class: string;
     http_metadata: string;
@@ -41,11 +41,11 @@ export interface R2Tables {
     size: number;
     md5: string;
   };
-  /** Bytes that nothing wants any more and that are still to be deleted. Written in the transaction that let go of them. */
+  /** Unreferenced bytes that are still to be deleted. Written in the transaction that dropped the reference. */
   r2_removed: {
     blob: string;
     bucket: string;
-    /** Whose bytes they were: see `ownerOf()`. */
+    /** The former owner of the bytes: see `ownerOf()`. */
     owner: string;
     since: number;
   };
@@ -55,5 +55,5 @@ export type ObjectRow = Selectable<R2Tables["r2_objects"]>;
 export type UploadRow = Selectable<R2Tables["r2_uploads"]>;
 export type PartRow = Selectable<R2Tables["r2_parts"]>;
 
-/** Readers and removals meet under this name: the version of a plain object, the upload of a multipart one. */
+/** The name that readers and removals share: the version of a plain object, the upload of a multipart one. */
 export const ownerOf = ({ version, upload_id }: { version: string; upload_id: string | null }) => upload_id ?? version;

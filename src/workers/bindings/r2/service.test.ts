@@ -90,7 +90,7 @@ describe("the R2 binding's protocol", () => {
     );
   };
 
-  test("an object goes in after its metadata and comes out after its metadata", async () => {
+  test("an object is sent and received after its metadata", async () => {
     const stored = await put(
       {
         version: 1,
@@ -104,7 +104,7 @@ describe("the R2 binding's protocol", () => {
     const { version, uploaded, ...rest } = JSON.parse(stored.metadata) as Record<string, unknown>;
     assert.match(`${String(version)} ${String(uploaded)}`, /^[0-9a-f]{32} \d{13}$/);
     const md5 = createHash("md5").update("värde").digest("hex");
-    // 64-bit integers are strings; a time before 1970 goes back as it came.
+    // 64-bit integers are strings; a time before 1970 is returned unchanged.
     assert.deepEqual(rest, {
       name: "ключ",
       size: "6",
@@ -136,7 +136,7 @@ describe("the R2 binding's protocol", () => {
     assert.deepEqual([status, error?.v4code, JSON.parse(metadata).name, bytes], [412, 10031, "key", ""]);
   });
 
-  test("a worker of an account reaches the account's bucket of that name, and none that is not there", async () => {
+  test("a worker of an account can access the account's existing buckets only", async () => {
     const account = "a".repeat(32);
     script = { account } as WorkerScript;
     try {
@@ -162,7 +162,7 @@ describe("the R2 binding's protocol", () => {
     }
   });
 
-  test("nonsense is refused by name", async () => {
+  test("rejects nonsense with a specific error", async () => {
     const codes = async (answer: Promise<Answer>) => answer.then(({ status, error }) => [status, error?.v4code]);
     for (const wanted of [
       "",
@@ -194,7 +194,7 @@ describe("the R2 binding's protocol", () => {
     assert.deepEqual(logged, []);
   });
 
-  test("a refusal reads the body to its end, so that the connection goes on", async () => {
+  test("a rejection reads the body to the end, so that the connection stays usable", async () => {
     const connections = new Set<unknown>();
     server.on("connection", (socket) => connections.add(socket));
     for (let i = 0; i < 5; i++) {
@@ -207,12 +207,12 @@ describe("the R2 binding's protocol", () => {
     assert.equal(connections.size, 0, "all of it went over the connection that was there");
   });
 
-  test("texts that no header can hold are escaped", async () => {
+  test("escapes texts that a header cannot hold", async () => {
     const { error } = await put({ method: "put", object: "key", storageClass: "Кальт 🥶\n" }, "x");
     assert.match(error?.message ?? "", /Кальт 🥶\n/);
   });
 
-  test("what is our fault stays with us; half an object ends in a broken connection", async () => {
+  test("hides internal errors; a partial object ends in a broken connection", async () => {
     await put({ method: "put", object: "large" }, "x".repeat(3_000_000));
     failing = true;
     try {
@@ -230,7 +230,7 @@ describe("the R2 binding's protocol", () => {
     assert.equal((await get({ method: "get", object: "large" })).bytes.length, 3_000_000);
   });
 
-  test("no request brings it down", async () => {
+  test("no request crashes it", async () => {
     const scalar = fc.oneof(fc.string(), fc.nat(), fc.constantFrom("0", "5", "-1", "99999999999999999999", true, null));
     const fields = fc.constantFrom(
       "object",
@@ -289,7 +289,7 @@ describe("the R2 binding's protocol", () => {
   });
 });
 
-/** The store itself, until it is told to fail. */
+/** The store itself, until it is set to fail. */
 const breakable = (objects: ObjectStore, fails: () => boolean): ObjectStore => ({
   ...objects,
   put: async (...args) => (fails() ? Promise.reject(new Error("the disk is on fire")) : objects.put(...args)),

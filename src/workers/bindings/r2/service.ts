@@ -12,20 +12,26 @@ import { createRequestBody, type RequestBody } from "./request-body.ts";
 import { encodeObject, encodePage, metadataOf, parseRequest, rangeOf, type R2Request, type RequestOf } from "./wire.ts";
 
 export interface R2Service extends BindingService<Extract<Binding, { type: "r2_bucket" }>> {
-  /** The same buckets for everyone else. */
+  /** The buckets, for other users. */
   readonly buckets: R2Buckets;
-  /** The buckets of accounts. A worker of an account reaches only what is listed there; one without (`reelpost dev`) needs no creating. */
+  /**
+   * The buckets of accounts. A worker of an account can access only those listed there; a worker without one (`reelpost
+   * dev`) needs no list.
+   */
   readonly bucketList: R2BucketList;
 }
 
-/** A thousand keys to delete, each of 1024 bytes that JSON writes as six, stay below. */
+/** Enough to delete a thousand keys of 1024 bytes, each byte written as six characters in JSON. */
 const MAX_METADATA_BYTES = 8 * 1024 * 1024;
-/** A body we refuse is read to its end up to here, so that the refusal arrives; a longer one loses its connection. */
+/** A rejected body is read to the end up to this size, so that the error arrives; a longer one loses its connection. */
 const MAX_DRAIN_BYTES = 5 * 1024 ** 3;
-/** Up to here an object goes out in one piece with its metadata. */
+/** An object up to this size is sent in one write with its metadata. */
 const SMALL = 64 * 1024;
 
-/** The R2 binding as workerd speaks it (r2-rpc.c++): reads are GET with the request in a header, the rest is PUT with it before the bytes. */
+/**
+ * The R2 binding in workerd's protocol (r2-rpc.c++): reads are GET with the request in a header, everything else is PUT
+ * with the request before the bytes.
+ */
 export function createR2Service(options: R2Options): R2Service {
   const buckets = createR2Buckets(options);
   const bucketList = createR2BucketList({ ...options, buckets });
@@ -54,12 +60,12 @@ export function createR2Service(options: R2Options): R2Service {
   };
 }
 
-/** Where the bucket of a binding lies. */
+/** The bucket of a binding. */
 interface Place {
   bucket: string;
-  /** Of objects that are written without one. */
+  /** For objects written without one. */
   storageClass?: StorageClass;
-  /** Throws when the bucket went away while an object was written into it. */
+  /** Throws if the bucket was deleted while an object was written into it. */
   confirm?(): Promise<void>;
 }
 
@@ -69,7 +75,7 @@ async function read(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  // Node reads headers as Latin-1; workerd writes this one in UTF-8.
+  // Node decodes headers as Latin-1; workerd encodes this one as UTF-8.
   const wanted = parseRequest(Buffer.from(String(request.headers["cf-r2-request"] ?? ""), "latin1").toString("utf8"));
   switch (wanted.method) {
     case "head": {
@@ -104,7 +110,7 @@ async function get(
   const found = await buckets.get(bucket, wanted.object, { onlyIf: wanted.onlyIf, range: rangeOf(wanted) });
   if (!found) throw r2Errors.noSuchKey();
   const metadata = encodeObject(found.object, found.range);
-  // workerd takes this status for "the object without its body", and needs the metadata with it.
+  // workerd takes this status as "the object without its body" and needs the metadata with it.
   if (!found.body) return answer(response, 412, metadata, errorHeader(r2Errors.preconditionFailed()));
 
   const head = Buffer.from(JSON.stringify(metadata));
@@ -140,14 +146,14 @@ async function write(
   }
 }
 
-/** workerd takes an answer that comes before the end of its own body for a lost connection. */
+/** workerd treats a response before the end of its own body as a lost connection. */
 async function drain(request: IncomingMessage, body: RequestBody): Promise<void> {
   const announced = Number(request.headers["content-length"] ?? 0);
-  const ended = announced <= MAX_DRAIN_BYTES && (await body.drain(MAX_DRAIN_BYTES).catch(() => true)); // a request that broke off has ended too
+  const ended = announced <= MAX_DRAIN_BYTES && (await body.drain(MAX_DRAIN_BYTES).catch(() => true)); // An aborted request has ended too.
   if (!ended) request.destroy();
 }
 
-/** Does what a PUT asks for and returns what workerd wants to hear. */
+/** Executes a PUT and returns the result that workerd expects. */
 async function change(
   buckets: R2Buckets,
   { bucket, storageClass }: Place,
@@ -217,21 +223,21 @@ function answer(
 }
 
 function refuse(response: ServerResponse, error: UserError): void {
-  // The object is on its way already: a broken connection is the only thing that can still say so.
+  // Part of the object has been sent: only a broken connection can still signal the error.
   if (response.headersSent) return void response.destroy();
   response.writeHead(error.entry.http, { "content-length": 0, ...errorHeader(error) });
   response.end();
 }
 
 const errorHeader = (error: UserError) => ({
-  // A header holds ASCII; JSON can say the rest in it.
+  // A header holds ASCII; JSON can escape everything else.
   "cf-r2-error": JSON.stringify({ version: 1, v4code: error.code, message: error.message }).replace(
     /[\u007f-\uffff]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
   ),
 });
 
-/** Refusals keep their text; of what is our fault the worker learns only that it happened. */
+/** UserErrors keep their text; internal errors are hidden from the worker. */
 function translate(err: unknown, log: Log, bucket: string): UserError {
   if (err instanceof UserError && err.domain === "r2") return err;
   log.error({ err, bucket }, "r2: request failed");
@@ -239,6 +245,6 @@ function translate(err: unknown, log: Log, bucket: string): UserError {
   return r2Errors.internal({}, { cause: err });
 }
 
-/** The worker hung up, or the stream it sends failed: nobody is listening any more. */
+/** The worker disconnected, or the stream it sends failed: a response would reach no client. */
 const isGone = (err: unknown, request: IncomingMessage) =>
   err === request.errored || (err instanceof Error && "code" in err && err.code === "ERR_STREAM_PREMATURE_CLOSE");

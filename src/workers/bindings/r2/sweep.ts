@@ -6,11 +6,11 @@ import type { RemovedTable } from "./removed-table.ts";
 import type { UploadTable } from "./upload-table.ts";
 
 export interface SweepOptions {
-  /** How many of each kind of leftover, and stored blobs, to look at in this call. Default 10,000. */
+  /** Maximum number of leftovers of each kind, and of stored blobs, checked per call. Default 10,000. */
   limit?: number;
-  /** Bytes without a row are let alone for this long, because their put may be about to write it. Default 24 h. */
+  /** Bytes without a row are kept for this long, because their put may be about to write the row. Default 24 h. */
   orphanGraceMs?: number;
-  /** Bytes of removed objects are let alone for this long, because other processes may be reading them. Default 1 h. */
+  /** Bytes of removed objects are kept for this long, because other processes may be reading them. Default 1 h. */
   removedGraceMs?: number;
 }
 
@@ -19,9 +19,9 @@ export interface Swept {
   deleted: number;
   /** Uploads aborted because they were open for too long. */
   aborted: number;
-  /** Stored blobs looked at; the next call goes on after them. */
+  /** Stored blobs checked; the next call continues after them. */
   examined: number;
-  /** Whether this call came to the end of the store. */
+  /** True if this call reached the end of the store. */
   finished: boolean;
 }
 
@@ -36,7 +36,10 @@ interface SweepParts {
   limits: R2Limits;
 }
 
-/** Cleans up after crashes. Rows are the truth: a blob without one is waste, a row is never touched for want of its bytes. */
+/**
+ * Cleans up after crashes. Rows are authoritative: a blob without one is garbage, but a row is never removed because
+ * its bytes are missing.
+ */
 export function createSweep({ store, uploads, removed, removal, clock, limits }: SweepParts) {
   let after: string | undefined;
 
@@ -62,7 +65,7 @@ export function createSweep({ store, uploads, removed, removal, clock, limits }:
     return open.length;
   }
 
-  /** What a crash kept from being deleted after its row went away, or what was left for this on purpose. */
+  /** Bytes that a crash left behind after their row was deleted, or that were left to the sweep on purpose. */
   async function deleteRemoved(before: number, limit: number): Promise<number> {
     const rows = await removed.before(before, limit);
     const free = rows.filter(({ owner }) => !removal.isRead(owner));
@@ -74,7 +77,7 @@ export function createSweep({ store, uploads, removed, removal, clock, limits }:
     return free.length;
   }
 
-  /** What a crash left between a put's bytes and its row. */
+  /** Bytes that a crash left between a put's bytes and its row. */
   async function deleteOrphans(before: number, limit: number): Promise<Omit<Swept, "aborted">> {
     let examined = 0;
     let deleted = 0;

@@ -10,7 +10,7 @@ export interface UploadKey {
   uploadId: string;
 }
 
-/** Multipart uploads and their parts. The callbacks refuse by throwing: the transaction is then as if it had not been. */
+/** Multipart uploads and their parts. The callbacks reject by throwing, which rolls the transaction back. */
 export function createUploadTable(db: Db) {
   const tables = () => db.tables<R2Tables>();
 
@@ -21,7 +21,7 @@ export function createUploadTable(db: Db) {
 
     find: (upload: UploadKey): Promise<UploadRow | undefined> => findUpload(tables(), upload),
 
-    /** Returns the part of that number that was there before. */
+    /** Returns the part previously stored under that number. */
     putPart: (
       upload: UploadKey,
       part: PartRow,
@@ -41,7 +41,9 @@ export function createUploadTable(db: Db) {
         return removed;
       }),
 
-    /** `assemble` sees the upload and its parts by number, and returns the object with the numbers it consists of, or throws. */
+    /**
+     * `assemble` receives the upload and its parts by number and returns the object with its part numbers, or throws.
+     */
     complete: (
       upload: UploadKey,
       assemble: (row: UploadRow | undefined, parts: PartRow[]) => { object: ObjectRow; partNumbers: number[] },
@@ -63,7 +65,7 @@ export function createUploadTable(db: Db) {
         return { object, removed: [...replaced, ...unused] };
       }),
 
-    /** Undefined: there is no such upload. One that is finished stays as it is. */
+    /** Resolves with undefined if the upload does not exist. A finished upload stays unchanged. */
     abort: (upload: UploadKey, at: number): Promise<Removed[] | undefined> =>
       db.transaction<R2Tables, Removed[] | undefined>(async (tx) => {
         const row = await findUpload(tx, upload);
@@ -74,7 +76,7 @@ export function createUploadTable(db: Db) {
         return [{ bucket: upload.bucket, owner: upload.uploadId, multipart: true }];
       }),
 
-    /** `count` parts of a multipart object in order, from the `first`th (0 is the first). */
+    /** `count` parts of a multipart object in order, starting at index `first` (from 0). */
     parts: (uploadId: string, first: number, count: number): Promise<PartRow[]> =>
       tables()
         .selectFrom("r2_parts")
@@ -85,7 +87,7 @@ export function createUploadTable(db: Db) {
         .offset(first)
         .execute(),
 
-    /** Uploads that have been in their state since before then, the longest first. */
+    /** Uploads that entered their state before that time, longest first. */
     since: (before: number, limit: number): Promise<UploadRow[]> =>
       tables()
         .selectFrom("r2_uploads")

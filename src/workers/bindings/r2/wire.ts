@@ -3,8 +3,8 @@ import { r2Errors } from "./errors.ts";
 import type { ByteRange, HttpMetadata, ListedObject, Metadata, Page, WantedRange } from "./object.ts";
 
 /**
- * The JSON of workerd's R2 binding: Cap'n Proto messages (r2-api.capnp) as its JSON codec writes them.
- * Fields that are unset or at their default are left out; 64-bit integers are strings.
+ * The JSON of workerd's R2 binding: Cap'n Proto messages (r2-api.capnp) as written by its JSON codec. Unset and default
+ * fields are omitted; 64-bit integers are strings.
  */
 const uint64 = z.union([z.number().nonnegative(), z.string().regex(/^\d{1,20}$/)]).transform(Number);
 /** Milliseconds since the epoch; a time before 1970 arrives wrapped around. */
@@ -46,7 +46,7 @@ const metadata = {
     .optional(),
   customFields: z.array(z.object({ k: z.string(), v: z.string() })).optional(),
   storageClass: z.string().optional(),
-  /** A key the worker brings to encrypt its object with. */
+  /** A key sent by the worker to encrypt its object with. */
   ssec: z.unknown().optional(),
 };
 
@@ -65,7 +65,7 @@ const request = z.discriminatedUnion("method", [
     object,
     ...metadata,
     onlyIf: conditions.optional(),
-    // Base64 here, hex there: so says the schema.
+    // Base64 for this one, hex for the others, as in the schema.
     md5: base64.optional(),
     sha1: hex.optional(),
     sha256: hex.optional(),
@@ -101,7 +101,7 @@ export function parseRequest(json: string): R2Request {
   if (!parsed.success)
     throw r2Errors.invalidArgument({ problem: "Metadata missing or invalid" }, { cause: parsed.error });
   if ("ssec" in parsed.data && parsed.data.ssec !== undefined)
-    // Storing it unencrypted would break the promise the worker relies on.
+    // Storing it unencrypted would break a guarantee that the worker relies on.
     throw r2Errors.invalidArgument({
       problem: "Encryption with a key of the worker's own (ssecKey) is not supported.",
     });
@@ -122,7 +122,7 @@ interface MetadataFields {
   storageClass?: string;
 }
 
-/** The storage class is whatever the worker said: it is checked where the object is stored. */
+/** The storage class is passed through: it is validated where the object is stored. */
 export const metadataOf = ({ httpFields, customFields, storageClass }: MetadataFields): Metadata => ({
   httpMetadata: httpFields,
   customMetadata: customFields && Object.fromEntries(customFields.map(({ k, v }) => [k, v])),
@@ -135,7 +135,7 @@ export function rangeOf({ range, rangeHeader }: RequestOf<"get">): WantedRange |
   return range && { offset: range.offset, length: range.length };
 }
 
-/** As R2HeadResponse. */
+/** Encodes an R2HeadResponse. */
 export const encodeObject = (object: ListedObject, range?: ByteRange) => ({
   name: object.key,
   version: object.version,
@@ -161,7 +161,7 @@ const encodeHttpFields = ({ cacheExpiry, ...texts }: HttpMetadata) => ({
   cacheExpiry: cacheExpiry && String(BigInt.asUintN(64, BigInt(cacheExpiry.getTime()))),
 });
 
-/** As R2ListResponse. */
+/** Encodes an R2ListResponse. */
 export const encodePage = ({ objects, delimitedPrefixes, cursor }: Page) => ({
   objects: objects.map((listed) => encodeObject(listed)),
   truncated: cursor !== undefined,

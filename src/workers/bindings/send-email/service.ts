@@ -3,10 +3,10 @@ import type { BuiltMail, SendEmailPort } from "../../ports.ts";
 import { readJson, sendError, sendJson } from "../http.ts";
 import type { BindingServices } from "../service.ts";
 
-/** 25 MiB of attachments in base64 and JSON, and something over: the mail room applies the exact limits. */
+/** 25 MiB of attachments in base64 and JSON, plus some overhead: the mail module applies the exact limits. */
 const BUILT_LIMIT = 36 * 1024 * 1024;
 
-/** The server's side of `env.X.send()`: passes what the worker sent to the mail room. */
+/** The server side of `env.X.send()`: passes the worker's message to the mail module. */
 export function createSendEmailService({ port, log }: { port: SendEmailPort; log: Log }): BindingServices["sendEmail"] {
   return {
     async handle(request, response, { script, binding }) {

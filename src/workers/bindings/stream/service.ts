@@ -4,11 +4,11 @@ import { drain } from "../body.ts";
 import { BodyTooLarge, readJson, sendJson } from "../http.ts";
 import type { BindingServices } from "../service.ts";
 
-/** Arguments are a few fields; of metadata, a few kilobytes. */
+/** Arguments are a few fields; metadata is a few kilobytes. */
 const ARGS_LIMIT = 256 * 1024;
 const DRAIN_LIMIT = 50 * 1024 * 1024;
 
-/** The server's side of `env.STREAM`: passes what is asked to the video room, in the words of the binding. */
+/** The server side of `env.STREAM`: passes calls to the video module with the field names of the binding. */
 export function createStreamService({ port, log }: { port: StreamPort; log: Log }): BindingServices["stream"] {
   return {
     async handle(request, response, { script, binding }) {
@@ -38,14 +38,14 @@ export function createStreamService({ port, log }: { port: StreamPort; log: Log 
             ? { error: err.message, name: "BadRequestError", code: 10005, statusCode: 400 }
             : refusalOf(err);
         if (refusal.statusCode === 500)
-          log.error({ err, script: script.name, binding: binding.name, operation }, "stream binding: call failed");
+          log.error({ err, script: script.name, binding: binding.name, operation }, "stream: binding call failed");
         sendJson(response, refusal.statusCode, refusal);
       }
     },
   };
 }
 
-/** Names by status, as the hosted binding has them; three codes have a name of their own. */
+/** Error names by status, as in the hosted binding; three codes have names of their own. */
 const NAMES: Record<number, string> = {
   400: "BadRequestError",
   401: "ForbiddenError",
@@ -60,7 +60,7 @@ const NAMES_BY_KIND: Record<string, string> = {
   tooManyWatermarks: "TooManyWatermarksError",
 };
 
-/** What is our fault is not told to the worker. */
+/** Internal errors are hidden from the worker. */
 function refusalOf(err: unknown): { error: string; name: string; code: number; statusCode: number } {
   if (!(err instanceof UserError))
     return { error: "An internal error occurred", name: "InternalError", code: 10001, statusCode: 500 };

@@ -55,7 +55,8 @@ const WATERMARK = `stream.watermarks.generate(new Response("PNG").body, { name: 
 const ID = `stream.video("x").id`;
 const DETAILS = `stream.video("x").details()`;
 
-// What the worker's code sees is told by nothing but a worker. A request names the expression; the answer is its value, or what it threw.
+// Only a worker shows what its code sees. A request names the expression; the response is its value or the thrown
+// error.
 const WORKER = `
 const steps = { ${[...SAID.map(([code]) => code), ...KINDS.map(upload), CAPTIONS, WATERMARK, ID, DETAILS].map((code) => `[${JSON.stringify(code)}]: (stream) => ${code}`).join(",\n")} };
 export default {
@@ -68,7 +69,7 @@ export default {
   }
 }`;
 
-describe("the stream binding inside a worker", () => {
+describe("the stream binding in a worker", () => {
   const calls: { operation: string; args: unknown[]; bytes?: number; account?: string | undefined }[] = [];
   let next: () => unknown = () => "done";
   const port: StreamPort = {
@@ -115,7 +116,7 @@ describe("the stream binding inside a worker", () => {
     assert.deepEqual(await run(ID), { returned: "x" });
   });
 
-  test("bytes are streamed, of whatever kind they are", async () => {
+  test("streams bytes of every type", async () => {
     for (const kind of KINDS) {
       assert.deepEqual(await run(upload(kind)), { returned: "done" });
       assert.deepEqual(
@@ -133,7 +134,7 @@ describe("the stream binding inside a worker", () => {
     );
   });
 
-  test("a refusal is an error with the name, code and status of the hosted binding; our own fault tells nothing", async () => {
+  test("errors have the name, code and status of the hosted binding; an internal error reveals nothing", async () => {
     const thrown = async (err: unknown) =>
       (
         await run(DETAILS, () => {

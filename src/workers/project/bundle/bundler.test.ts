@@ -22,7 +22,7 @@ async function write(root: string, files: Files) {
   }
 }
 
-/** A project in a folder of its own, with the packages it names linked in. */
+/** A project in its own folder, with the packages it names linked in. */
 async function project(
   t: TestContext,
   files: Files,
@@ -70,7 +70,7 @@ const WASM = Uint8Array.from([
   6, 1, 4, 0, 65, 42, 11,
 ]);
 
-test("packages go into the bundle; text, data and wasm become modules beside it; platform modules stay imports", async (t) => {
+test("packages are bundled; text, data and wasm become separate modules; platform modules stay imports", async (t) => {
   const { root, bundler } = await project(
     t,
     {
@@ -116,7 +116,7 @@ test("packages go into the bundle; text, data and wasm become modules beside it;
   const imports = [...code.matchAll(/^import .*?from "([^"]+)";/gm)].map(([, from]) =>
     from!.replace(/[0-9a-f]{40}/, "<sha1>"),
   );
-  // mimetext brings node:os and node:path.
+  // mimetext imports node:os and node:path.
   assert.deepEqual([...new Set(imports)].sort(), [
     "./<sha1>-answer.wasm",
     "./<sha1>-blob.bin",
@@ -139,7 +139,7 @@ test("packages go into the bundle; text, data and wasm become modules beside it;
   assert.ok(build.bytes > 10_000);
 });
 
-test("the source map leads from the bundle back to the line", async (t) => {
+test("the source map maps from the bundle to the original line", async (t) => {
   const { bundler } = await project(t, {
     "src/index.ts": `import { fail } from "./fail.ts";\nexport default { email: fail };`,
     "src/fail.ts": `interface Unused {}\n\nexport function fail() {\n  throw new Error("here");\n}\n`,
@@ -155,7 +155,7 @@ test("the source map leads from the bundle back to the line", async (t) => {
   ]);
 });
 
-test("building again follows every change: code, imported files, format", async (t) => {
+test("a rebuild follows every change: code, imported files, format", async (t) => {
   const { root, bundler } = await project(t, {
     "src/index.ts": `import text from "./a.txt";\nexport default { fetch: () => text };`,
     "src/a.txt": "one",
@@ -209,7 +209,7 @@ src/index.ts:1:15: error: a worker in service-worker format cannot import WebAss
   );
 });
 
-test("errors of the code come with place, frame and fix, and the next build recovers", async (t) => {
+test("errors in the code have a position, code frame and fix, and the next build recovers", async (t) => {
   const { root, bundler } = await project(t, {
     "src/index.ts": `// ☀\nimport PostalMime from "postal-mime";\nimport { helper } from "./helper";\nimport { nothing } from "./there.ts";\n/* ☀ */ import os from "@scope/pkg/deep";\nexport default { email() { helper(nothing, PostalMime, os); } };\n`,
     "src/there.ts": "export const something = 1;\n",
@@ -254,7 +254,7 @@ src/index.ts:1:38: error: expected "}" but found ";"
   assert.equal((await bundler.build()).script.format, "modules");
 });
 
-test("Node's modules: with compatibility they stay imports, without it each gets the hint", async (t) => {
+test("Node's modules stay imports with compatibility; without it each gets the hint", async (t) => {
   const files = {
     "src/index.ts": `import { EventEmitter } from "events";\nimport os from "node:os";\nimport dep from "dep";\nexport default { fetch: () => [EventEmitter, os, dep] };`,
     "node_modules/dep/index.js": `module.exports = require("fs").readFileSync;`,
@@ -286,7 +286,7 @@ src/index.ts:2:16: warning: "node:os" is a module of Node, and the worker runs w
   );
 });
 
-test("rules, alias, define and minify of the configuration count", async (t) => {
+test("applies rules, alias, define and minify of the configuration", async (t) => {
   const files = {
     "src/index.ts": `import md from "./a.md";\nimport x from "x";\ndeclare const FLAG: string;\nexport default { fetch: () => [md, x, FLAG] };`,
     "src/a.md": "# a",
@@ -312,7 +312,7 @@ test("rules, alias, define and minify of the configuration count", async (t) => 
   );
 });
 
-test("no_bundle: the files as they are, under their paths", async (t) => {
+test("no_bundle keeps the files unchanged, under their paths", async (t) => {
   const config = { main: "dist/index.js", no_bundle: true, rules: [{ type: "ESModule", globs: ["**/*.js"] }] };
   const { root, bundler } = await project(
     t,
@@ -338,7 +338,7 @@ test("no_bundle: the files as they are, under their paths", async (t) => {
   );
 });
 
-test("an entry with exports but no default is told so", async (t) => {
+test("reports an entry with exports but no default export", async (t) => {
   const { root, bundler } = await project(t, { "src/index.ts": "export const email = () => {};" });
   assert.equal(
     formatProblems((await bundler.build()).warnings, { cwd: root }),
@@ -346,7 +346,7 @@ test("an entry with exports but no default is told so", async (t) => {
   );
 });
 
-test("a wasm file that a package keeps without exporting it is found", async (t) => {
+test("finds a wasm file that a package contains but does not export", async (t) => {
   const { bundler } = await project(t, {
     "src/index.ts": `import w from "pkg/codec/a.wasm";\nexport default { fetch: () => w };`,
     "node_modules/pkg/package.json": `{"name":"pkg","exports":{".":"./index.js"}}`,
@@ -356,7 +356,7 @@ test("a wasm file that a package keeps without exporting it is found", async (t)
   assert.equal((await bundler.build()).script.modules[1]!.kind, "wasm");
 });
 
-test("a rebuild is quick, and builds asked for together come one after the other", async (t) => {
+test("a rebuild is fast, and concurrent builds run one after the other", async (t) => {
   const { root, bundler } = await project(
     t,
     {
@@ -381,7 +381,7 @@ test("a rebuild is quick, and builds asked for together come one after the other
   await assert.rejects(bundler.build(), /closed/);
 });
 
-test("a service worker may have every binding, and imports the platform's modules by import() only", async (t) => {
+test("a service worker may have every binding, and imports platform modules by import() only", async (t) => {
   const listener = (body: string) => `addEventListener("email", async (event: any) => { ${body} });`;
   const config = { send_email: [{ name: "MAIL" }], d1_databases: [{ binding: "DB", database_id: "d" }] };
   const { root, bundler } = await project(

@@ -14,11 +14,11 @@ import { collectUnbundled } from "./unbundled.ts";
 
 export interface Bundler {
   /**
-   * Builds, or builds again from what has changed. One build at a time; a call during a build waits for it.
-   * Rejects with UserError `buildFailed`, which holds every problem with its place and a code frame.
+   * Builds, or rebuilds what has changed. One build at a time; a call during a build waits for it. Rejects with
+   * UserError `buildFailed`, which holds every problem with its position and a code frame.
    */
   build(): Promise<ProjectBuild>;
-  /** Every file the last build read, or tried to when it failed. A change of one of them means: build again. */
+  /** Every file that the last build read, or tried to read if it failed. A change to any of them requires a rebuild. */
   watchFiles(): string[];
   close(): Promise<void>;
 }
@@ -26,10 +26,10 @@ export interface Bundler {
 export interface ProjectBuild {
   /** Ready to run. Its version changes with every build. */
   script: WorkerScript;
-  /** The same for builds that would run the same. */
+  /** Equal for builds that would run the same code. */
   digest: string;
   warnings: Problem[];
-  /** The project's own source files (not those of packages). */
+  /** The project's own source files, without packages. */
   sources: string[];
   /** Octets of all modules. */
   bytes: number;
@@ -37,7 +37,7 @@ export interface ProjectBuild {
 }
 
 export interface BundlerOptions {
-  /** What `process.env.NODE_ENV` is in the code. Default "development". */
+  /** The value of `process.env.NODE_ENV` in the code. Default "development". */
   mode?: "development" | "production";
   /** Paths in error messages are relative to this folder. Default: the project's. */
   cwd?: string;
@@ -86,7 +86,7 @@ export function createBundler(
     const { format, exports } = await detectFormat(project);
     const { context: esbuild, files } = await contextFor(format);
     const result = await esbuild.rebuild();
-    // An input with a scheme is a module made by a plugin.
+    // An input with a scheme is a module created by a plugin.
     const inputs = Object.keys(result.metafile.inputs)
       .filter((input) => !/^[\w-]{2,}:/.test(input))
       .map((input) => resolve(project.root, input));
@@ -119,7 +119,7 @@ export function createBundler(
         ]);
       return finish(project, made, ++builds, started);
     } catch (thrown) {
-      // The files of a failed build, and those of the last good one: a missing import may be put back in either.
+      // The files of a failed build and those of the last successful one: a missing import may reappear in either.
       watched = [...new Set([project.main, ...watched, ...loaded])];
       if (!isBuildFailure(thrown)) throw thrown;
       throw refused([
@@ -152,7 +152,7 @@ function esbuildOptions(project: Project, format: WorkerScript["format"], mode: 
   return {
     entryPoints: [project.main],
     absWorkingDir: project.root,
-    // Sources in the map are then named from the project's folder, as a stack should show them.
+    // Makes source map paths relative to the project folder, as stack traces should show them.
     outdir: project.root,
     bundle: true,
     write: false,
@@ -174,7 +174,7 @@ function esbuildOptions(project: Project, format: WorkerScript["format"], mode: 
   };
 }
 
-/** A failed build has no list of its inputs; this keeps one. */
+/** A failed build does not list its inputs; this plugin records them. */
 const recordLoaded = (loaded: Set<string>): Plugin => ({
   name: "record-loaded",
   setup: (build) =>

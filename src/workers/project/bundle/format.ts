@@ -2,19 +2,19 @@ import { type Loader, build } from "esbuild";
 import type { WorkerScript } from "../../scripts/script.ts";
 import type { Project } from "../project.ts";
 
-/** Old habits of the ecosystem: JSX in plain .js files. */
+/** JSX in plain .js files is common in the ecosystem. */
 export const LOADERS: Record<string, Loader> = { ".js": "jsx", ".mjs": "jsx", ".cjs": "jsx" };
 export const TARGET = "es2024";
 
 export interface DetectedFormat {
   format: WorkerScript["format"];
-  /** Names exported by the entry; undefined when it cannot be parsed. */
+  /** Names exported by the entry; undefined if it cannot be parsed. */
   exports: string[] | undefined;
 }
 
 /**
- * A worker is an ES module when its entry has a default export, otherwise a service worker that calls addEventListener(). A file that does not
- * parse counts as a module: the build that follows says what is wrong with it.
+ * A worker is an ES module if its entry has a default export, otherwise a service worker that calls addEventListener().
+ * An unparsable file counts as a module: the following build reports the error.
  */
 export async function detectFormat({ main, root, build: { tsconfig } }: Project): Promise<DetectedFormat> {
   try {

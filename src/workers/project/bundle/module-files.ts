@@ -7,17 +7,17 @@ import { DEFAULT_RULES, type ModuleRule, globPattern, matchRules } from "../conf
 
 export interface ModuleFiles {
   plugin: Plugin;
-  /** What the last build imported. */
+  /** Modules imported by the last build. */
   modules(): WorkerModule[];
-  /** The files behind them. */
+  /** The source files of these modules. */
   files(): string[];
 }
 
 type Kind = "Text" | "Data" | "CompiledWasm";
 
 /**
- * Imports of text, data and wasm files become modules beside the bundle, under a name made of their content. In service-worker format there
- * are no imports, so text and data are written into the bundle instead.
+ * Imports of text, data and wasm files become separate modules named by their content. The service-worker format has no
+ * imports, so text and data are inlined into the bundle instead.
  */
 export function moduleFiles(rules: readonly ModuleRule[], format: "modules" | "service-worker"): ModuleFiles {
   const modules = new Map<string, WorkerModule>();
@@ -104,7 +104,8 @@ async function locate(
     pluginData: RESOLVING,
   });
   if (found.errors.length === 0 && found.path !== "") return found.path;
-  // A package may keep a file that it does not list in its "exports"; asking for it by path is common practice with wasm.
+  // A package may contain a file that it does not list in its "exports"; importing it by path is common practice for
+  // wasm.
   return (await inPackage(specifier, resolveDir)) ?? { errors: found.errors, warnings: found.warnings };
 }
 
@@ -123,7 +124,7 @@ async function inPackage(specifier: string, from: string): Promise<string | unde
   }
 }
 
-/** A module under the name `./<sha1>-<file name>`, as real deploys name them. */
+/** A module named `./<sha1>-<file name>`, as in real deploys. */
 async function readModule(file: string, type: Kind): Promise<WorkerModule> {
   const content = await readFile(file);
   const name = `./${createHash("sha1").update(content).digest("hex")}-${basename(file)}`;

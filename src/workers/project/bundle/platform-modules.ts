@@ -12,7 +12,7 @@ const NODE_COMPAT_FIX =
 export const nodeModuleFix = (specifier: string): string | undefined =>
   BUILT_IN.has(specifier.replace(/^node:/, "")) ? NODE_COMPAT_FIX : undefined;
 
-/** Modules that the runtime brings: `cloudflare:*`, `workerd:*` and Node's. They stay imports. */
+/** Modules provided by the runtime: `cloudflare:*`, `workerd:*` and Node's. They stay imports. */
 export function platformModules({
   nodeCompat,
   format,
@@ -39,7 +39,8 @@ export function platformModules({
         };
       });
       const bare = new RegExp(`^(${[...BUILT_IN].map((name) => name.replaceAll("/", "\\/")).join("|")})$`);
-      // Without Node compatibility such a name may still be a package (events, buffer): ordinary resolution decides, and its error gets the fix above.
+      // Without Node compatibility such a name may still be a package (events, buffer): normal resolution applies, and
+      // its error gets the fix above.
       build.onResolve({ filter: bare }, (args) => (nodeCompat ? keepImport(args, `node:${args.path}`) : undefined));
       build.onLoad({ filter: /.*/, namespace: REQUIRED }, ({ path }) => ({
         contents: `import it from ${JSON.stringify(path)};\nmodule.exports = it;`,
@@ -51,11 +52,14 @@ export function platformModules({
 
 const REQUIRED = "required-platform-module";
 
-/** An ES module cannot require(): such a call gets a small module of its own that imports instead. */
+/** An ES module cannot require(): such a call gets a small module that imports instead. */
 const keep = ({ kind }: OnResolveArgs, path: string): OnResolveResult =>
   kind === "require-call" ? { path, namespace: REQUIRED } : { path, external: true };
 
-/** A script has no imports but the calls of import(), which wait. A require() fails when it is called, where a package may be ready for that. */
+/**
+ * A script has only import() calls, which are resolved at run time. A require() fails when it is called, which a
+ * package may handle.
+ */
 function refuseStatic({ kind }: OnResolveArgs, path: string): OnResolveResult {
   if (kind !== "import-statement") return { path, external: true };
   const fix = `export a default object from the main module, or wait for it in a listener: const module = await import("${path}")`;

@@ -15,7 +15,10 @@ export interface Collected {
 
 const MAX_FILES = 1000;
 
-/** `no_bundle`: the entry as it is, and every file beside and below it that a rule names. Module names are paths from the entry's folder. */
+/**
+ * `no_bundle`: the entry unchanged, and every file in or below its folder that matches a rule. Module names are paths
+ * relative to the entry's folder.
+ */
 export async function collectUnbundled(project: Project): Promise<Collected> {
   const folder = dirname(project.main);
   const nameOf = (file: string) => relative(folder, file).split(sep).join("/");

@@ -9,7 +9,7 @@ const uses = (source: string) =>
     [`${name} ${line}:${column}`, ...members].join(" "),
   );
 
-test("reads of env are found with place and member", () => {
+test("finds reads of env with position and member", () => {
   assert.deepEqual(
     uses(`import { EmailMessage } from "cloudflare:email";
 export default {
@@ -25,7 +25,7 @@ export default {
   );
 });
 
-test("this.env counts in a class of the platform, and destructuring everywhere", () => {
+test("this.env counts in a platform class, and destructuring everywhere", () => {
   assert.deepEqual(
     uses(`import { WorkerEntrypoint, env } from "cloudflare:workers";
 export default class extends WorkerEntrypoint {
@@ -40,7 +40,7 @@ export default class extends WorkerEntrypoint {
   assert.deepEqual(uses("class A { run() { this.env.OWN.get() } }"), []);
 });
 
-test("what is no read of a binding is left alone", () => {
+test("ignores code that does not read a binding", () => {
   for (const source of [
     "process.env.HOME; import.meta.env.MODE; config.env.X",
     "if (env.DEBUG) console.log(env.DEBUG)",
@@ -69,7 +69,7 @@ const noise = fc.constantFrom(
   "`${'}'}`",
   "({ a: { b: 1 } })",
 );
-test("noise around a read changes nothing", () => {
+test("noise around a read does not change the result", () => {
   fc.assert(
     fc.property(
       fc.array(
@@ -91,7 +91,7 @@ test("noise around a read changes nothing", () => {
   );
 });
 
-test("a mask keeps every offset", () => {
+test("a mask preserves every offset", () => {
   fc.assert(
     fc.property(
       fc.string({

@@ -1,21 +1,21 @@
 import { maskSource } from "./mask.ts";
 
-/** A place where code reads a binding from its environment. */
+/** A position where code reads a binding from its environment. */
 export interface EnvUse {
   name: string;
   file: string;
   line: number;
   column: number;
-  /** What is read from the binding there, `send` of `env.SEB.send(…)`; of a destructured name, everything the file reads from it. */
+  /** The members used there, `send` in `env.SEB.send(…)`; for a destructured name, all members that the file uses. */
   members: string[];
 }
 
 const NAME = String.raw`[A-Za-z_$][\w$]*`;
 
 /**
- * Finds `env.NAME`, `env["NAME"]`, `this.env.NAME`, `const { NAME } = env` and a handler's `{ NAME }` in the place of env. It would rather
- * overlook a use than report one that is none: a name whose absence the code provides for (`env.NAME?.x`, `if (env.NAME)`, a default), or
- * that is called or assigned, is left out altogether, and so is a file that makes a variable named env of its own.
+ * Finds `env.NAME`, `env["NAME"]`, `this.env.NAME`, `const { NAME } = env` and a handler's `{ NAME }` in place of env.
+ * It prefers false negatives: a name that the code treats as optional (`env.NAME?.x`, `if (env.NAME)`, a default), or
+ * that is called or assigned, is ignored completely, and so is a file that declares its own variable named env.
  */
 export function findEnvUses(file: string, source: string): EnvUse[] {
   const code = maskSource(source);
@@ -34,7 +34,7 @@ interface Found {
   name: string;
   offset: number;
   members: string[];
-  /** The code is ready for the binding to be missing, or means something else. */
+  /** The code handles a missing binding, or means something else. */
   provided: boolean;
 }
 
@@ -48,7 +48,7 @@ function* propertyUses(code: string, source: string, inClass: boolean): Generato
     let name = match[2];
     let after = end;
     if (name === undefined) {
-      // The mask has blanked the string: it is read from the source, at the same place.
+      // The mask has blanked the string, so it is read from the source at the same offset.
       const quoted = new RegExp(String.raw`(["'])(${NAME})\1\s*\]`, "y");
       quoted.lastIndex =
         match.index +

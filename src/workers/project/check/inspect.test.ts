@@ -44,7 +44,7 @@ export default {
 };`;
 const NOTE = `export const note = (env: any) => { env.NOTES.put("a", "b"); env.MAIL_BUCKET.put("a", "b"); env.DB.prepare("x"); env.API_TOKEN.length; };`;
 
-test("names that no binding declares: where, the nearest, what to add", async (t) => {
+test("reports undeclared names: position, nearest name, what to add", async (t) => {
   const { report } = await inspect(
     t,
     { ...TYPES, "src/index.ts": SOURCE, "src/note.ts": NOTE },
@@ -69,7 +69,7 @@ src/note.ts:1:114: warning: Binding not found: the code reads env.API_TOKEN, and
   );
 });
 
-test("the exception of a missing binding names it", async (t) => {
+test("the exception for a missing binding names it", async (t) => {
   const { project, unknownBindings } = await inspect(
     t,
     { ...TYPES, "src/index.ts": SOURCE, "src/note.ts": NOTE },
@@ -87,7 +87,7 @@ test("the exception of a missing binding names it", async (t) => {
     )!,
     /^Binding not found: src\/index\.ts:5 reads env\.MAIL/,
   );
-  // NOTES and MAIL_BUCKET are both put to: without the place it could be either.
+  // put() is called on both NOTES and MAIL_BUCKET: without the position it could be either.
   assert.equal(explain("Cannot read properties of undefined (reading 'put')"), undefined);
   assert.match(
     explain("Cannot read properties of undefined (reading 'put')", "TypeError: x\n    at note (src/note.ts:1:47)\n")!,
@@ -105,7 +105,7 @@ test("the exception of a missing binding names it", async (t) => {
   );
 });
 
-test("exceptions that the documentation lists say what to do", async (t) => {
+test("documented exceptions say what to do", async (t) => {
   const { project } = await inspect(
     t,
     { "src/index.ts": "export default {}", ...TYPES },
@@ -122,7 +122,7 @@ test("exceptions that the documentation lists say what to do", async (t) => {
   assert.match(explain("Buffer is not defined")!, /nodejs_compat/);
 });
 
-test("a binding read without env is told so", async (t) => {
+test("reports a binding read without env", async (t) => {
   const { project } = await inspect(
     t,
     { ...TYPES, "src/index.ts": "export default {}" },
@@ -168,7 +168,7 @@ tsconfig.json:2:3: warning: type definitions of the runtime are not used: "types
   ]);
 });
 
-test("a handler that is missing: what the worker takes and what to add", async (t) => {
+test("a missing handler: what the worker handles and what to add", async (t) => {
   const { project } = await inspect(t, { "src/index.ts": "export default { fetch() {} };" });
   const explain = (message: string) => explainException({ name: "Error", message }, project);
   assert.match(

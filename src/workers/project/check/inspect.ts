@@ -6,13 +6,13 @@ import { checkTypeDefinitions } from "./type-definitions.ts";
 import { findUnknownBindings, unknownBindingProblems } from "./unknown-bindings.ts";
 
 export interface Inspection {
-  /** Of the configuration, the build, the bindings and the type definitions. */
+  /** Warnings about the configuration, the build, the bindings and the type definitions. */
   warnings: Problem[];
   /** For `explainException`. */
   unknownBindings: EnvUse[];
 }
 
-/** Everything worth telling before the worker runs. `editors`: also what helps only while code is written. */
+/** All warnings worth showing before the worker runs. `editors`: includes those that help only while editing code. */
 export async function inspectProject(
   project: Project,
   build: Pick<ProjectBuild, "warnings" | "sources">,

@@ -1,10 +1,11 @@
 /**
- * The source with comments, and what stands in strings, regular expressions and the text of templates, turned into blanks of the same
- * length: offsets stay, and what is left is code. It reads tokens, not grammar; where the two could differ (a `/` after `)`), it takes a division.
+ * Replaces comments and the contents of strings, regular expressions and template texts by blanks of the same length:
+ * offsets are preserved, and only code remains. It reads tokens, not grammar; where the two could differ (a `/` after
+ * `)`), it assumes a division.
  */
 export function maskSource(source: string): string {
   const out: string[] = [];
-  /** Depth of braces at which each open template goes on. */
+  /** Brace depth at which each open template continues. */
   const templates: number[] = [];
   let depth = 0;
   let at = 0;
@@ -16,7 +17,7 @@ export function maskSource(source: string): string {
   const keep = () => void out.push(source[at++]!);
 
   function template() {
-    // From behind the opening quote or a closing brace to the next `${` or the end of the template.
+    // From after the opening quote or a closing brace to the next `${` or the end of the template.
     const end = /(?:\\[\s\S]|\$(?!\{)|[^\\`$])*/y;
     end.lastIndex = at;
     blank(at + end.exec(source)![0].length);

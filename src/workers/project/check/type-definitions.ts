@@ -8,8 +8,8 @@ const PACKAGE = "@cloudflare/workers-types";
 const INSTALL = `npm i -D ${PACKAGE}`;
 
 /**
- * Whether an editor and tsc will know Request, KVNamespace and the rest: the seed of most "type errors" of a new project is a missing package
- * or a tsconfig.json that does not name it. Says nothing to projects in plain JavaScript.
+ * Checks that an editor and tsc know Request, KVNamespace and the rest: most "type errors" of a new project come from a
+ * missing package or a tsconfig.json that does not name it. Skips projects in plain JavaScript.
  */
 export async function checkTypeDefinitions(project: Project): Promise<Problem[]> {
   const tsconfig = project.build.tsconfig ?? join(project.root, "tsconfig.json");
@@ -48,7 +48,7 @@ interface NamedTypes {
   place: Place;
 }
 
-/** `compilerOptions.types` of the file, or of what it extends; undefined when there is no tsconfig. */
+/** `compilerOptions.types` of the file, or of a file it extends; undefined without a tsconfig. */
 async function namedTypes(file: string, depth = 0): Promise<NamedTypes | undefined> {
   const text = await readFile(file, "utf8").catch(() => undefined);
   if (text === undefined) return undefined;
@@ -75,7 +75,7 @@ async function isInstalled(from: string): Promise<boolean> {
   }
 }
 
-/** `wrangler types` writes the definitions of the whole runtime into the project; then no package is needed. */
+/** `wrangler types` writes the definitions of the whole runtime into the project; no package is needed then. */
 async function hasRuntimeTypes(root: string): Promise<boolean> {
   const text = await readFile(join(root, "worker-configuration.d.ts"), "utf8").catch(() => "");
   return text.includes("interface ForwardableEmailMessage");

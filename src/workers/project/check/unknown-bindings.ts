@@ -4,11 +4,11 @@ import { type Problem, nearest, warningAt } from "../../../kernel/config/index.t
 import type { Project } from "../project.ts";
 import { type EnvUse, findEnvUses } from "./env-uses.ts";
 
-/** Sources beyond these bounds are generated code; nobody reads a warning about them. */
+/** Sources above these limits are generated code, where a warning would not be read. */
 const MAX_SOURCES = 500;
 const MAX_SOURCE_LENGTH = 512 * 1024;
 
-/** Every place where the project's own sources read a name from env that the configuration does not declare. */
+/** Every position where the project's own sources read an undeclared name from env. */
 export async function findUnknownBindings(project: Project, sources: readonly string[]): Promise<EnvUse[]> {
   const declared = new Set([...project.bindings.map(({ name }) => name), ...project.requiredSecrets]);
   const uses = await Promise.all(
@@ -23,7 +23,7 @@ export async function findUnknownBindings(project: Project, sources: readonly st
   return uses.flat().filter(({ name }) => !declared.has(name));
 }
 
-/** One warning a name, at its first use. */
+/** One warning per name, at its first use. */
 export function unknownBindingProblems(project: Project, uses: readonly EnvUse[]): Problem[] {
   const byName = Map.groupBy(uses, ({ name }) => name);
   return [...byName.values()].map((places): Problem => {
@@ -63,7 +63,7 @@ const METHODS: [field: "send_email" | "stream" | "kv_namespaces" | "r2_buckets" 
 
 function snippetFor(project: Project, name: string, members: readonly string[]): string {
   const file = basename(project.configFile);
-  // get, put, list and delete are common to KV and R2: a name often tells them apart.
+  // get, put, list and delete are common to KV and R2; the name often distinguishes them.
   const field = /bucket|r2/i.test(name)
     ? "r2_buckets"
     : METHODS.find(([, methods]) => members.some((member) => methods.test(member)))?.[0];

@@ -4,12 +4,13 @@ import type { DevVar } from "./dev-vars.ts";
 import type { EnvironmentView } from "./environment.ts";
 import type { EnvironmentFields } from "./schema.ts";
 
-/** A worker is read to be run on this machine, or to be sent to a server. */
+/** Purpose of reading a worker: to run it on this machine, or to upload it to a server. */
 export type Purpose = "dev" | "deploy";
 
 /**
- * The bindings of a run. For a local one, as in `wrangler dev`, preview resources go before the ones of production, a secret goes before a
- * variable of the same name, and a resource without an id gets one of its own from the worker and the binding.
+ * The bindings of a run. For a local run, as in `wrangler dev`, preview resources take precedence over production ones,
+ * a secret takes precedence over a variable of the same name, and a resource without an id gets one derived from the
+ * worker and the binding.
  */
 export function makeBindings(
   fields: EnvironmentFields,
@@ -68,7 +69,7 @@ const RESOURCES = [
   },
 ];
 
-/** A server has no use for made-up ids: each storage binding has to name one that is there. */
+/** Generated ids are useless on a server: each storage binding has to name an existing resource. */
 export function checkDeployIds(document: ConfigDocument, view: EnvironmentView): Problem[] {
   return RESOURCES.flatMap(({ list, id, what, command }) => {
     const entries = view.get(list);

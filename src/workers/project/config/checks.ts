@@ -13,8 +13,8 @@ import { type EnvironmentView, isEmpty } from "./environment.ts";
 import { UNSUPPORTED } from "./schema.ts";
 
 /**
- * What no single field shows. These look at the unchecked value, so that they run beside the schema, not after it: a file with a wrong
- * type and a name used twice is told about both.
+ * Checks across fields. They read the unvalidated value, so that they run in addition to the schema, not after it: a
+ * file with both a wrong type and a duplicate name gets both reported.
  */
 export function checkAcrossFields(
   document: ConfigDocument,
@@ -79,7 +79,7 @@ function checkUnsupported(document: ConfigDocument, view: EnvironmentView): Prob
   });
 }
 
-/** In every environment: this is wrong whichever of them runs. */
+/** Checks every environment: the error applies to all of them. */
 function checkSendEmail(document: ConfigDocument): Problem[] {
   const environments = Object.keys((valueAt(document.value, ["env"]) as object | undefined) ?? {});
   const lists: Path[] = [["send_email"], ...environments.map((name) => ["env", name, "send_email"])];
@@ -122,7 +122,7 @@ export interface NamePlace {
   path: Path;
 }
 
-/** Every variable and binding with the place of its name, variables first. */
+/** Every variable and binding with the position of its name, variables first. */
 export function bindingPlaces(document: ConfigDocument, view: EnvironmentView): NamePlace[] {
   const vars = view.get("vars");
   const named = typeof vars === "object" && vars !== null && !Array.isArray(vars) ? Object.keys(vars) : [];
@@ -152,7 +152,7 @@ function entriesAt(document: ConfigDocument, list: Path): { path: Path; entry: R
   );
 }
 
-/** Fields that do something elsewhere and nothing here; silence would cost somebody an afternoon. */
+/** Fields that have an effect elsewhere but none here; without a warning a user could lose hours. */
 function checkWithoutEffect(document: ConfigDocument, view: EnvironmentView, purpose: Purpose): Problem[] {
   const at = (field: string, ...inner: string[]) => ({
     path: [...view.pathOf(field), ...inner],

@@ -2,8 +2,9 @@ import { createRequire } from "node:module";
 import { Fault } from "../../../kernel/errors.ts";
 
 /**
- * The newest date the installed workerd takes; it refuses to start with a newer one. Its release number carries the date: 1.YYYYMMDD.n.
- * Read from the manifest, because the package itself throws on machines it has no binary for, and reading a project needs none.
+ * The newest date that the installed workerd accepts; it does not start with a newer one. Its release number contains
+ * the date: 1.YYYYMMDD.n. Read from the manifest, because the package itself throws on machines without a matching
+ * binary, and reading a project needs none.
  */
 export const NEWEST_COMPATIBILITY_DATE: string = dateOfRelease(
   (createRequire(import.meta.url)("workerd/package.json") as { version: string }).version,
@@ -15,10 +16,13 @@ export function dateOfRelease(version: string): string {
   return `${year}-${month}-${day}`;
 }
 
-/** From this date on workerd switches nodejs_compat on by itself. */
+/** From this date workerd enables nodejs_compat automatically. */
 const NODEJS_COMPAT_BY_DEFAULT = "2026-08-04";
 
-/** Whether code may import Node's built-in modules. The last of two contrary flags is an error in workerd; here the "no" counts. */
+/**
+ * True if code may import Node's built-in modules. Two contradicting flags are an error in workerd; here the negative
+ * one wins.
+ */
 export function hasNodeCompat({
   compatibilityDate,
   compatibilityFlags,
@@ -39,12 +43,12 @@ export type DateVerdict =
   | { kind: "future"; today: string }
   | { kind: "newer"; use: string };
 
-/** `date` has the form YYYY-MM-DD already. `now` in milliseconds. */
+/** `date` already has the form YYYY-MM-DD. `now` in milliseconds. */
 export function judgeDate(date: string, now: number, newest = NEWEST_COMPATIBILITY_DATE): DateVerdict {
   const time = Date.parse(`${date}T00:00:00Z`);
-  // Date.parse takes some days no month has (February 30) and moves them on.
+  // Date.parse accepts some impossible days (February 30) and shifts them.
   if (Number.isNaN(time) || isoDate(time) !== date) return { kind: "no-date" };
-  // Days are counted in UTC; a developer far in the east lives in tomorrow.
+  // Days are counted in UTC; in eastern time zones it may already be tomorrow.
   if (time > now + 14 * 3_600_000) return { kind: "future", today: isoDate(now) };
   return date > newest ? { kind: "newer", use: newest } : { kind: "good" };
 }

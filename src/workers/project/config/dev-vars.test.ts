@@ -41,7 +41,7 @@ dotted.name-x=1`;
   });
 });
 
-test("a value in quotes may span lines, whatever the line break", () => {
+test("a quoted value may span lines, with any line break", () => {
   for (const eol of ["\n", "\r\n", "\r"]) {
     assert.deepEqual(values(["KEY='-----BEGIN-----", "a=b", "", "-----END-----'", "NEXT=1"].join(eol)), {
       KEY: "-----BEGIN-----\na=b\n\n-----END-----",
@@ -72,7 +72,7 @@ const value = fc.string({
   ),
 });
 
-/** Any value that has a quote to spare can be written, and is read back as it was. */
+/** Any value that leaves one kind of quote unused can be written and is read back unchanged. */
 function written(text: string): string | undefined {
   const quote = ["'", "`", '"'].find((mark) => !text.includes(mark));
   if (quote === undefined || text.includes("\r") || (quote === '"' && /\\[nr]/.test(text)) || text.endsWith("\\"))
@@ -80,7 +80,7 @@ function written(text: string): string | undefined {
   return quote + text + quote;
 }
 
-test("what is written is read back", () => {
+test("reads back what it has written", () => {
   fc.assert(
     fc.property(fc.uniqueArray(fc.tuple(name, value), { selector: ([key]) => key }), (pairs) => {
       const fit = pairs.filter(([, text]) => written(text) !== undefined);
@@ -91,7 +91,7 @@ test("what is written is read back", () => {
   );
 });
 
-test("any text is read without a throw, and every place lies within it", () => {
+test("reads any text without throwing, with every position inside it", () => {
   fc.assert(
     fc.property(
       fc.string({ unit: fc.constantFrom("A", "=", "'", '"', "`", "#", " ", "\n", "\\", ":", "1", "export ") }),

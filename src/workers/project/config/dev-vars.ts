@@ -10,9 +10,9 @@ const ASSIGNMENT = /^[ \t]*(?:export[ \t]+)?([^\s=:#"'`]+)[ \t]*(?:=|:(?=[ \t]))
 const NAME = /^[A-Za-z_][\w.-]*$/;
 
 /**
- * Reads the syntax of dotenv: `NAME=value`, `export NAME=value`, comments, values in '…', "…" or `…` over several lines.
- * In "…" the pairs \n and \r become line breaks; everywhere else text stands for itself. A value without quotes ends at `#`.
- * A line that cannot be read is an error; the others are still read. Values are secrets: no message contains one.
+ * Parses the dotenv syntax: `NAME=value`, `export NAME=value`, comments, values in '…', "…" or `…` over several lines.
+ * In "…" the pairs \n and \r become line breaks; everywhere else text is literal. An unquoted value ends at `#`. A
+ * malformed line is an error; the others are still read. Values are secrets: no message contains one.
  */
 export function parseDevVars(file: string, text: string): { vars: DevVar[]; problems: Problem[] } {
   const vars = new Map<string, DevVar>();
@@ -82,7 +82,7 @@ export function parseDevVars(file: string, text: string): { vars: DevVar[]; prob
 const NO_ASSIGNMENT = "write NAME=value, put # before a comment, and quotes around a value of several lines";
 const BAD_NAME = "use letters, digits and _, not beginning with a digit";
 
-/** A quote of the same kind that a backslash precedes does not close, as in dotenv; the backslash stays. */
+/** A quote of the same kind after a backslash does not close, as in dotenv; the backslash is kept. */
 function readQuoted(lines: readonly string[], first: number, column: number, quote: string) {
   let value = "";
   for (let i = first; i < lines.length; i++) {

@@ -9,14 +9,14 @@ import {
 } from "../../../kernel/config/index.ts";
 import { inherited, perEnvironment } from "./schema.ts";
 
-/** Where the fields of one environment stand in the file: at the top, or under `env.<name>`. */
+/** Where the fields of one environment are in the file: at the top level, or under `env.<name>`. */
 export interface EnvironmentView {
   name: string | undefined;
   /** [] or ["env", name] */
   path: Path;
-  /** The path of a field as this environment sees it: its own, or the top level's where that is inherited. */
+  /** The path of a field in this environment: its own, or that of the top level if inherited. */
   pathOf(field: string): Path;
-  /** The value there, unchecked. */
+  /** The unvalidated value there. */
   get(field: string): unknown;
 }
 
@@ -29,7 +29,7 @@ export function viewEnvironment(document: ConfigDocument, name: string | undefin
   return { name, path, pathOf, get: (field) => valueAt(document.value, pathOf(field)) };
 }
 
-/** The environment that was asked for must be in the file; and what it does not inherit is worth a word. */
+/** Checks that the requested environment is in the file, and warns about fields it does not inherit. */
 export function checkEnvironment(document: ConfigDocument, name: string | undefined): Problem[] {
   if (name === undefined) return [];
   const names = Object.keys((valueAt(document.value, ["env"]) as object | undefined) ?? {});
@@ -50,7 +50,7 @@ export function checkEnvironment(document: ConfigDocument, name: string | undefi
   });
 }
 
-/** {}, [], and objects that hold nothing else: `"queues": { "producers": [] }` asks for nothing. */
+/** True for {}, [], and objects that contain only such: `"queues": { "producers": [] }` requests nothing. */
 export function isEmpty(value: unknown): boolean {
   if (Array.isArray(value)) return value.length === 0;
   return typeof value === "object" && value !== null && Object.values(value).every(isEmpty);

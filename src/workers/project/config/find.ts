@@ -4,7 +4,7 @@ import { nearest } from "../../../kernel/config/index.ts";
 import { messageOf } from "../../../kernel/errors.ts";
 import { projectErrors } from "../errors.ts";
 
-/** In the order of preference; one of each folder is used. */
+/** In order of preference; one per folder is used. */
 export const CONFIG_NAMES = ["wrangler.jsonc", "wrangler.json", "wrangler.toml", "reelpost.jsonc"] as const;
 
 export interface FoundConfig {
@@ -13,7 +13,7 @@ export interface FoundConfig {
   others: string[];
 }
 
-/** The file that was named, or the first of CONFIG_NAMES in `cwd` or a folder above it. */
+/** The given file, or the first of CONFIG_NAMES in `cwd` or a folder above it. */
 export async function findConfig(cwd: string, named?: string): Promise<FoundConfig> {
   if (named !== undefined) return { file: resolve(cwd, named), others: [] };
   for (let folder = resolve(cwd); ; folder = dirname(folder)) {
@@ -40,12 +40,12 @@ export const exists = (path: string): Promise<boolean> =>
     () => false,
   );
 
-/** An existing neighbour with nearly the same name, for "did you mean". */
+/** An existing file in the same folder with a similar name, for "did you mean". */
 export async function nearestFile(path: string): Promise<string | undefined> {
   const names = await readdir(dirname(path)).catch(() => []);
   const stem = (name: string) => name.replace(/\.[^.]*$/, "");
   const wanted = basename(path);
-  // The right name with the wrong extension is the commonest slip: index.js for index.ts.
+  // The right name with the wrong extension is the most common mistake: index.js for index.ts.
   const name = names.find((other) => stem(other) === stem(wanted)) ?? nearest(wanted, names);
   return name === undefined ? undefined : join(dirname(path), name);
 }

@@ -125,7 +125,7 @@ test("a file with every field becomes a project", async (t) => {
   });
 });
 
-test("every error of a file is told at once, with its place and its fix", async (t) => {
+test("reports all errors of a file together, with position and fix", async (t) => {
   const root = await folder(t, {
     "wrangler.jsonc": `{
   "name": "my worker",
@@ -208,7 +208,7 @@ wrangler.jsonc:22:59: error: "reelpost.egress.allow[0]" is neither an IP address
   );
 });
 
-test("what must be there and is not", async (t) => {
+test("reports missing required fields", async (t) => {
   const root = await folder(t, { "wrangler.json": "{}" });
   assert.equal(
     await refusal(root),
@@ -301,7 +301,7 @@ wrangler.jsonc:3:3: error: there is no environment "stagging" in the configurati
   );
 });
 
-test("the search for the file: order, folders above, --config, none at all", async (t) => {
+test("searches for the file: order, parent folders, --config, none found", async (t) => {
   const root = await folder(t, {
     "wrangler.toml": `name = "toml"\nmain = "src/index.ts"\ncompatibility_date = "${DATE}"\n`,
     "a/wrangler.json": `{ ${minimal.replace("src", "../src")} }`,
@@ -322,7 +322,7 @@ test("the search for the file: order, folders above, --config, none at all", asy
   );
 });
 
-test("a date newer than the runtime falls back to the newest it knows", async (t) => {
+test("a date newer than the runtime falls back to the newest supported one", async (t) => {
   const root = await folder(t, { "wrangler.jsonc": `{ ${minimal.replace(DATE, "2026-11-20")} }` });
   const project = await read(root);
   assert.equal(project.compatibilityDate, NEWEST_COMPATIBILITY_DATE);
@@ -332,7 +332,7 @@ test("a date newer than the runtime falls back to the newest it knows", async (t
   );
 });
 
-test("required secrets: only those are taken, a missing one is told", async (t) => {
+test("required secrets: only those are read, and a missing one is reported", async (t) => {
   const root = await folder(t, {
     "wrangler.jsonc": `{ ${minimal}, "secrets": { "required": ["A", "B"] } }`,
     ".dev.vars": "A=1\nC=2",

@@ -27,20 +27,20 @@ import {
 import { readSecrets } from "./secrets.ts";
 
 export interface ReadProjectOptions {
-  /** Where the command runs: the search begins here, and a relative `config` is meant from here. */
+  /** Working directory of the command: the search starts here, and a relative `config` is resolved against it. */
   cwd: string;
   /** `--config` */
   config?: string;
   /** `--env` */
   environment?: string;
-  /** What the project is read for. Default "dev". */
+  /** Default "dev". */
   purpose?: Purpose;
   clock: Pick<Clock, "now">;
 }
 
 /**
- * Reads a worker's configuration with its secrets. Throws UserError: `configurationInvalid` with every problem of the files at once,
- * `configurationMissing` or `configurationUnreadable`. Warnings come with the project.
+ * Reads a worker's configuration with its secrets. Throws UserError: `configurationInvalid` with all problems of the
+ * files, `configurationMissing` or `configurationUnreadable`. Warnings are returned with the project.
  */
 export async function readProject({
   cwd,
@@ -98,7 +98,7 @@ export async function readProject({
   };
 }
 
-/** Without its environment the rest of the file would be judged against the wrong fields. */
+/** Without its environment the rest of the file would be checked against the wrong fields. */
 const isAboutEnvironment = ({ message }: Problem) => message.startsWith("there is no environment");
 
 async function checkMain(document: ConfigDocument, view: EnvironmentView, root: string): Promise<Problem[]> {
@@ -120,7 +120,7 @@ export function fieldsOf(configuration: ConfigurationFields, environment: string
   return { ...pick(configuration, inherited), ...pick(own, { ...inherited, ...perEnvironment }) };
 }
 
-/** An environment is a worker of its own, named after both unless it has a name. */
+/** An environment is a separate worker, named after both unless it has its own name. */
 export function workerName(
   { name, env }: Pick<ConfigurationFields, "name" | "env">,
   environment: string | undefined,

@@ -15,7 +15,7 @@ test("the defaults: text, data and compiled wasm", () => {
   assert.equal(match("./txt"), undefined);
 });
 
-test("a rule of the file replaces the default of its type, unless it falls through", () => {
+test("a rule of the file replaces the default of its type unless it has fallthrough", () => {
   const own = matchRules([{ type: "Text", globs: ["**/*.md"] }]);
   assert.deepEqual(own("./a.md"), { type: "Text", removed: false });
   assert.deepEqual(own("./a.txt"), { type: "Text", removed: true });
@@ -27,7 +27,7 @@ test("a rule of the file replaces the default of its type, unless it falls throu
   assert.deepEqual(matchRules([{ type: "Data", globs: ["**/*.txt"] }])("./a.txt"), { type: "Data", removed: false });
 });
 
-test("globs: either of two, one folder, a question mark as itself", () => {
+test("globs: alternatives, one folder, a literal question mark", () => {
   const matches = (glob: string, path: string) => globPattern(glob).test(path);
   assert.ok(matches("**/*.{txt,md}", "./a/b.md"));
   assert.ok(!matches("**/*.{txt,md}", "./a/b.mdx"));
@@ -39,7 +39,7 @@ test("globs: either of two, one folder, a question mark as itself", () => {
 });
 
 const piece = fc.constantFrom("a", "b", ".x", "*", "**/", "/");
-test("without a question mark, globs mean what Node's do", () => {
+test("without a question mark, globs match like Node's", () => {
   fc.assert(
     fc.property(
       fc.array(piece, { minLength: 1, maxLength: 5 }),
@@ -47,7 +47,7 @@ test("without a question mark, globs mean what Node's do", () => {
       (glob, path) => {
         const pattern = glob.join("");
         const file = path.join("");
-        // Empty folders, hidden files and three stars in a row have no agreed meaning.
+        // Empty folders, hidden files and three stars in a row have no common meaning.
         fc.pre(!/\*\*\*|\/\/|^\/|\/$|\*\*$/.test(pattern) && !/(^|\/)\.|\/$/.test(file) && !/(^|\/)\./.test(pattern));
         assert.equal(globPattern(pattern).test(file), matchesGlob(file, pattern), `${pattern} on ${file}`);
       },

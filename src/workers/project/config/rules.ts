@@ -1,8 +1,8 @@
-/** Which imported files become modules of their own instead of part of the bundle. */
+/** Imported files that become separate modules instead of part of the bundle. */
 export interface ModuleRule {
   type: (typeof RULE_TYPES)[number];
   globs: string[];
-  /** Keep the later rules of the same type too. */
+  /** Also apply the later rules of the same type. */
   fallthrough?: boolean;
 }
 
@@ -16,12 +16,13 @@ export const DEFAULT_RULES: readonly ModuleRule[] = [
 
 export interface RuleMatch {
   type: ModuleRule["type"];
-  /** The rule is a default that a rule of the file switched off: importing such a file is an error, not a surprise. */
+  /** True for a default that a rule of the file disabled: importing such a file is an error instead of a surprise. */
   removed: boolean;
 }
 
 /**
- * The rules of the file come first, then the defaults. The first rule of a type ends that type unless it says `fallthrough`, as in wrangler.
+ * The rules of the file come first, then the defaults. The first rule of a type hides later ones of that type unless it
+ * has `fallthrough`, as in wrangler.
  */
 export function matchRules(own: readonly ModuleRule[]): (specifier: string) => RuleMatch | undefined {
   const ended = new Set<string>();
@@ -37,7 +38,10 @@ export function matchRules(own: readonly ModuleRule[]): (specifier: string) => R
   };
 }
 
-/** `**` as a whole part any folders, `*` within a folder, `?` as itself (it occurs in `.wasm?module`), `{a,b}` either. A leading `./` counts for nothing. */
+/**
+ * `**` as a whole path part matches any folders, `*` matches within a folder, `?` is literal (it occurs in
+ * `.wasm?module`), `{a,b}` matches either. A leading `./` is ignored.
+ */
 export function globPattern(glob: string): RegExp {
   const source = glob
     .replace(/^\.\//, "")

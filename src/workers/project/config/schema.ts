@@ -2,7 +2,10 @@ import { z } from "zod";
 import { parseNetwork } from "../../../kernel/networks.ts";
 import { RULE_TYPES } from "./rules.ts";
 
-/** The fields of a worker's configuration file, named as wrangler names them. What each means is in docs of the platform; here is its shape. */
+/**
+ * The fields of a worker's configuration file, named as in wrangler. The platform's documentation explains them; this
+ * is their schema.
+ */
 
 export const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
 
@@ -51,7 +54,7 @@ const kvNamespace = z.strictObject({
   remote,
 });
 
-// 3 to 63 characters, as the hosted service asks.
+// 3 to 63 characters, as in the hosted service.
 const bucketName = z
   .string()
   .regex(/^[a-z0-9][a-z0-9-]{1,61}[a-z0-9]$/)
@@ -86,7 +89,7 @@ const rule = z.strictObject({
   fallthrough: z.boolean().optional(),
 });
 
-/** Known to wrangler, without a meaning on a machine of one's own: accepted and passed over. */
+/** Known to wrangler, but without meaning on a self-hosted machine: accepted and ignored. */
 const passedOver = z.unknown().optional();
 
 const listOf = <T extends z.ZodType>(item: T, example: unknown) =>
@@ -95,7 +98,7 @@ const listOf = <T extends z.ZodType>(item: T, example: unknown) =>
     .optional()
     .meta({ example: [example] });
 
-/** What a named environment takes from the top level when it says nothing itself. */
+/** Fields that a named environment inherits from the top level if unset. */
 export const inherited = {
   name: workerName.optional(),
   main: z.string().min(1).optional().meta({ description: "the entry file", example: "src/index.ts" }),
@@ -162,7 +165,7 @@ export const inherited = {
   exports: passedOver,
 };
 
-/** What every environment says for itself, or goes without. */
+/** Fields that every environment sets itself; they are not inherited. */
 export const perEnvironment = {
   vars: z
     .record(z.string().min(1), z.json())
@@ -187,7 +190,7 @@ export const perEnvironment = {
   cloudchamber: passedOver,
 };
 
-/** Bindings of the hosted platform that have no counterpart here yet: field name to what it is called. Naming one is an error. */
+/** Bindings of the hosted platform without a counterpart here: field name to product name. Using one is an error. */
 export const UNSUPPORTED: Record<string, string> = {
   durable_objects: "Durable Objects",
   queues: "Queues",
@@ -230,7 +233,7 @@ const addressRange = z
 
 const port = z.number().int().min(0).max(65_535);
 
-/** Fields of ours; wrangler warns of them and goes on. */
+/** Fields of this program; wrangler only warns about them. */
 export const reelpostFields = z.strictObject({
   verified_addresses: z
     .array(address)

@@ -16,13 +16,14 @@ import type { EnvironmentView } from "./environment.ts";
 export interface ReadSecrets {
   secrets: DevVar[];
   problems: Problem[];
-  /** The files that were looked for. */
+  /** The files that were searched for. */
   files: string[];
 }
 
 /**
- * The secrets of local development stand beside the configuration: `.dev.vars.<environment>` when there is one, otherwise `.dev.vars`; the
- * two are never merged. When the configuration lists `secrets.required`, only those are taken and a missing one is a warning.
+ * Secrets for local development are stored next to the configuration: `.dev.vars.<environment>` if it exists, otherwise
+ * `.dev.vars`; the two are never merged. If the configuration lists `secrets.required`, only those are read, and a
+ * missing one is a warning.
  */
 export async function readSecrets(document: ConfigDocument, view: EnvironmentView, root: string): Promise<ReadSecrets> {
   const files = [...(view.name === undefined ? [] : [join(root, `.dev.vars.${view.name}`)]), join(root, ".dev.vars")];
@@ -74,7 +75,7 @@ function missing(secrets: readonly DevVar[], document: ConfigDocument, view: Env
   });
 }
 
-/** A secret may stand in for a variable; it may not hide a binding. */
+/** A secret may override a variable; it must not hide a binding. */
 function nameClashes(
   secrets: readonly DevVar[],
   file: string,

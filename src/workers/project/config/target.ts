@@ -7,7 +7,7 @@ import { findConfig, readConfigText } from "./find.ts";
 import { fieldsOf, workerName } from "./read.ts";
 import { configurationFields } from "./schema.ts";
 
-/** What a configuration file says of a worker that runs elsewhere: enough to name it and its storage. Its code need not be there. */
+/** The part of a configuration file that identifies a remote worker and its storage. Its code need not be present. */
 export interface Target {
   configFile: string;
   root: string;
@@ -22,12 +22,15 @@ export interface TargetDatabase {
   binding: string;
   name: string | undefined;
   id: string | undefined;
-  /** Absolute. */
+  /** Absolute path. */
   migrationsDir: string;
   migrationsTable: string;
 }
 
-/** Undefined when no file is named and none is found. Throws UserError like `readProject`, for what is wrong with the file itself. */
+/**
+ * Resolves with undefined if no file is given and none is found. Throws UserError like `readProject` for errors in the
+ * file itself.
+ */
 export async function readTarget({
   cwd,
   config,

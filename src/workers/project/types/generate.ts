@@ -5,12 +5,13 @@ import type { Project } from "../project.ts";
 
 export const TYPES_FILE = "worker-configuration.d.ts";
 
-/** Literals longer than this help nobody; the type is string then. */
+/** Longer literals do not help; the type is string then. */
 const MAX_LITERAL = 200;
 
 /**
- * The text of `worker-configuration.d.ts`: an `Env` with every binding, global and in the namespace that `cloudflare:workers` reads. A variable's
- * type is its value in any of `variants` (the same worker in other environments); a secret is a string.
+ * The text of `worker-configuration.d.ts`: an `Env` with every binding, global and in the namespace that
+ * `cloudflare:workers` reads. A variable's type covers its values in all `variants` (the same worker in other
+ * environments); a secret is a string.
  */
 export function generateTypes(project: Project, variants: readonly Project[] = []): string {
   const unset = project.requiredSecrets.filter((name) => !project.bindings.some((binding) => binding.name === name));
@@ -59,7 +60,7 @@ function typeOf(binding: Binding, variants: readonly Project[]): string {
 
 const literal = (text: string) => (text.length > MAX_LITERAL ? "string" : JSON.stringify(text));
 
-/** A union takes in its members: with `string` in it, the literals say nothing more. */
+/** A union absorbs its members: next to `string`, literals add nothing. */
 function union(types: readonly string[]): string {
   const distinct = [...new Set(types)];
   const wide = distinct.filter((type) => ["string", "number", "boolean"].includes(type));
@@ -71,7 +72,7 @@ function union(types: readonly string[]): string {
   return narrow.join(" | ");
 }
 
-/** The type of a JSON value: literals for what is single, a union for what a list holds. */
+/** The type of a JSON value: literals for single values, a union for the elements of a list. */
 function shapeOf(value: unknown, depth = 0): string {
   if (value === null || typeof value === "boolean" || typeof value === "number") return String(value);
   if (typeof value === "string") return literal(value);

@@ -9,11 +9,14 @@ import { TYPES_FILE, generateTypes } from "./generate.ts";
 export interface WrittenTypes {
   project: Project;
   file: string;
-  /** Whether the file said something else before, or was not there. */
+  /** True if the file had other content before, or did not exist. */
   changed: boolean;
 }
 
-/** Writes the types of a project beside its configuration; with `check`, only compares. Throws what `readProject` throws. */
+/**
+ * Writes the types of a project next to its configuration; with `check`, only compares. Throws the errors of
+ * `readProject`.
+ */
 export async function writeTypes(
   options: ReadProjectOptions,
   { check = false }: { check?: boolean } = {},
@@ -27,7 +30,7 @@ export async function writeTypes(
   return { project, file, changed };
 }
 
-/** The other environments of the same file; one that is broken on its own does not stand in the way of this one. */
+/** The other environments of the same file; an invalid one does not block this one. */
 async function variantsOf(project: Project, options: ReadProjectOptions): Promise<Project[]> {
   const document = parseDocument(project.configFile, await readFile(project.configFile, "utf8"));
   const names = Object.keys((valueAt(document.value, ["env"]) as object | undefined) ?? {}).filter(

@@ -7,9 +7,9 @@ export type Lookup = AddressLookup;
 
 export { systemLookup };
 
-/** Refused by policy: the worker is told why. */
+/** Rejected by policy: the worker sees the reason. */
 export class EgressRefused extends Error {}
-/** Not reachable: `status` is what the hosted service answers in such a case. */
+/** Not reachable: `status` is the status of the hosted service in that case. */
 export class EgressFailed extends Error {
   readonly status: 521 | 522 | 530;
   constructor(status: 521 | 522 | 530, message: string, options?: ErrorOptions) {
@@ -27,8 +27,8 @@ export interface Target {
 }
 
 /**
- * Connects to the first address of the host that policy allows. The address that was checked is the one connected to: a name that
- * resolves to something else a moment later gains nothing.
+ * Connects to the first address of the host that the policy allows. The checked address is the one connected to, so DNS
+ * rebinding gains nothing.
  */
 export async function connectTo(
   { host, port, tls }: Target,

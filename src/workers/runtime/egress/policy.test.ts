@@ -12,16 +12,16 @@ describe("the egress policy", () => {
       assert.equal(serve(address, 443), undefined, address);
   });
 
-  it("keeps workers of a server out of its own network, in every spelling of an address", () => {
+  it("keeps workers of a server out of its own network, in every notation of an address", () => {
     const inside = ["127.0.0.1", "127.9.9.9", "::1", "10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.0.0.0", "224.0.0.1", "255.255.255.255", "fe80::1", "fc00::1", "fd12::1", "::", "::ffff:127.0.0.1", "::ffff:7f00:1", "::127.0.0.1", "fec0::1", "fe80::1%lo", "::FFFF:10.0.0.1", "::ffff:a9fe:a9fe", "0:0:0:0:0:ffff:a00:1", "metadata.internal", "", "64:ff9b::7f00:1"]; // prettier-ignore
     for (const address of inside) assert.match(serve(address, 80) ?? "allowed", /closed to workers$/, address);
   });
 
-  it("closes the port of mail servers everywhere", () => {
+  it("blocks the SMTP port everywhere", () => {
     for (const check of [serve, dev]) assert.equal(check("1.1.1.1", 25), "port 25 is closed to workers");
   });
 
-  it("opens loopback and private addresses to a developer", () => {
+  it("allows loopback and private addresses for a developer", () => {
     for (const address of ["127.0.0.1", "::1", "192.168.1.1"]) assert.equal(dev(address, 8080), undefined, address);
   });
 
@@ -56,7 +56,7 @@ describe("the egress policy", () => {
     assert.equal(check("93.184.216.35", 2525), undefined);
   });
 
-  it("makes the exceptions it is told, and refuses to be told nonsense", () => {
+  it("applies configured exceptions, and rejects invalid ones", () => {
     const check = createEgressCheck({ ...SERVE_EGRESS, allow: ["10.1.0.0/16", "::1", "192.168.7.7"] });
     assert.deepEqual(
       [check("10.1.2.3", 25), check("::1", 80), check("192.168.7.7", 80), check("::ffff:10.1.2.3", 80)],

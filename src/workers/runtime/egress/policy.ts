@@ -2,25 +2,28 @@ import { isIP } from "node:net";
 import { isLoopbackAddress, isNotPublicAddress, networkSet } from "../../../kernel/networks.ts";
 import type { OwnAddresses } from "../../../kernel/own-addresses.ts";
 
-/** Where workers may connect to. */
+/** Destinations that workers may connect to. */
 export interface EgressPolicy {
   /** Addresses of this machine: 127.0.0.0/8, ::1 and its interfaces. */
   allowLoopback: boolean;
-  /** Private, shared, link-local and other addresses that are no place on the internet. */
+  /** Private, shared, link-local and other addresses that are not on the public internet. */
   allowPrivate: boolean;
   denyPorts: number[];
-  /** Exceptions, which go before everything else: `10.1.2.3`, `10.0.0.0/8`, `fd00::/8`. */
+  /** Exceptions, which take precedence over everything else: `10.1.2.3`, `10.0.0.0/8`, `fd00::/8`. */
   allow: string[];
-  /** Addresses of this machine and its own ports, which stay closed despite exceptions. Absent: only loopback addresses are known. */
+  /**
+   * Addresses of this machine and its own ports, which stay blocked despite exceptions. Absent: only loopback addresses
+   * are known.
+   */
   own?: Pick<OwnAddresses, "has" | "listensOn">;
 }
 
-/** Many workers of many people: nothing inside our own network, and nobody's mail server. */
+/** For a server with workers of many users: blocks its own network and all mail servers. */
 export const SERVE_EGRESS: EgressPolicy = { allowLoopback: false, allowPrivate: false, denyPorts: [25], allow: [] };
-/** A developer's own machine, on which the service to call often runs too. */
+/** For a developer's own machine, which often also runs the service to call. */
 export const DEV_EGRESS: EgressPolicy = { allowLoopback: true, allowPrivate: true, denyPorts: [25], allow: [] };
 
-/** Why a connection is refused; undefined when it is allowed. */
+/** The reason a connection is rejected; undefined if it is allowed. */
 export type EgressCheck = (address: string, port: number) => string | undefined;
 
 export function createEgressCheck(policy: EgressPolicy): EgressCheck {
@@ -29,7 +32,7 @@ export function createEgressCheck(policy: EgressPolicy): EgressCheck {
     (range) => new TypeError(`egress: ${range} is neither an address nor a range`),
   );
   return (address, port) => {
-    // A set holds no such thing, and what is in none of them is open.
+    // An address set never matches a non-address, and unmatched addresses are allowed.
     if (isIP(address) === 0) return "what is no address is closed to workers";
     const isOwn = () => policy.own?.has(address) === true;
     if (policy.own?.listensOn(port) === true && (isLoopbackAddress(address) || isOwn()))

@@ -9,7 +9,7 @@ import { mailOf, noActions, scriptOf, startRuntime } from "../runtime.testing.ts
 import { connectTo, EgressFailed } from "./connect.ts";
 import { createEgressCheck, DEV_EGRESS, SERVE_EGRESS } from "./policy.ts";
 
-describe("a worker's way out", () => {
+describe("a worker's outbound traffic", () => {
   let origin: Server;
   let port: number;
   let runtime: WorkerRuntime;
@@ -54,14 +54,14 @@ describe("a worker's way out", () => {
     return rejected === undefined ? exception?.message : JSON.parse(rejected);
   }
 
-  it("carries requests whole, streamed bodies included", async () => {
+  it("carries complete requests, including streamed bodies", async () => {
     const seen = await evaluate(
       `async () => { const r = await fetch("http://127.0.0.1:${port}/a?b=c", { method: "PUT", body: new Blob(["x".repeat(100000)]).stream() }); return [r.status, r.headers.get("x-host"), r.headers.getSetCookie(), (await r.text()).length] }`,
     );
     assert.deepEqual(seen, [207, `127.0.0.1:${port}`, ["a=1", "b=2"], 100_011]);
   });
 
-  it("frames a streamed body whatever the method", async () => {
+  it("frames a streamed body for every method", async () => {
     const seen = await evaluate(
       `async () => { const { readable, writable } = new TransformStream(); const writer = writable.getWriter(); writer.write(new TextEncoder().encode("body")).then(() => writer.close()); return (await fetch("http://127.0.0.1:${port}/a", { method: "DELETE", body: readable })).text() }`,
     );
@@ -114,7 +114,7 @@ describe("a worker's way out", () => {
     );
   });
 
-  it("is refused with the reason where policy says so, also by a name that leads there", async (t) => {
+  it("is rejected with the reason by policy, also for a name that resolves to a denied address", async (t) => {
     const guarded = startRuntime({ egress: SERVE_EGRESS });
     t.after(() => guarded.close());
     for (const host of ["127.0.0.1", "localhost", "[::1]", "0x7f.1", "[::ffff:127.0.0.1]"]) {
@@ -127,7 +127,7 @@ describe("a worker's way out", () => {
     }
   });
 
-  it("says with the hosted service's statuses what could not be reached", async () => {
+  it("reports unreachable hosts with the hosted service's statuses", async () => {
     const unused = createTcpServer();
     await new Promise<void>((resolve) => void unused.listen(0, "127.0.0.1", resolve));
     const { port: closed } = unused.address() as AddressInfo;
@@ -143,7 +143,7 @@ describe("a worker's way out", () => {
     );
   });
 
-  it("checks the very address it connects to: of several, only what is allowed", async () => {
+  it("checks the very address it connects to, and uses only the allowed ones of several", async () => {
     const lookups = [["10.0.0.1", "127.0.0.1"]];
     const check = createEgressCheck({ ...SERVE_EGRESS, allow: ["127.0.0.1"] });
     const socket = await connectTo(

@@ -17,7 +17,7 @@ export interface EgressProxyOptions {
   /** Requests to the actions host: a live message's forward() and reply(). */
   actions(request: IncomingMessage, response: ServerResponse): Promise<void>;
   onActivity(): void;
-  /** Connections one worker may have open at once. */
+  /** Maximum number of open connections per worker. */
   maxConnections?: number;
 }
 
@@ -36,8 +36,8 @@ const HOP_BY_HOP = new Set([
 ]);
 
 /**
- * The only way out of a worker: `fetch()` arrives as a request in absolute form (RFC 9112 3.2.2) and `connect()` as CONNECT.
- * TLS is ours to make, so a worker's https request arrives here in clear over its own unix socket.
+ * The only outbound path of a worker: `fetch()` arrives as a request in absolute form (RFC 9112 3.2.2) and `connect()`
+ * as CONNECT. The proxy adds TLS, so a worker's https request arrives here in clear text over its own unix socket.
  */
 export async function startEgressProxy({
   socket,
@@ -86,7 +86,7 @@ export async function startEgressProxy({
   });
   return server;
 
-  /** The actions host sees a request as any server does: with the path alone. */
+  /** The actions host receives a request like any server: with the path only. */
   async function act(request: IncomingMessage, response: ServerResponse) {
     request.url = request.url!.slice(ACTIONS_ORIGIN.length);
     await actions(request, response);
@@ -153,7 +153,7 @@ const targetOf = (url: URL): Target => ({
   tls: url.protocol === "https:",
 });
 
-/** Raw headers as pairs, without those that speak of one connection only (RFC 9110 7.6.1). */
+/** Raw headers as pairs, without hop-by-hop headers (RFC 9110 7.6.1). */
 function pairs(rawHeaders: string[], keep: (name: string) => boolean = () => false): [string, string][] {
   const list: [string, string][] = [];
   for (let i = 0; i < rawHeaders.length; i += 2) {
@@ -165,7 +165,8 @@ function pairs(rawHeaders: string[], keep: (name: string) => boolean = () => fal
 
 function endToEnd(request: IncomingMessage, host: string): string[] {
   const headers = pairs(request.rawHeaders).filter(([name]) => name.toLowerCase() !== "host");
-  // Node frames a body of unknown length by itself for some methods only; of a DELETE it would go out bare, as if it were the next request.
+  // Node frames a body of unknown length automatically for some methods only; the body of a DELETE would go out
+  // unframed, as if it were the next request.
   const framing = request.headers["transfer-encoding"] === undefined ? [] : ["Transfer-Encoding", "chunked"];
   return ["Host", host, ...headers.flat(), ...framing];
 }

@@ -1,10 +1,10 @@
-// `import { EmailMessage } from "cloudflare:email"`: workerd's public module takes its content from an internal one of this
-// name, which the open-source binary leaves out.
+// `import { EmailMessage } from "cloudflare:email"`: workerd's public module re-exports an internal module of this
+// name, which the open-source binary lacks.
 import { RAW } from "./shared.ts";
 
 // oxlint-disable-next-line no-extraneous-class -- the contract is `new EmailMessage()`.
 class EmailMessage {
-  /** Without `to` the message goes where a binding of one destination sends. */
+  /** Without `to` the recipient is the single destination of the binding. */
   constructor(from: string, to: string | null | undefined, raw: ReadableStream | string) {
     if (typeof from !== "string") throw new TypeError("EmailMessage: from must be a string");
     if (typeof to !== "string" && to !== null && to !== undefined)

@@ -1,4 +1,4 @@
-/** Built into workerd for its own modules; `name` is what stacks call the script. */
+/** Built into workerd for its own modules; `name` is the script name in stack traces. */
 declare module "internal:unsafe-eval" {
   const unsafe: { eval(source: string, name: string): unknown };
   export default unsafe;

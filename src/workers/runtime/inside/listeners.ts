@@ -1,5 +1,6 @@
-// addEventListener("fetch" | "email" | "scheduled") for a script that workerd runs as part of a module worker, where nothing dispatches these
-// events. They are made here and dispatched on the global scope, whose own EventTarget keeps order, `once`, removal, `this` and `target`.
+// addEventListener("fetch" | "email" | "scheduled") for a script that workerd runs as part of a module worker, where
+// nothing dispatches these events. They are created here and dispatched on the global scope, whose own EventTarget
+// handles order, `once`, removal, `this` and `target`.
 import type { ForwardableMessage } from "./message.ts";
 
 type Context = Pick<ExecutionContext, "waitUntil" | "passThroughOnException">;
@@ -14,7 +15,7 @@ type Listener = ((this: unknown, event: Event) => unknown) | { handleEvent(event
 type Register = (type: string, listener: Listener, options?: unknown) => void;
 
 type Native = { prototype: object };
-// Taken before the script runs, whose bindings may bear any name.
+// Captured before the script runs, because its bindings may have any name.
 const { FetchEvent, ScheduledEvent, ExtendableEvent } = globalThis as unknown as Record<
   "FetchEvent" | "ScheduledEvent" | "ExtendableEvent",
   Native
@@ -26,7 +27,7 @@ const [add, remove, send] = [globalThis.addEventListener, globalThis.removeEvent
 const KINDS = new Set(["fetch", "email", "scheduled"]);
 const heard = new Set<string>();
 const wrappers = new WeakMap<Listener, Listener>();
-/** Of each event that runs: what its listeners returned, and what the last of them threw. */
+/** For each running event: the return values of its listeners, and the last error thrown. */
 const courses = new WeakMap<Event, { results: unknown[]; thrown?: { reason: unknown } }>();
 
 globalThis.addEventListener = ((type: string, listener: Listener, options) => {
@@ -41,16 +42,16 @@ globalThis.removeEventListener = ((type: string, listener: Listener, options) =>
     options,
   )) satisfies Register as typeof globalThis.removeEventListener;
 
-/** dispatchEvent() forgets what a listener returns and, from some compatibility date on, what it throws. */
+/** dispatchEvent() discards the return value of a listener and, from some compatibility date, what it throws. */
 function wrapperOf(listener: Listener): Listener {
-  // What is no listener is refused by the EventTarget, in its own words.
+  // The EventTarget rejects a non-listener with its own error text.
   if (typeof listener !== "function" && typeof listener?.handleEvent !== "function") return listener;
   const wrapper =
     wrappers.get(listener) ??
     function (this: unknown, event: Event): void {
       const call = () => (typeof listener === "function" ? listener.call(this, event) : listener.handleEvent(event));
       const course = courses.get(event);
-      // An event of the script's own making.
+      // An event created by the script.
       if (course === undefined) return void call();
       try {
         course.results.push(call());
@@ -63,13 +64,16 @@ function wrapperOf(listener: Listener): Listener {
   return wrapper;
 }
 
-/** An event of the runtime's own class, which no code can construct: `instanceof` holds, and what it can do is what `own` can. */
+/**
+ * An event of the runtime's own class, which code cannot construct: `instanceof` works, and its methods are those of
+ * `own`.
+ */
 function eventOf(type: string, { prototype }: Native, own: object): Event {
   const event = Object.setPrototypeOf(new Event(type, { cancelable: true }), prototype) as Event;
   return Object.defineProperties(event, Object.getOwnPropertyDescriptors(own));
 }
 
-/** Runs the listeners; throws what one threw, else returns what they returned. */
+/** Runs the listeners; throws an error thrown by one of them, else returns their return values. */
 function dispatch(event: Event): unknown[] {
   const course: { results: unknown[]; thrown?: { reason: unknown } } = { results: [] };
   courses.set(event, course);
@@ -81,8 +85,8 @@ function dispatch(event: Event): unknown[] {
 const misused = (message: string) => new DOMException(message, "InvalidStateError");
 
 /**
- * The first to call respondWith() ends the propagation, as in workerd. An event that nobody answered would there go on to the origin: the
- * worker is the origin here, and its request would come back to it for ever.
+ * The first call of respondWith() stops the propagation, as in workerd. There, an event without a response would be
+ * forwarded to the origin: here the worker is the origin, and its request would loop forever.
  */
 async function fetch(request: Request, _env: unknown, context: Context): Promise<Response> {
   let answer: Promise<Response> | undefined;
@@ -120,7 +124,10 @@ async function fetch(request: Request, _env: unknown, context: Context): Promise
   return answer;
 }
 
-/** A listener has no other way to say "not finished" than waitUntil() and its promise, so the message is settled when those are. */
+/**
+ * A listener can signal pending work only through waitUntil() and its promise, so the message is settled when those
+ * are.
+ */
 async function email(message: ForwardableMessage, _env: unknown, context: Context): Promise<void> {
   const work: unknown[] = [];
   const waitUntil = (promise: Promise<unknown>) => {
@@ -142,7 +149,7 @@ async function scheduled(controller: ScheduledController, _env: unknown, context
   await Promise.all(dispatch(eventOf("scheduled", ScheduledEvent, own)));
 }
 
-/** One handler for each kind of event that something listens to by now. */
+/** One handler for each kind of event that has a listener by now. */
 export const handlersOfListeners = (): Handlers => ({
   ...(heard.has("fetch") && { fetch }),
   ...(heard.has("email") && { email }),

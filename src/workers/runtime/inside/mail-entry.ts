@@ -1,5 +1,6 @@
-// The entrypoint that the "mail" socket leads to. It lives in the worker's own isolate, so that a message costs one call, exceptions
-// keep their stacks and setReject() is synchronous. HTTP callers reach the default export and never this class.
+// The entrypoint behind the "mail" socket. It runs in the worker's own isolate, so that a message costs one call,
+// exceptions keep their stacks and setReject() is synchronous. HTTP callers reach the default export and never this
+// class.
 import { WorkerEntrypoint } from "cloudflare:workers";
 import { NO_HANDLER, NO_SCHEDULED_HANDLER, dispatch, dispatchScheduled } from "./message.ts";
 import { EVENT_HEADER, type AskedEvent } from "./shared.ts";
@@ -21,16 +22,18 @@ async function handle(
   await (isClass ? target[name](event) : target[name](event, env, context));
 }
 
-/** What the hosted service lists as handlers. */
+/** The handlers listed by the hosted service. */
 const KNOWN = ["fetch", "email", "scheduled", "queue", "tail", "tailStream", "trace", "alarm", "test"];
 
-/** A class's handlers are methods, its parents' included; what WorkerEntrypoint itself brings is nobody's handler. */
+/**
+ * A class's handlers are its methods, including inherited ones; the members of WorkerEntrypoint itself do not count.
+ */
 function namesOf(exported: Exported | undefined): string[] {
   const target = (typeof exported === "function" ? exported.prototype : exported) as Handlers | undefined;
   return KNOWN.filter((name) => typeof target?.[name] === "function");
 }
 
-/** Makes the class that is exported beside the user's own exports. */
+/** Creates the class that is exported next to the user's own exports. */
 export const mailEntrypoint = (exported: Exported | undefined, options: { alwaysTail: boolean }) =>
   class extends WorkerEntrypoint {
     override async fetch(request: Request): Promise<Response> {

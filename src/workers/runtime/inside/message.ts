@@ -1,7 +1,7 @@
-// A message as the email handler sees it, and the call that hands it over.
+// A message as the email handler sees it, and the call that delivers it.
 import { ACTIONS_HOST, META_HEADER, META_IN_BODY, RAW, TAIL_MARK, encodeBuilder, resultOf } from "./shared.ts";
 
-// Taken before the user's modules run: a worker that replaces globalThis.fetch does not break its own mail.
+// Captured before the user's modules run: a worker that replaces globalThis.fetch does not break its own mail.
 const ask = globalThis.fetch;
 
 interface Meta {
@@ -13,10 +13,10 @@ interface Meta {
   canBeForwarded: boolean;
 }
 
-/** Of what a handler may say about itself; the server takes no endless answers. */
+/** Maximum length of texts from a handler; the server does not accept unlimited responses. */
 const LONGEST_TEXT = 64 * 1024;
 
-/** Everything said about one message while its handler runs. */
+/** The handler's decisions about one message. */
 interface Verdict {
   rejected?: string;
 }
@@ -80,15 +80,15 @@ function headersOf(fields: [string, string][]): Headers {
     try {
       headers.append(name, value);
     } catch {
-      // Not a name or value that a Headers object can hold; `raw` still has it.
+      // A name or value that a Headers object cannot hold; `raw` still has it.
     }
   }
   return headers;
 }
 
 /**
- * Short messages come whole: described in a header, raw in the body. Of long ones the body is the description alone, and the raw message
- * is asked for; what nobody reads of it stays with the server.
+ * Short messages arrive whole: metadata in a header, raw message in the body. For long ones the body is only the
+ * metadata, and the raw message is fetched; the unread rest stays on the server.
  */
 async function open(request: Request): Promise<{ meta: Meta; raw: ReadableStream }> {
   const described = request.headers.get(META_HEADER)!;
@@ -101,13 +101,13 @@ async function open(request: Request): Promise<{ meta: Meta; raw: ReadableStream
   return { meta, raw: response.body };
 }
 
-// Nobody awaits such a promise, so it is no exception of the handler; in the log of its event it is seen.
+// Such a promise is not awaited, so it is not an exception of the handler; it appears in the log of its event.
 globalThis.addEventListener("unhandledrejection", (event) => {
   const { reason } = event as PromiseRejectionEvent;
   console.error("Unhandled promise rejection:", reason instanceof Error ? (reason.stack ?? String(reason)) : reason);
 });
 
-/** How often this isolate has been heard of: console calls and waitUntil() work, of any event. */
+/** Number of console calls and waitUntil() calls of this isolate, for any event. */
 let sounds = 0;
 const { debug } = console;
 for (const level of ["debug", "error", "info", "log", "trace", "warn"] as const) {
@@ -129,7 +129,7 @@ function listenTo(context: Context, hear: (work: Promise<unknown>) => void = () 
   };
 }
 
-/** Runs the handler on one message and says how it went. */
+/** Runs the handler for one message and returns the outcome. */
 export async function dispatch(
   request: Request,
   context: Context,
@@ -146,7 +146,10 @@ export async function dispatch(
   return answerWith({ ...answer, rejected: verdict.rejected }, before, alwaysTail);
 }
 
-/** The same for the scheduled handler, whose run is over when its waitUntil() work is: what fails there is told by the tail. */
+/**
+ * The same for the scheduled handler, which ends after its waitUntil() work; failures in that work are reported by the
+ * tail.
+ */
 export async function dispatchScheduled(
   request: Request,
   context: Context,
@@ -160,7 +163,7 @@ export async function dispatchScheduled(
     cron: string;
     scheduledTime: number;
   };
-  // Nothing is tried again, so there is nothing that noRetry() could stop.
+  // Scheduled events are never retried, so noRetry() has no effect.
   const answer = await run(() =>
     handle({ type: "scheduled", cron, scheduledTime, noRetry: () => {} } as ScheduledController),
   );
@@ -168,7 +171,10 @@ export async function dispatchScheduled(
   return answerWith(answer, before, alwaysTail);
 }
 
-/** `silent` promises that no tail will follow, which holds when nothing at all was heard meanwhile; otherwise a mark in the log makes sure that one does. */
+/**
+ * `silent` guarantees that no tail will follow, which is true if nothing was logged meanwhile; otherwise a mark in the
+ * log ensures that one does.
+ */
 function answerWith(answer: object, before: number, alwaysTail: boolean): Response {
   const silent = sounds === before && !alwaysTail;
   if (!silent) debug(TAIL_MARK);

@@ -1,5 +1,5 @@
-// The `stream` binding: runs in the worker's isolate as an internal module. Every operation is one POST to the server: what it is called in the
-// path, its arguments as JSON in a header, or in the body where that is not taken by bytes.
+// The `stream` binding: runs in the worker's isolate as an internal module. Every operation is one POST to the server:
+// its name in the path, its arguments as JSON in a header, or in the body if that carries no bytes.
 
 type Bytes = ReadableStream | ArrayBuffer | ArrayBufferView | Blob;
 
@@ -10,7 +10,7 @@ interface Refusal {
   statusCode?: number;
 }
 
-/** What a refusal is thrown as: told apart by `name`, as the types of the hosted binding have it. */
+/** The error thrown for a failed call: identified by `name`, as in the types of the hosted binding. */
 class StreamError extends Error {
   constructor({
     error = "An internal error occurred",
@@ -68,7 +68,7 @@ function videoOf(call: Call, id: string) {
 export default ({ server }: { server: Fetcher }) => {
   const call = caller(server);
   return {
-    // Bytes instead of an address are an extension of ours: the hosted binding takes addresses only.
+    // Bytes instead of a URL are an extension: the hosted binding accepts URLs only.
     upload: (source: string | URL | Bytes, params?: unknown) =>
       isBytes(source) ? call("uploadBytes", [params], source) : call("upload", [String(source), params]),
     createDirectUpload: (params: unknown) => call("createDirectUpload", [params]),

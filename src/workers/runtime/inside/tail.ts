@@ -1,7 +1,10 @@
-// Sits behind every worker as its tail: posts what an invocation left behind, once its waitUntil() work has ended too.
+// The tail of every worker: posts the logs and outcome of an invocation once its waitUntil() work has ended.
 import { DISPATCH_HEADER } from "./shared.ts";
 
-/** A message that left nothing behind has said so in its answer already (see message.ts): most of them, so they are spared this call. */
+/**
+ * A message without logs has reported this in its response already (see message.ts): this is the common case and saves
+ * the call.
+ */
 function isSilent({ event, logs, exceptions, outcome }: TraceItem): boolean {
   const request = event !== null && "request" in event ? event.request : undefined;
   return (

@@ -1,5 +1,5 @@
-// The main module of a process that does one import (SQL on its input) or one export (SQL on its output) of a database, and tells on descriptor 3
-// how it ended. A process of its own, because both may take minutes, all of them inside SQLite.
+// The main module of a process that runs one import (SQL on stdin) or one export (SQL on stdout) of a database and
+// reports the outcome on descriptor 3. It is a separate process because both may spend minutes inside SQLite.
 import { once } from "node:events";
 import { writeSync } from "node:fs";
 import { messageOf } from "../../../../kernel/index.ts";

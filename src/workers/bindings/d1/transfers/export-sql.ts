@@ -5,7 +5,7 @@ import { Refused } from "../refusal.ts";
 export interface ExportOptions {
   noSchema: boolean;
   noData: boolean;
-  /** Empty: all of them. */
+  /** Empty: all tables. */
   tables: string[];
 }
 
@@ -17,11 +17,12 @@ interface Table {
 const PIECE_BYTES = 64 * 1024;
 
 /**
- * The database as SQL that makes it again: tables with their rows first, then what is built on them, all of one moment.
- * Rows come as SQLite's own literals, so that numbers, bytes and texts are exactly what they were. Throws Refused for what cannot be exported.
+ * Exports a consistent snapshot of the database as SQL that recreates it: tables with their rows first, then dependent
+ * objects. Values are SQLite's own literals, so numbers, bytes and texts stay exact. Throws Refused for content that
+ * cannot be exported.
  */
 export function* exportSql(file: string, options: ExportOptions, limits: D1Limits): Generator<Uint8Array> {
-  // A row as SQL is longer than the row.
+  // A row written as SQL is longer than the row itself.
   const connection = connect(file, { ...limits, valueBytes: 4 * limits.valueBytes + 1_000_000 });
   try {
     connection.exec("begin");
@@ -54,7 +55,7 @@ function* statementsOf(
   }
 }
 
-/** In the order they were made: a table comes after those it refers to. */
+/** In order of creation: a table comes after those it references. */
 function tablesOf(connection: Connection, wanted: string[]): Table[] {
   const all = list(
     connection,
@@ -73,7 +74,7 @@ function tablesOf(connection: Connection, wanted: string[]): Table[] {
 }
 
 function* rowsOf(connection: Connection, table: string): Generator<Uint8Array> {
-  // Hidden: 2 and 3 are generated columns, which take no value.
+  // Values 2 and 3 of `hidden` mark generated columns, which take no value.
   const columns = (
     list(connection, `pragma table_xinfo(${quoted(table)})`) as unknown as { name: string; hidden: number }[]
   )
@@ -83,7 +84,7 @@ function* rowsOf(connection: Connection, table: string): Generator<Uint8Array> {
   yield* insertsOf(connection, head, columns, `from ${quoted(table)}`);
 }
 
-/** The counters of AUTOINCREMENT tables: the highest id that was ever given is more than the highest there is. */
+/** The counters of AUTOINCREMENT tables: the highest id ever assigned may exceed the highest existing one. */
 function* sequencesOf(connection: Connection, tables: Table[]): Generator<Uint8Array> {
   const counted = tables.filter(({ sql }) => /\bautoincrement\b/i.test(sql)).map(({ name }) => literal(name));
   if (
@@ -96,14 +97,14 @@ function* sequencesOf(connection: Connection, tables: Table[]): Generator<Uint8A
   yield* insertsOf(connection, `INSERT INTO sqlite_sequence (name,seq) VALUES(`, ["name", "seq"], `from ${which}`);
 }
 
-/** The whole statement is made by SQLite, as bytes: nothing is decoded on the way. */
+/** SQLite builds the whole statement as bytes: nothing is decoded on the way. */
 function* insertsOf(
   { db, authorizer }: Connection,
   head: string,
   columns: string[],
   from: string,
 ): Generator<Uint8Array> {
-  // quote() ends a text at a NUL.
+  // quote() cuts a text at a NUL.
   const values = columns.map(
     (column) =>
       `case when typeof(${column}) = 'text' and instr(${column}, char(0)) then 'CAST(X''' || hex(${column}) || ''' AS TEXT)' else quote(${column}) end`,

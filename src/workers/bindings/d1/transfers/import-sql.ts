@@ -5,30 +5,34 @@ import { createStatementReader, StatementTooLong, type ReadStatement } from "./s
 
 export interface ImportRequest {
   file: string;
-  /** Bytes of the SQL. Less than that is a server that died, and nothing of it is kept. */
+  /** Bytes of the SQL. If fewer arrive, the server has died, and nothing is kept. */
   size: number;
-  /** Names this import, 1 to 2^31-1: it is written into the file with the commit, so that an import that is tried again after a crash does not run twice. */
+  /**
+   * Identifies this import, 1 to 2^31-1: it is written into the file with the commit, so that an import retried after a
+   * crash does not run twice.
+   */
   mark: number;
 }
 
-/** What the API tells of a finished import. */
+/** The API's result of a finished import. */
 export interface Imported {
   statements: number;
   rowsRead: number;
   rowsWritten: number;
   lastRowId: number;
   changedDb: boolean;
-  /** Bytes of the database. */
+  /** Bytes of the database file. */
   sizeAfter: number;
   durationMs: number;
 }
 
-// The pages of the transaction that fit in here need not go to the log before the commit.
+// Pages of the transaction that fit in here need not be written to the log before the commit.
 const CACHE_KIB = 64 * 1024;
 
 /**
- * Runs SQL that comes in pieces as one transaction: all of it is in the database when this resolves, and nothing when it rejects or the process ends.
- * SQLite keeps what is uncommitted in its write-ahead log, so the memory does not grow with the SQL. Rejects with Refused for what the SQL did.
+ * Runs SQL that arrives in chunks as one transaction: all of it is in the database when this resolves, and nothing if
+ * it rejects or the process ends. SQLite keeps uncommitted data in its write-ahead log, so memory does not grow with
+ * the SQL. Rejects with Refused for SQL errors.
  */
 export async function importSql(
   sql: AsyncIterable<Uint8Array>,
@@ -41,7 +45,7 @@ export async function importSql(
     connection.exec(`pragma cache_size = -${CACHE_KIB}`);
     connection.exec("begin immediate");
     const before = connection.counters();
-    // Committed already: what is left is to count.
+    // Already committed: only the counts are missing.
     const done = markOf(connection) === mark;
     const { statements, rowsRead } = await runAll(sql, size, connection, done);
     connection.exec(`pragma user_version = ${mark}`);
@@ -98,7 +102,7 @@ async function runAll(sql: AsyncIterable<Uint8Array>, size: number, connection: 
   return total;
 }
 
-/** Returns how many rows were read at least. */
+/** Returns a lower bound of the number of rows read. */
 function execute({ sql, line }: ReadStatement, number: number, connection: Connection): number {
   try {
     const statement = connection.db.prepare(sql) as ReturnType<Connection["db"]["prepare"]> & {
@@ -120,7 +124,7 @@ function commit(connection: Connection): void {
   try {
     connection.exec("commit");
   } catch (thrown) {
-    // Foreign keys that were deferred to the end.
+    // Foreign keys whose check was deferred to the end.
     throw refusalOf(thrown, "", connection);
   }
 }

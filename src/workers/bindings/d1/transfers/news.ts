@@ -2,13 +2,13 @@ import type { Clock } from "../../../../kernel/index.ts";
 import type { Events } from "../../../../store/index.ts";
 
 const TOPIC = "d1-transfer";
-/** How often to look again without having heard anything: hints may be lost. */
+/** How often to check without a notification: notifications may be lost. */
 const LOOK_MS = 1_000;
 
-/** Tells those who wait for a transfer, in whatever process, that it may have changed. */
+/** Notifies waiters in any process that a transfer may have changed. */
 export interface TransferNews {
   tell(id: string): void;
-  /** `come` settles when there may be news of it, after a second at the latest, and when the signal aborts. */
+  /** `come` settles when the transfer may have changed, after a second at the latest, and when the signal aborts. */
   of(id: string, withinMs: number, signal?: AbortSignal): { come: Promise<void>; end(): void };
   close(): void;
 }

@@ -8,36 +8,42 @@ import type { Task } from "./child.ts";
 import type { ExportOptions } from "./export-sql.ts";
 import type { Imported, ImportRequest } from "./import-sql.ts";
 
-/** How a child says it ended. */
+/** How a child reports its outcome. */
 export type Ending = { done: object } | { refused: string } | { fault: string };
 
 const HEAP_MB = 512;
 const ERROR_TAIL = 4_096;
 const MODULE = fileURLToPath(new URL(import.meta.url.endsWith(".ts") ? "./child.ts" : "./child.js", import.meta.url));
 
-/** Runs SQL into a database file that nobody else has open. All or nothing. Rejects with `d1Errors.sql` for what SQLite refuses. */
+/**
+ * Runs SQL on a database file that no other process has open. All or nothing. Rejects with `d1Errors.sql` for SQL
+ * errors.
+ */
 export async function runImport(
   sql: Readable,
   request: ImportRequest,
   { directory, limits, signal }: { directory: string; limits: D1Limits; signal?: AbortSignal },
 ): Promise<Imported> {
   const child = start({ kind: "import", request, limits }, directory, signal);
-  // A child that refuses stops reading: what it says counts, not that the pipe broke.
+  // A child that rejects the SQL stops reading: its report counts, not the broken pipe.
   const fed = pipeline(sql, child.process.stdin!).catch((reason: unknown) => ({ reason }));
-  // Output nobody reads would stop it.
+  // Unread output would block it.
   child.process.stdout!.resume();
   try {
     return (await child.ended) as Imported;
   } catch (thrown) {
     sql.destroy();
-    // What could not be read is the reason for what the child complains about.
+    // If the input could not be read, that is the cause of the child's error.
     const failed = await fed;
     if (failed && thrown instanceof Ended && sql.errored) throw failed.reason;
     throw thrown;
   }
 }
 
-/** A database file, which others may go on using, as SQL of one moment. The stream fails when the export does. */
+/**
+ * Exports a consistent snapshot of a database file as SQL; others may keep using the file. The stream fails if the
+ * export does.
+ */
 export function runExport(
   file: string,
   options: ExportOptions,
@@ -56,10 +62,10 @@ export function runExport(
   return Readable.from(read(), { objectMode: false });
 }
 
-/** A child that ended without doing its work, and not because of the SQL. */
+/** A child that ended without finishing its work, and not because of the SQL. */
 class Ended extends Error {}
 
-/** Undefined where it was killed before it had said all of it. */
+/** Undefined if it was killed before it had written all of it. */
 function readEnding(told: string): Ending | undefined {
   try {
     return told === "" ? undefined : (JSON.parse(told) as Ending);
@@ -79,7 +85,7 @@ function start(
   });
   let told = "";
   let printed = "";
-  // One that could not be started for want of descriptors has no streams; its error follows.
+  // A process that could not start for lack of descriptors has no streams; its error event follows.
   (child.stdio?.[3] as Readable | undefined)
     ?.setEncoding("utf8")
     .on("data", (text: string) => (told += text))

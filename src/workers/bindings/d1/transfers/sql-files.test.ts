@@ -60,8 +60,8 @@ const SCHEMA = `
   create trigger log after insert on parent begin update parent set name = new.name || '!' where id = new.id; end;
   create table plain(x primary key, y) without rowid;`;
 
-describe("a file of SQL", () => {
-  test("runs as one transaction and is counted", async (t) => {
+describe("a SQL file", () => {
+  test("runs as one transaction and has counts", async (t) => {
     const databases = open(t);
     const done = await bring(
       databases,
@@ -75,7 +75,7 @@ describe("a file of SQL", () => {
     assert.deepEqual(await rows(databases, "x", "select b from t"), [["é; ';"], [2]]);
   });
 
-  test("with a mistake in it changes nothing, and tells where the mistake is", async (t) => {
+  test("changes nothing if it contains an error, and reports the position of the error", async (t) => {
     const databases = open(t);
     await rows(databases, "x", "create table t(a unique)");
     const refusals: [sql: string | Buffer, error: string][] = [
@@ -114,7 +114,7 @@ describe("a file of SQL", () => {
     );
   });
 
-  test("a file that ends too early is a server that died: nothing of it is kept", async (t) => {
+  test("keeps nothing of a file that ends too early, because the server has died", async (t) => {
     const databases = open(t);
     const sql = "create table t(a); insert into t values (1);";
     await assert.rejects(
@@ -143,7 +143,7 @@ describe("a file of SQL", () => {
     assert.deepEqual(await rows(databases, "x", "select name from sqlite_master"), []);
   });
 
-  test("the same import again is counted and not run again", async (t) => {
+  test("returns the counts of a repeated import without running it again", async (t) => {
     const databases = open(t);
     const sql = "create table t(a); insert into t values (1);";
     await bring(databases, "x", sql, 5);
@@ -152,7 +152,7 @@ describe("a file of SQL", () => {
     await assert.rejects(bring(databases, "x", sql, 6), /table t already exists/);
   });
 
-  test("queries wait for it, and are told when it takes long; an endless one is stopped", async (t) => {
+  test("queries wait for it and are rejected if it takes long; an endless import is stopped", async (t) => {
     const databases = open(t, { importPatienceMs: 100, transferMs: 2_000 });
     const asking = Promise.withResolvers<void>();
     const started = databases.import(
@@ -181,7 +181,7 @@ describe("a file of SQL", () => {
     assert.deepEqual(await rows(databases, "x", "select count(*) from t"), [[0]]);
   });
 
-  test("a database that went away before its turn is not made again", async (t) => {
+  test("does not recreate a database that was deleted before its turn", async (t) => {
     const databases = open(t);
     await assert.rejects(
       databases.import("x", { open: () => Readable.from([]), size: 0, mark: 1 }, { ready: async () => false }),
@@ -190,7 +190,7 @@ describe("a file of SQL", () => {
     assert.equal(await databases.size("x"), 0);
   });
 
-  test("of many megabytes is run as it comes", async (t) => {
+  test("runs many megabytes as they arrive", async (t) => {
     const databases = open(t);
     const line = Buffer.from(`insert into t(a) values ('${"some words ".repeat(80)}');\n`);
     const many = Buffer.concat(Array.from({ length: 400 }, () => line));
@@ -208,7 +208,7 @@ describe("a file of SQL", () => {
     assert.deepEqual(await rows(databases, "x", "select count(*) from t"), [[40_000]]);
   });
 
-  test("killed with its server in the middle, it leaves the database as it was", async (t) => {
+  test("leaves the database unchanged if it is killed together with its server", async (t) => {
     const databases = open(t);
     await rows(databases, "x", "create table t(a)", "insert into t values ('before')");
     const directory = mkdtempSync(join(tmpdir(), "d1-import-killed-"));
@@ -250,7 +250,7 @@ describe("a file of SQL", () => {
 });
 
 describe("a database as SQL", () => {
-  test("makes the same database again", async (t) => {
+  test("recreates the same database", async (t) => {
     const databases = open(t);
     await bring(databases, "x", SCHEMA);
     await rows(
@@ -272,7 +272,7 @@ describe("a database as SQL", () => {
     assert.deepEqual(await rows(databases, "y", "select cast(y as text) from plain"), [["9007199254740993"]]);
   });
 
-  test("any value comes back as it was", async (t) => {
+  test("restores any value exactly", async (t) => {
     const databases = open(t);
     const value = oneof(
       maxSafeInteger(),
@@ -288,7 +288,7 @@ describe("a database as SQL", () => {
         const wellFormed = values.map((entry) =>
           typeof entry === "string" ? entry.toWellFormed() : entry instanceof Uint8Array ? [...entry] : entry,
         );
-        // JSON knows no infinity.
+        // JSON has no infinity.
         const sent = wellFormed.map((entry) => (typeof entry === "number" && !Number.isFinite(entry) ? null : entry));
         await databases.query(from, [
           { sql: "create table t(a)" },
@@ -303,7 +303,7 @@ describe("a database as SQL", () => {
     );
   });
 
-  test("a row as large as rows may be goes out and comes in", async (t) => {
+  test("exports and imports a row of the maximum size", async (t) => {
     const databases = open(t);
     await rows(
       databases,
@@ -316,7 +316,7 @@ describe("a database as SQL", () => {
     assert.deepEqual(await rows(databases, "y", "select length(a) from t"), [[1_999_000], [1_800_000]]);
   });
 
-  test("can be some tables, only the schema or only the rows", async (t) => {
+  test("can contain some tables, only the schema or only the rows", async (t) => {
     const databases = open(t);
     await bring(
       databases,

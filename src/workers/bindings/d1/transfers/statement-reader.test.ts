@@ -9,7 +9,7 @@ function readIn(pieces: string[], longest = 1_000_000) {
   return [...pieces.flatMap((piece) => [...reader.read(piece)]), ...reader.end()];
 }
 
-test("however the text is cut into pieces, its statements are those of the whole", () => {
+test("the statements do not depend on how the text is split into chunks", () => {
   const word = constantFrom(
     "select",
     " ",
@@ -59,7 +59,7 @@ test("however the text is cut into pieces, its statements are those of the whole
   );
 });
 
-test("lines are those of the whole text", () => {
+test("line numbers refer to the whole text", () => {
   const sql = "-- one\n/* two\nthree */\nselect 4;\n\n  select\n6\n;;select 8";
   for (const pieces of [[sql], [...sql]])
     assert.deepEqual(
@@ -68,7 +68,7 @@ test("lines are those of the whole text", () => {
     );
 });
 
-test("comments between statements take no memory, however long; a statement is bounded", () => {
+test("comments between statements take no memory, however long; the length of a statement is limited", () => {
   const reader = createStatementReader(10_000);
   const piece = "x".repeat(8_000);
   assert.deepEqual([...reader.read("/* ")], []);

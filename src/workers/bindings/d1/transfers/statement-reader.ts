@@ -2,15 +2,15 @@ import { createStatementEnd, tokenAt } from "../sql-tokens.ts";
 
 export interface ReadStatement {
   sql: string;
-  /** Of its first word in the whole text, from 1. */
+  /** Line of its first word in the whole text, from 1. */
   line: number;
 }
 
-/** Cuts SQL that comes in pieces at its semicolons and keeps no more of it than the statement that is not complete yet. */
+/** Splits SQL that arrives in chunks at its semicolons and buffers only the incomplete statement. */
 export interface StatementReader {
-  /** The statements that end within what was read so far. Throws StatementTooLong. */
+  /** The statements that end within the text read so far. Throws StatementTooLong. */
   read(piece: string): Generator<ReadStatement>;
-  /** The last statement, when nothing ends it. */
+  /** The last statement, if nothing terminates it. */
   end(): Generator<ReadStatement>;
 }
 
@@ -22,21 +22,21 @@ export class StatementTooLong extends Error {
   }
 }
 
-/** `longest`: characters of one statement. */
+/** `longest`: maximum characters of one statement. */
 export function createStatementReader(longest: number): StatementReader {
   const isEnd = createStatementEnd();
   let text = "";
-  /** Up to here the tokens are known. */
+  /** The text before this index is tokenized. */
   let at = 0;
-  /** Where the statement under way begins. */
+  /** Start of the current statement. */
   let first: number | undefined;
-  /** Of the first character of `text`. */
+  /** Line of the first character of `text`. */
   let line = 1;
 
   function* scan(whole: boolean): Generator<ReadStatement> {
     for (let token = tokenAt(text, at); token !== undefined; token = tokenAt(text, at)) {
       const end = at + token.text.length;
-      // What touches the end may go on in the next piece: a word, a quote, the `-` of a comment.
+      // A token that touches the end may continue in the next chunk: a word, a quote, the `-` of a comment.
       if (end === text.length && !whole) break;
       if (token.kind !== undefined) {
         if (isEnd(token.text)) {
@@ -59,7 +59,7 @@ export function createStatementReader(longest: number): StatementReader {
     if (text.length > longest) throw new StatementTooLong(line);
   }
 
-  /** Of a comment between statements only its kind is kept, and the star that may be half of its end. */
+  /** For a comment between statements only its kind is kept, and a star that may be half of its end. */
   function shorten() {
     const opening = text.slice(0, 2);
     if (text.length < 4 || (opening !== "/*" && opening !== "--")) return;

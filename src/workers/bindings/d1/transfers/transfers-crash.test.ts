@@ -51,7 +51,10 @@ async function open(folder: string, wrap = (databases: D1Databases) => databases
   return { transfers, list, databases, close };
 }
 
-/** Begins the import, says where it can be asked for, and dies: "during" it, or "after" the commit and before anybody knows of it. */
+/**
+ * Starts the import, prints how to follow it, and exits: "during" the import, or "after" the commit and before it is
+ * reported.
+ */
 async function importAndDie(folder: string, id: string, when: string): Promise<never> {
   const said = Promise.withResolvers<void>();
   const { transfers } = await open(folder, (databases) => ({
@@ -76,11 +79,11 @@ async function importAndDie(folder: string, id: string, when: string): Promise<n
   return new Promise(() => {});
 }
 
-// The same file is the process that is killed.
+// The same file is the child process that is killed.
 if (process.argv[2] === "import") await importAndDie(process.argv[3]!, process.argv[4]!, process.argv[5]!);
 else {
   for (const when of ["during", "after"]) {
-    test(`killed ${when} an import: it is taken up again, and what it says is in the database once`, async (t) => {
+    test(`an import killed ${when} it resumes, and its data is in the database once`, async (t) => {
       const folder = mkdtempSync(join(tmpdir(), "d1-transfers-"));
       t.after(() => rmSync(folder, { recursive: true, force: true }));
       const before = await open(folder);

@@ -9,15 +9,15 @@ export interface TransferTables {
     database_id: string;
     kind: string;
     status: string;
-    /** What the URL of its file is made of: whoever knows it may fetch or send that one file until it expires. */
+    /** Part of the URL of its file: a client that knows it may fetch or upload that one file until it expires. */
     token: string;
     filename: string;
-    /** MD5 in hex, of an import. */
+    /** MD5 in hex, for an import. */
     etag: string | null;
-    /** The file of an export, once there, or the one that was uploaded. */
+    /** The file of a finished export, or the uploaded file. */
     object_key: string | null;
     size: number | null;
-    /** JSON: what an export is of, and what came of it all. */
+    /** JSON: the options of an export, and the result of either kind. */
     options: string | null;
     result: string | null;
     error: string | null;
@@ -51,7 +51,7 @@ export const transfersMigration: Migration = {
       .addColumn("created_at", "bigint", (column) => column.notNull())
       .addColumn("expires_at", "bigint", (column) => column.notNull())
       .execute();
-    // One import and one export of a database at a time.
+    // At most one import and one export of a database at a time.
     await sql`create unique index d1_transfers_active on d1_transfers (database_id, kind) where status = 'active'`.execute(
       db,
     );
@@ -64,7 +64,7 @@ export const transfersMigration: Migration = {
   },
 };
 
-/** waiting (for its upload) -> uploaded -> active -> complete | error; an export begins active. */
+/** waiting (for its upload) -> uploaded -> active -> complete | error; an export starts as active. */
 export type TransferStatus = "waiting" | "uploaded" | "active" | "complete" | "error";
 
 export type TransferRow = Selectable<TransferTables["d1_transfers"]> & {
@@ -83,7 +83,10 @@ export function createTransfersTable(db: Db) {
     (await query.execute())[0] as TransferRow | undefined;
 
   return {
-    /** False: `most` of this database and kind with one of these statuses are there already, or one that is active. */
+    /**
+     * Resolves with false if `most` transfers of this database and kind already have one of these statuses, or one is
+     * active.
+     */
     async insert(row: TransferRow, most: number, counted: TransferStatus[]): Promise<boolean> {
       try {
         return await db.transaction<TransferTables, boolean>(async (tx) => {
@@ -123,7 +126,7 @@ export function createTransfersTable(db: Db) {
           .limit(1),
       ),
 
-    /** "other active", or whether the row was there in one of these statuses. */
+    /** Resolves with "other active", or with whether the row existed with one of these statuses. */
     async change(id: string, from: TransferStatus[], change: TransferChange): Promise<boolean | "other active"> {
       try {
         const { affected } = await db.write(
@@ -136,7 +139,7 @@ export function createTransfersTable(db: Db) {
       }
     },
 
-    /** Those that run are left alone. */
+    /** Skips active transfers. */
     expired: async (before: number, limit: number): Promise<TransferRow[]> =>
       (await all()
         .where("expires_at", "<", before)

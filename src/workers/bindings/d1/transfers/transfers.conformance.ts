@@ -37,7 +37,7 @@ const bytes = (text: string) => Readable.from([Buffer.from(text)], { objectMode:
 const refused = (kind: string) => (error: UserError) => (assert.equal(error.kind, kind), true);
 const WHOLE = { noSchema: false, noData: false, tables: [] };
 
-/** What transfers must be on every database. */
+/** Behavior of transfers on every database engine. */
 export function transfersConformance(engine: TestEngine): void {
   describe("D1 transfers", () => {
     let db: Db;
@@ -47,9 +47,9 @@ export function transfersConformance(engine: TestEngine): void {
     let clock: Clock & { advance(ms: number): void };
     let databases: D1Databases;
     let list: D1DatabaseList;
-    /** The process with the database files. */
+    /** The process that has the database files. */
     let owner: D1Transfers;
-    /** One without them. */
+    /** A process without them. */
     let front: D1Transfers;
     const ends: (() => Promise<void>)[] = [];
 
@@ -101,7 +101,7 @@ export function transfersConformance(engine: TestEngine): void {
       };
     };
 
-    test("are begun in one process and run in that with the files", async () => {
+    test("are started in one process and run in the process that has the files", async () => {
       const id = await database();
       const imported = await end(
         id,
@@ -118,7 +118,7 @@ export function transfersConformance(engine: TestEngine): void {
       );
     });
 
-    test("of one file that is begun twice at once, one import comes", async () => {
+    test("two concurrent starts with the same file run one import", async () => {
       const id = await database();
       const file = await send(id, "create table if not exists t(a); insert into t values (1);");
       const begun = await Promise.all([front.import(ACCOUNT, id, file), owner.import(ACCOUNT, id, file)]);
@@ -129,7 +129,7 @@ export function transfersConformance(engine: TestEngine): void {
       assert.equal(await front.upload(file.token, bytes("anything")), undefined);
     });
 
-    test("are an account's and a database's own", async () => {
+    test("belong to one account and one database", async () => {
       const id = await database();
       const other = await database();
       const file = await send(id, "create table t(a)");
@@ -145,7 +145,7 @@ export function transfersConformance(engine: TestEngine): void {
       await end(id, transfer);
     });
 
-    test("a wrong file does not take the place of the right one", async () => {
+    test("a wrong file does not replace the right one", async () => {
       const id = await database();
       const file = await send(id, "create table t(a); insert into t values ('right');");
       await assert.rejects(front.upload(file.token, bytes("drop table t")), refused("otherContent"));
@@ -153,7 +153,7 @@ export function transfersConformance(engine: TestEngine): void {
       assert.deepEqual(await rowsOf(id), [["right"]]);
     });
 
-    test("a transfer whose process died before it had a job gets one; one whose job failed is told so", async () => {
+    test("a transfer whose process died before creating its job gets one; a transfer whose job failed is reported as failed", async () => {
       const id = await database();
       await databases.query(id, [{ sql: "create table t(a)" }]);
       const now = clock.now();

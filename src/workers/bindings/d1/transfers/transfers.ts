@@ -20,21 +20,28 @@ import { createTransfersTable, type TransferChange, type TransferRow } from "./t
 import { createTransferNews } from "./news.ts";
 
 /**
- * Files of SQL on their way into databases and out of them: sent to and fetched from URLs of their own, run by jobs that outlive a process, asked for until
- * they are done. `database` is the id of one that is there. Refusals are UserErrors of `d1Errors`.
+ * SQL files to import into databases and exports of them: uploaded to and downloaded from their own URLs, run by jobs
+ * that survive the process, polled until they finish. `database` is the id of an existing database. Throws UserErrors
+ * of `d1Errors`.
  */
 export interface D1Transfers {
-  /** Most bytes of a file. */
+  /** Maximum bytes of a file. */
   readonly maxBytes: number;
-  /** A place for a file with this MD5 (hex). The same again while it was not imported. Throws badEtag, tooManyTransfers. */
+  /**
+   * Reserves an upload for a file with this MD5 (hex). Returns the same upload until it is imported. Throws badEtag,
+   * tooManyTransfers.
+   */
   announce(account: string, database: string, etag: string): Promise<{ filename: string; token: string }>;
-  /** Takes the bytes; resolves with their MD5 when they are on the disk. Undefined: nobody announced them, or too long ago. Throws otherContent, fileTooLarge. */
+  /**
+   * Stores the bytes; resolves with their MD5 when they are on the disk, or undefined if the upload was never announced
+   * or has expired. Throws otherContent, fileTooLarge.
+   */
   upload(token: string, body: AsyncIterable<Uint8Array>): Promise<{ etag: string } | undefined>;
-  /** Begins to run what was uploaded: all of it or nothing. Throws notUploaded, importing. */
+  /** Starts to run the uploaded file: all of it or nothing. Throws notUploaded, importing. */
   import(account: string, database: string, file: { etag: string; filename: string }): Promise<Transfer>;
-  /** Begins an export, or answers the one that is under way with the same options. Throws exporting, tooManyTransfers. */
+  /** Starts an export, or returns the running one with the same options. Throws exporting, tooManyTransfers. */
   export(account: string, database: string, options: ExportOptions): Promise<Transfer>;
-  /** Waits up to ten seconds for the end of one that is under way. Throws transferMissing. */
+  /** Waits up to ten seconds for a running transfer to end. Throws transferMissing. */
   follow(
     kind: Transfer["kind"],
     account: string,
@@ -42,7 +49,7 @@ export interface D1Transfers {
     bookmark: string,
     signal?: AbortSignal,
   ): Promise<Transfer>;
-  /** The file of a finished export, for an hour. */
+  /** The file of a finished export, available for an hour. */
   download(token: string): Promise<{ filename: string; file: ObjectHandle } | undefined>;
   /** Deletes files that were not fetched. Call it periodically; a no-op in a process without database files. */
   sweep(): Promise<void>;
@@ -75,10 +82,10 @@ export interface D1TransfersOptions {
 const JOB = "d1-transfer";
 const ATTEMPTS = 5;
 const HOUR_MS = 3600_000;
-/** One that is active for this long has lost its job. */
+/** A transfer that is active for this long has lost its job. */
 const STALE_MS = 24 * HOUR_MS;
 const WAIT_MS = 10_000;
-/** Files of a database that wait to be imported, or fetched. */
+/** Maximum number of files per database that wait to be imported or fetched. */
 const MOST_FILES = 20;
 const BATCH = 100;
 
@@ -139,7 +146,9 @@ export function createD1Transfers({
     return { ...row, status: "active", job_id: job };
   }
 
-  /** One whose process died before it had a job gets one; one whose job was given up is given up. */
+  /**
+   * Creates the job if the process died before doing so; marks the transfer as failed if its job failed permanently.
+   */
   async function look(row: TransferRow): Promise<TransferRow> {
     if (row.status !== "active") return row;
     if (row.job_id === null) return begin(row);
@@ -269,7 +278,7 @@ export function createD1Transfers({
         throw d1Errors.importing();
       }
       if (outcome) return show(await begin(row));
-      // Somebody else began it in between.
+      // Another caller started it in between.
       const now = await table.find(row.id);
       if (now === undefined) throw d1Errors.notUploaded({ filename });
       return show(await look(now));
@@ -333,13 +342,13 @@ export function createD1Transfers({
   };
 }
 
-/** In the form of a bookmark, as clients pass it back; its last group is the transfer's id. */
+/** Formatted like a bookmark, which clients pass back; its last group is the transfer's id. */
 const bookmarkAt = ({ id, created_at }: TransferRow) => {
   const hex = (created_at * 1000).toString(16).padStart(16, "0");
   return `${hex.slice(0, 8)}-${hex.slice(8)}-00000000-${id}`;
 };
 
-/** Of the file in the database it is imported to: not 0, which is that of a new one. */
+/** The import mark in the target database file: not 0, which is the mark of a new database. */
 const markOf = ({ id }: TransferRow) => Number.parseInt(id.slice(0, 8), 16) & 0x7fff_ffff || 1;
 
 const folderOf = (id: string) => `d1-transfers/${id}/`;

@@ -28,7 +28,7 @@ const audio: MediaSet = {
 };
 const mpd = (...sets: AdaptationSet[]) => writeMpd({ duration: 10.01, minBuffer: 2, sets });
 
-test("a presentation, word for word", () => {
+test("a presentation is written exactly as expected", () => {
   assert.equal(
     mpd(video, audio, { kind: "text", id: "text-de", language: "de", label: "Deutsch", uri: "../captions/de.vtt" }),
     `<?xml version="1.0" encoding="UTF-8"?>
@@ -90,7 +90,7 @@ test("a timeline covers the whole presentation, whatever its length", () => {
   );
 });
 
-test("whatever a label holds, it stays text: elements balance, and only characters of XML are left", () => {
+test("any label stays text: elements are balanced and only XML characters remain", () => {
   fc.assert(
     fc.property(fc.string({ unit: "binary" }), (label) => {
       const text = mpd(

@@ -25,7 +25,7 @@ const video = (segments: LiveMediaSet["segments"], over: Partial<LiveMediaSet> =
   ...over,
 });
 
-test("a presentation that grows, word for word", () => {
+test("a growing presentation is written exactly as expected", () => {
   const segments = [
     { time: 4000, duration: 2000 },
     { time: 6000, duration: 2000 },
@@ -59,7 +59,7 @@ test("a presentation that grows, word for word", () => {
   );
 });
 
-test("one that has ended says how long it is, and of nothing when", () => {
+test("an ended presentation states its duration and has no live attributes", () => {
   const text = writeLiveMpd({
     minBuffer: 2,
     duration: 3.5,

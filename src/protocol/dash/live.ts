@@ -1,49 +1,52 @@
 import { isoDuration, representationElement, roleElement, type Representation, textSet, type TextSet } from "./mpd.ts";
 import { writeXml, type XmlElement } from "./xml.ts";
 
-/** ISO/IEC 23009-1: a presentation of several periods, each segment with its own place and length; it may grow. Durations in seconds, instants in epoch milliseconds. */
+/**
+ * ISO/IEC 23009-1: a presentation with several periods, which may grow; each segment has its own time and duration.
+ * Durations in seconds, instants in epoch milliseconds.
+ */
 export interface LiveMpd {
-  /** Absent: it has ended, and nothing changes any more. */
+  /** Absent if the presentation has ended and no longer changes. */
   growing?: GrowingMpd;
-  /** Of one that has ended. */
+  /** Only if the presentation has ended. */
   duration?: number;
   minBuffer: number;
   periods: readonly LivePeriod[];
 }
 
 export interface GrowingMpd {
-  /** Second zero: never another one for the same broadcast (5.3.1.2). */
+  /** Time zero: constant for a broadcast (5.3.1.2). */
   availabilityStart: number;
   now: number;
-  /** After so long a player asks again. */
+  /** Players reload the manifest after this time. */
   updateEvery: number;
-  /** How far it can be gone back. */
+  /** How far viewers can seek back. */
   depth: number;
-  /** How far from the end players stay. */
+  /** How far players stay behind the live edge. */
   delay: number;
 }
 
 export interface LivePeriod {
-  /** The same in every version of the presentation. */
+  /** Same in every version of the presentation. */
   id: string;
   start: number;
-  /** Absent of the one that grows. */
+  /** Absent for the growing period. */
   duration?: number;
   sets: readonly (LiveMediaSet | TextSet)[];
 }
 
 export interface LiveMediaSet {
   kind: "video" | "audio";
-  /** The same in every version of the presentation, and in all periods that go on with it. */
+  /** Same in every version of the presentation, and in all periods that continue it. */
   id: number;
   timescale: number;
-  /** Media time of the beginning of the period, in units of the timescale. */
+  /** Media time at the start of the period, in timescale units. */
   offset: number;
-  /** `$RepresentationID$` and `$Number$` stand in them. */
+  /** With the placeholders `$RepresentationID$` and `$Number$`. */
   initialization: string;
   media: string;
   firstNumber: number;
-  /** In units of the timescale, without gaps in their numbers. */
+  /** In timescale units, with consecutive numbers. */
   segments: readonly { time: number; duration: number }[];
   representations: readonly Representation[];
 }
@@ -69,7 +72,7 @@ export function writeLiveMpd({ growing, duration, minBuffer, periods }: LiveMpd)
     },
     children: [
       ...periods.map(period),
-      // 5.8.4.11: players' clocks are wrong now and then, and they would look for segments that are not there yet.
+      // 5.8.4.11: a player with a wrong clock would request segments that do not exist yet.
       ...(growing === undefined
         ? []
         : [
@@ -113,7 +116,7 @@ function mediaSet({
   };
 }
 
-/** 5.3.9.6: `t` where a segment does not begin at the end of the one before; `r` more of the same. */
+/** 5.3.9.6: `t` if a segment does not start where the previous one ends; `r` repeats the duration. */
 function timelineElements(segments: LiveMediaSet["segments"]): XmlElement[] {
   const elements: { t: number | undefined; d: number; r: number }[] = [];
   let end: number | undefined;

@@ -1,10 +1,10 @@
 import { writeXml, type XmlElement } from "./xml.ts";
 
-/** ISO/IEC 23009-1, a presentation that has ended, of one period. */
+/** ISO/IEC 23009-1: a presentation with one period that has ended. */
 export interface Mpd {
   /** Seconds. */
   duration: number;
-  /** With its bandwidth and this much in the buffer, in seconds, a representation plays without a stop (5.3.1.2). */
+  /** With this many seconds in the buffer, a representation plays without stalling at its bandwidth (5.3.1.2). */
   minBuffer: number;
   sets: readonly AdaptationSet[];
 }
@@ -17,7 +17,7 @@ export interface MediaSet {
   label?: string;
   role: "main" | "alternate";
   timeline: SegmentTimeline;
-  /** `$RepresentationID$` and `$Number$` stand in them. */
+  /** With the placeholders `$RepresentationID$` and `$Number$`. */
   initialization: string;
   media: string;
   representations: readonly Representation[];
@@ -28,7 +28,7 @@ export interface TextSet {
   id: string;
   language: string;
   label: string;
-  /** Of the whole file, WebVTT. */
+  /** URL of the whole WebVTT file. */
   uri: string;
 }
 
@@ -38,15 +38,18 @@ export interface Representation {
   bandwidth: number;
   width?: number;
   height?: number;
-  /** A fraction of whole numbers. */
+  /** A fraction of integers. */
   frameRate?: { num: number; den: number };
   channels?: number;
   sampleRate?: number;
-  /** Segment boundaries if they differ from those of the set: seconds, one more than segments. */
+  /** Segment boundaries in seconds, if they differ from those of the set: one more than there are segments. */
   boundaries?: readonly number[];
 }
 
-/** Segments from number 0 on: so many of one length, and one more that is shorter where there is a rest. In units of 1/timescale. */
+/**
+ * Segments numbered from 0, all of the same duration except a shorter last one if there is a remainder. In units of
+ * 1/timescale.
+ */
 export interface SegmentTimeline {
   timescale: number;
   segmentDuration: number;
@@ -119,7 +122,7 @@ export const roleElement = (value: string): XmlElement => ({
   attributes: { schemeIdUri: "urn:mpeg:dash:role:2011", value },
 });
 
-/** 5.3.9.6: `r` is how often a segment is repeated, so one segment has none. */
+/** 5.3.9.6: `r` counts repetitions, so a single segment has none. */
 function template(
   { timescale, segmentDuration, total }: SegmentTimeline,
   initialization: string,
@@ -140,7 +143,9 @@ function template(
 
 const MICROSECONDS = 1_000_000;
 
-/** SegmentTimeline of unequal segments. Rounds boundaries, not durations, so that rounding errors do not accumulate. */
+/**
+ * SegmentTimeline with unequal segments. Rounds boundaries, not durations, so that rounding errors do not accumulate.
+ */
 function explicitTemplate(boundaries: readonly number[], initialization: string, media: string): XmlElement {
   const ticks = boundaries.map((seconds) => Math.round(seconds * MICROSECONDS));
   const children = ticks
@@ -169,7 +174,7 @@ export function representationElement(
       sar: width === undefined ? undefined : "1:1",
       audioSamplingRate: sampleRate,
     },
-    // Element order of the schema (5.3.7.3).
+    // Element order required by the schema (5.3.7.3).
     children: [
       ...(channels === undefined
         ? []
@@ -184,10 +189,10 @@ export function representationElement(
   };
 }
 
-/** xs:duration. */
+/** Formats an xs:duration. */
 /**
- * Seconds that a presentation is said to be longer than its media. Were both equal, dash.js 5.2 could find its end reached a moment before the media element
- * says that it has ended; it then seeks to the end by itself, stops there, and nobody is told.
+ * Seconds by which the announced duration exceeds the media. If both were equal, dash.js 5.2 could reach its end just
+ * before the media element fires `ended`; it then seeks to the end, stops there, and fires no event.
  */
 export const AFTER_THE_END = 0.001;
 

@@ -1,11 +1,11 @@
-/** An element: attributes that are undefined are left out, children stand in the order given. */
+/** An element. Undefined attributes are omitted; children keep their order. */
 export interface XmlElement {
   name: string;
   attributes?: Record<string, string | number | boolean | undefined>;
   children?: readonly (XmlElement | string)[];
 }
 
-/** XML 1.0, two spaces for each level. */
+/** XML 1.0, indented by two spaces per level. */
 export const writeXml = (root: XmlElement): string => `<?xml version="1.0" encoding="UTF-8"?>\n${write(root, "")}\n`;
 
 function write({ name, attributes = {}, children = [] }: XmlElement, indent: string): string {
@@ -21,7 +21,7 @@ function write({ name, attributes = {}, children = [] }: XmlElement, indent: str
   return `${indent}<${name}${said}>\n${inner.join("\n")}\n${indent}</${name}>`;
 }
 
-/** Control characters are not allowed at all (XML 1.0 2.2), not even as references; lone surrogates neither. */
+/** Control characters and lone surrogates are not allowed at all (XML 1.0 2.2), not even as references. */
 const escape = (text: string) =>
   text
     .toWellFormed()

@@ -12,19 +12,19 @@ import {
 /** RFC 8617 4.2.1. */
 export const MAX_ARC_SETS = 50;
 
-/** RFC 8617 4.1.2: DKIM signatures are covered, results and ARC itself never. */
+/** RFC 8617 4.1.2: DKIM signatures are covered; Authentication-Results and ARC fields never are. */
 const SEALED_FIELDS: readonly string[] = ["dkim-signature", ...SIGNED_FIELDS];
 
 export interface Sealing {
-  /** How the chain that came in was found to be (RFC 8617 5.2). */
+  /** Result of verifying the incoming chain (RFC 8617 5.2). */
   chain: "none" | "pass" | "fail";
-  /** What an Authentication-Results field of ours says, without the name and the line end. */
+  /** Value of our Authentication-Results field, without the name and the line end. */
   results: string;
 }
 
 /**
- * The three fields of a new ARC set, the seal on top (RFC 8617 5.1). Undefined where none may be added: the chain is full, or has been
- * given up already with cv=fail (5.1 step 2). The fields are the message as it goes out, without this set.
+ * Returns the three fields of a new ARC set, the seal first (RFC 8617 5.1). Undefined if none may be added: the chain
+ * is full, or already failed with cv=fail (5.1 step 2). `fields` is the outgoing message without this set.
  */
 export async function arcSet(
   signed: Omit<Signed, "oversigned" | "names">,
@@ -36,7 +36,7 @@ export async function arcSet(
   if (instance > MAX_ARC_SETS) return undefined;
   const newest = sets.get(instance - 1)?.find((field) => kindOf(field) === "arc-seal");
   if (newest !== undefined && tag(newest, "cv")?.toLowerCase() === "fail") return undefined;
-  // Fields of a chain that were nothing to whoever judged it are a broken chain to the next one.
+  // If verification found no chain but ARC fields exist, the next hop sees a broken chain.
   const cv = chain === "none" && instance > 1 ? "fail" : chain;
   const resultsField = `ARC-Authentication-Results: i=${instance}; ${results}\r\n`;
   const message = await messageSignature(
@@ -46,7 +46,7 @@ export async function arcSet(
     key,
   );
   const head = `ARC-Seal: i=${instance}; a=${algorithmOf(key.key)}; t=${signed.time}; cv=${cv};\r\n\td=${key.domain}; s=${key.selector};\r\n\tb=`;
-  // 5.1.2: a seal over a failed chain covers its own set alone.
+  // 5.1.2: the seal of a failed chain covers only its own set.
   const before = cv === "pass" ? chainFields(sets) : [];
   const data =
     [...before, resultsField, message].map((field) => `${relaxedField(field)}\r\n`).join("") + relaxedField(head);
@@ -68,13 +68,13 @@ function arcFields(fields: readonly string[]): Map<number, string[]> {
   return sets;
 }
 
-/** 5.1.1: by instance, in each set results, signature, seal. */
+/** 5.1.1: by instance; within each set results, signature, seal. */
 const chainFields = (sets: Map<number, string[]>): string[] =>
   [...sets]
     .sort(([a], [b]) => a - b)
     .flatMap(([, fields]) => fields.toSorted((a, b) => ORDER.indexOf(kindOf(a)) - ORDER.indexOf(kindOf(b))));
 
-/** The value of a tag; of the results field only "i" is one. */
+/** Value of a tag; in the results field, only "i" is a tag. */
 function tag(field: string, name: string): string | undefined {
   for (const part of field.slice(field.indexOf(":") + 1).split(";")) {
     const equals = part.indexOf("=");

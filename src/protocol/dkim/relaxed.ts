@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 
-/** The relaxed canonical forms of DKIM (RFC 6376 3.4), which ARC shares (RFC 8617 4.1). */
+/** The relaxed canonical forms of DKIM (RFC 6376 3.4), also used by ARC (RFC 8617 4.1). */
 
-/** A header field, its line ends included or not, as `name:value` without a line end (3.4.2). */
+/** Returns a header field, with or without its line ends, as `name:value` without a line end (3.4.2). */
 export function relaxedField(field: string): string {
   const colon = field.indexOf(":");
   const value = field
@@ -17,13 +17,13 @@ export function relaxedField(field: string): string {
 
 export interface BodyHash {
   push(chunk: Uint8Array): void;
-  /** SHA-256 as base64, once. */
+  /** Returns the SHA-256 as base64. Call it only once. */
   digest(): string;
 }
 
 /**
- * SHA-256 over the relaxed body (3.4.4) in one pass: white space at line ends goes, inside lines it becomes one space, empty lines at the end
- * go. What may still turn out to be such an end is counted, not kept, so memory does not grow with it.
+ * SHA-256 over the relaxed body (3.4.4) in one pass: strips white space at line ends, collapses it to one space within
+ * lines, and drops empty lines at the end. Possible trailing lines are counted, not buffered, so memory stays constant.
  */
 export function createBodyHash(): BodyHash {
   const hash = createHash("sha256");
@@ -68,7 +68,7 @@ export function createBodyHash(): BodyHash {
     push: (chunk) => take(chunk, false),
     digest() {
       if (cr) take(Buffer.alloc(0), true);
-      // A body that is not empty ends in one line end.
+      // A body that is not empty ends with one line end.
       if (!empty) hash.update("\r\n");
       return hash.digest("base64");
     },

@@ -2,10 +2,13 @@ import { createHash, sign as signSync, type KeyObject } from "node:crypto";
 import { promisify } from "node:util";
 import { relaxedField } from "./relaxed.ts";
 
-// In the thread pool: an RSA signature takes a quarter of a millisecond, in which no other session would be heard.
+// Runs in the thread pool: an RSA signature takes a quarter of a millisecond, which would block all other sessions.
 const sign = promisify(signSync);
 
-/** A key to sign with: RSA of 1024 bits or more (RFC 8301 3.2), or Ed25519 (RFC 8463). The public half stands at `<selector>._domainkey.<domain>`. */
+/**
+ * A signing key: RSA of 1024 bits or more (RFC 8301 3.2), or Ed25519 (RFC 8463). The public key is published at
+ * `<selector>._domainkey.<domain>`.
+ */
 export interface SigningKey {
   domain: string;
   selector: string;
@@ -13,8 +16,8 @@ export interface SigningKey {
 }
 
 /**
- * Fields worth covering (RFC 6376 5.4.1): what readers see and what they act on, the one-click unsubscribe among it (RFC 8058 4). Trace
- * fields change on the way and stay out.
+ * Fields worth signing (RFC 6376 5.4.1): those that readers see and act on, including one-click unsubscribe (RFC 8058
+ * 4). Trace fields change in transit and are excluded.
  */
 export const SIGNED_FIELDS: readonly string[] = [
   "from",
@@ -50,17 +53,17 @@ export const SIGNED_FIELDS: readonly string[] = [
   "feedback-id",
 ];
 
-/** Of a field that is there many times the lowest ones are covered. */
+/** A repeated field is covered at most this many times, from the bottom. */
 const MAX_OF_ONE = 10;
 
 export interface Signed {
-  /** Fields of the message in order, each with its line end, as Latin-1 text. */
+  /** Header fields of the message in order, each with its line end, as Latin-1 text. */
   fields: readonly string[];
-  /** SHA-256 of the relaxed body, base64. */
+  /** SHA-256 of the relaxed body, as base64. */
   bodyHash: string;
   /** Names in lower case. Default SIGNED_FIELDS. */
   names?: readonly string[];
-  /** Covered once more than they are there, so that none can be added (RFC 6376 8.15). Default From alone. */
+  /** Signed once more than they occur, so that none can be added (RFC 6376 8.15). Default From only. */
   oversigned?: readonly string[];
   /** Seconds since the epoch. */
   time: number;
@@ -68,12 +71,15 @@ export interface Signed {
   expires?: number;
 }
 
-/** A DKIM-Signature field with its line end; it goes on top. */
+/** Returns a DKIM-Signature field with its line end, to be prepended. */
 export function dkimSignature(signed: Signed, key: SigningKey): Promise<string> {
   return messageSignature("DKIM-Signature", "v=1", signed, key);
 }
 
-/** DKIM-Signature and ARC-Message-Signature are made alike (RFC 8617 4.1.2). `first` is the tag that tells them apart. */
+/**
+ * DKIM-Signature and ARC-Message-Signature are built the same way (RFC 8617 4.1.2). `first` is the tag in which they
+ * differ.
+ */
 export async function messageSignature(
   name: string,
   first: string,
@@ -89,7 +95,7 @@ export async function messageSignature(
   return `${head}${foldValue(await signData(key.key, data))}\r\n`;
 }
 
-/** RFC 6376 5.4.2: of fields with one name the lowest comes first. */
+/** RFC 6376 5.4.2: fields with the same name are signed from the bottom up. */
 function coveredFields(fields: readonly string[], names: readonly string[]): [name: string, field: string][] {
   const byName = new Map<string, string[]>();
   for (const field of fields) {
@@ -116,7 +122,7 @@ export async function signData(key: KeyObject, data: string): Promise<string> {
   return signature.toString("base64");
 }
 
-/** Lines of 78 characters at most (RFC 5322 2.1.1). */
+/** Folds at 78 characters (RFC 5322 2.1.1). */
 export const foldValue = (value: string): string => value.replace(/.{72}(?=.)/g, "$&\r\n\t");
 
 function foldList(names: string[]): string {

@@ -24,7 +24,7 @@ test("reads the policy of the domain, not that of its subdomains", () => {
   );
 });
 
-test("adds a report URI and removes it again", () => {
+test("adds and removes a report URI", () => {
   const uri = "mailto:x@r.example";
   assert.equal(withRua("v=DMARC1; p=reject", uri), "v=DMARC1; p=reject; rua=mailto:x@r.example;");
   assert.equal(

@@ -1,10 +1,10 @@
-/** RFC 7489 6.3: the version comes first. */
+/** RFC 7489 6.3: the version tag comes first. */
 export const isDmarc = (text: string): boolean => /^v=DMARC1\s*(;|$)/i.test(text);
 
 const POLICIES = ["none", "quarantine", "reject"] as const;
 type DmarcPolicy = (typeof POLICIES)[number];
 
-/** The policy of the domain itself; undefined where the record has none that receivers know. */
+/** The policy of the domain itself; undefined if the record has no valid policy. */
 export function policyOf(text: string): DmarcPolicy | undefined {
   const [, value] = /^p\s*=\s*(\w+)$/i.exec(tagsOf(text).find((tag) => /^p\s*=/i.test(tag)) ?? "") ?? [];
   return POLICIES.find((policy) => policy === value?.toLowerCase());

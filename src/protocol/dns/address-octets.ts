@@ -1,9 +1,9 @@
 import { isIPv4 } from "node:net";
 
-/** An IPv4 or IPv6 address as 4 or 16 octets. */
+/** Returns an IPv4 or IPv6 address as 4 or 16 octets. */
 export function addressOctets(address: string): Buffer {
   if (isIPv4(address)) return Buffer.from(address.split(".").map(Number));
-  // `::` stands for as many groups as are missing; an IPv4 tail for two.
+  // `::` stands for all missing groups; an IPv4 tail counts as two.
   const text = address.replace(/\d+\.\d+\.\d+\.\d+$/, (tail) =>
     addressOctets(tail)
       .toString("hex")

@@ -24,13 +24,13 @@ export type FieldKind =
 export type FieldValue = number | string | string[] | Location;
 
 export interface Field {
-  /** How many words it takes; the rest of the line where there is no number. */
+  /** Number of words the field takes; undefined means the rest of the line. */
   width: number | undefined;
-  /** The words of a presentation as a value still to be checked. `hostOf` makes a written name absolute. */
+  /** Reads the words of a presentation as an unchecked value. `hostOf` makes a name absolute. */
   read(tokens: Token[], hostOf: (token: Token) => string): unknown;
-  /** The normal form of a value, or DnsSyntaxError. */
+  /** Returns the normal form of a value, or throws DnsSyntaxError. */
   check(value: unknown): FieldValue;
-  /** `absolute` ends names with a dot, as a master file needs it. */
+  /** `absolute` appends a dot to names, as master files need it. */
   present(value: FieldValue, absolute: boolean): string;
 }
 
@@ -46,7 +46,7 @@ export const FIELDS: Record<FieldKind, Field> = {
   host: host(false),
   hostOrRoot: host(true),
   string: { width: 1, read: one, check: (value) => printable(value, 255), present: (value) => quote(value as string) },
-  // Octets without a length of their own: the rest of the record (RFC 8659 4.1, RFC 7553 4.5).
+  // Octets without a length prefix: the rest of the record (RFC 8659 4.1, RFC 7553 4.5).
   text: { width: 1, read: one, check: (value) => printable(value, 4096), present: (value) => quote(value as string) },
   tag: { width: 1, read: one, check: checkTag, present: plain },
   hex: { width: undefined, read: joined, check: checkHex, present: plain },
@@ -106,7 +106,7 @@ function checkIpv4(value: unknown): string {
   return value;
 }
 
-/** In the form of RFC 5952, so that one address has one text. */
+/** In RFC 5952 form, so that each address has one spelling. */
 function checkIpv6(value: unknown): string {
   if (typeof value !== "string" || !isIPv6(value) || value.includes("%"))
     throw new DnsSyntaxError("it is no IPv6 address");
@@ -138,7 +138,7 @@ function checkBase64(value: unknown): string {
   return bytes.toString("base64");
 }
 
-/** Strings beyond 255 octets are parted. */
+/** Strings longer than 255 octets are split. */
 function checkStrings(value: unknown): string[] {
   if (!Array.isArray(value) || value.length === 0 || !value.every((octets) => typeof octets === "string"))
     throw new DnsSyntaxError("at least one character-string is needed");

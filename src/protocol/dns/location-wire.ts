@@ -1,7 +1,10 @@
 import type { Location } from "./location.ts";
 import type { WireWriter } from "./wire-writer.ts";
 
-/** RFC 1876 2: angles in thousandths of a second of arc around 2^31, altitude in centimetres above 100 km below the ellipsoid. */
+/**
+ * RFC 1876 2: angles in thousandths of an arc second around 2^31, altitude in centimetres above 100 km below the
+ * ellipsoid.
+ */
 export function writeLocation(at: Location, out: WireWriter): void {
   out.u8(0);
   for (const length of [at.size, at.precision_horz, at.precision_vert]) out.u8(sizeOctet(length));
@@ -15,7 +18,7 @@ const angle = (degrees: number, minutes: number, seconds: number, positive: bool
   return 2 ** 31 + (positive ? thousandths : -thousandths);
 };
 
-/** Centimetres as one digit and a power of ten; what has more digits is rounded down. */
+/** Centimetres as one digit and a power of ten; further digits are rounded down. */
 function sizeOctet(metres: number): number {
   let base = Math.round(metres * 100);
   let power = 0;

@@ -1,7 +1,7 @@
 import { DnsSyntaxError } from "./syntax-error.ts";
 import type { Token } from "./tokens.ts";
 
-/** A place on earth (RFC 1876): degrees, minutes, seconds; lengths in metres. */
+/** A geographical location (RFC 1876): degrees, minutes, seconds; lengths in metres. */
 export interface Location {
   lat_degrees: number;
   lat_minutes: number;
@@ -20,7 +20,7 @@ export interface Location {
 type Range = readonly [min: number, max: number, decimals: number, fallback?: number];
 const MAX_LENGTH = 90_000_000;
 
-/** RFC 1876 3: what may be left out, and what stands for it. */
+/** RFC 1876 3: minimum, maximum, decimals, and the default of optional fields. */
 const RANGES = {
   lat_degrees: [0, 90, 0],
   lat_minutes: [0, 59, 0, 0],
@@ -61,7 +61,7 @@ function checkNumber(name: string, value: unknown, [min, max, decimals, fallback
   if (typeof value !== "number" || !(value >= min && value <= max))
     throw new DnsSyntaxError(`${name} must be a number from ${min} to ${max}`);
   if (decimals === 0 && !Number.isInteger(value)) throw new DnsSyntaxError(`${name} must be a whole number`);
-  // Plus zero, so that -0 is 0.
+  // Adding zero turns -0 into 0.
   return Number(value.toFixed(decimals)) + 0;
 }
 

@@ -31,12 +31,12 @@ const message = fc.record({
   sections: fc.tuple(records, records, records),
 });
 
-/** SOA and TXT take other forms in a draft. */
+/** SOA and TXT have other shapes in a draft. */
 const draft = (name: string, { type, ttl: seconds, data }: { type: string; ttl: number; data: object }): RecordDraft =>
   draftOf({ name, type, ttl: seconds, data: type === "TXT" ? (data as { strings: string[] }).strings : data });
 
 describe("a message", () => {
-  test("is read back as it was written", () => {
+  test("is read back as written", () => {
     fc.assert(
       fc.property(message, ({ id, flags, question: [name, type], sections }) => {
         const [answers, authorities, additionals] = sections.map((section) =>
@@ -76,7 +76,7 @@ describe("a message", () => {
   });
 
   const label = fc.uint8Array({ minLength: 1, maxLength: 63 });
-  test("keeps every octet of a name, apart from capital letters", () => {
+  test("keeps every octet of a name, apart from upper case", () => {
     fc.assert(
       fc.property(fc.array(label, { minLength: 1, maxLength: 3 }), (labels) => {
         const wire = Buffer.concat([...labels.flatMap((one) => [Buffer.of(one.length), one]), Buffer.of(0)]);
@@ -89,7 +89,7 @@ describe("a message", () => {
     );
   });
 
-  test("has the response code of its header and of OPT (RFC 6891 6.1.3)", () => {
+  test("combines the response code from its header and OPT (RFC 6891 6.1.3)", () => {
     const opt = { name: "", type: numberOf("OPT"), class: 1232, ttl: 0x0100_0000 };
     const bytes = testQuery({ name: "example.com", type: "A", flags: FLAG.response, additionals: [opt] });
     assert.equal(readMessage(bytes).rcode, 16);
@@ -97,7 +97,7 @@ describe("a message", () => {
   });
 });
 
-// Length octets would have to be letters for toLowerCase to change them: from 65 on, and a label has 63 octets.
+// toLowerCase would only change length octets that are letters (from 65), but a label has at most 63 octets.
 const lowerAscii = (wire: Buffer) => wire.toString("latin1").replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 
 describe("compressed names", () => {
@@ -131,12 +131,14 @@ describe("compressed names", () => {
   for (const [what, owner, data] of refused)
     test(`${what} is malformed`, () => assert.throws(() => read(answer(owner, data)), MalformedMessage));
 
-  test("a string that leaves the data of its record is malformed", () => {
+  test("a string that exceeds its record data is malformed", () => {
     const bytes = Buffer.concat([answer([0xc0, 12], [5], 16), Buffer.from("more octets")]);
     assert.throws(() => read(bytes), MalformedMessage);
   });
 
-  /** `count` names at offset 12, the first one a label, each other one `label` and a pointer to the one before it. */
+  /**
+   * `count` names from offset 12: the first is a label, each other one is `label` and a pointer to the previous name.
+   */
   function chain(count: number, label: number[]) {
     const names = [Buffer.from([1, 0x61, 0])];
     let at = 12;
@@ -148,14 +150,14 @@ describe("compressed names", () => {
     return { bytes: Buffer.concat([Buffer.alloc(12), ...names]), last: at };
   }
 
-  test("have at most 127 labels, each of which may be behind a pointer", () => {
+  test("have at most 127 labels, each possibly behind a pointer", () => {
     const longest = chain(127, [1, 0x61]);
     assert.equal(readName(longest.bytes, longest.last).name.length, 2 * 127 - 1);
     const longer = chain(128, [1, 0x61]);
     assert.throws(() => readName(longer.bytes, longer.last), MalformedMessage);
   });
 
-  test("may have at most 127 pointers, also without labels between them", () => {
+  test("may have at most 127 pointers, even without labels between them", () => {
     const most = chain(128, []);
     assert.equal(readName(most.bytes, most.last).name, "a");
     const more = chain(129, []);
@@ -163,7 +165,7 @@ describe("compressed names", () => {
   });
 });
 
-describe("replies of Knot DNS", () => {
+describe("responses of Knot DNS", () => {
   const read = (hex: string) => {
     const { rcode, aa, answers, authorities, additionals } = readTestMessage(Buffer.from(hex, "hex"));
     const lines = [answers, authorities, additionals].map((section) =>
@@ -172,7 +174,7 @@ describe("replies of Knot DNS", () => {
     return { rcode, aa, lines };
   };
 
-  test("have MX records and the addresses of their hosts", () =>
+  test("contain MX records and the addresses of their hosts", () =>
     assert.deepEqual(
       read(
         "0001840000010002000000040473686f70076578616d706c6503636f6d00000f0001c00c000f00010000012c0008000a036d7831c00cc00c000f00010000012c000d0014036d7832046d61696cc00cc030000100010000012c0004c0000201c030001c00010000012c001000000000000000000000ffffc0000201c030001c00010000012c001020010db8000000000000000000000001c044000100010000012c0004c0000202",
@@ -193,7 +195,7 @@ describe("replies of Knot DNS", () => {
       },
     ));
 
-  test("have an alias and its target", () =>
+  test("contain an alias and its target", () =>
     assert.deepEqual(
       read(
         "000184000001000200000000037777770473686f70076578616d706c6503636f6d0000010001c00c000500010000012c000603776562c010c032000100010000012c0004c0000250",
@@ -201,7 +203,7 @@ describe("replies of Knot DNS", () => {
       ["www.shop.example.com 300 CNAME web.shop.example.com", "web.shop.example.com 300 A 192.0.2.80"],
     ));
 
-  test("have the SOA of a name that does not exist", () =>
+  test("contain the SOA for a name that does not exist", () =>
     assert.deepEqual(
       read(
         "000184030001000000010000046e6f6e650473686f70076578616d706c6503636f6d0000010001c011000600010000003c0027036e7331c0110a686f73746d6173746572c0110000000100000e1000000258000151800000003c",
@@ -218,7 +220,7 @@ describe("replies of Knot DNS", () => {
     ));
 });
 
-describe("any octets", () => {
+describe("arbitrary octets", () => {
   const seeds = [
     writeMessage({
       id: 1,
@@ -271,7 +273,7 @@ describe("any octets", () => {
     { weight: 1, arbitrary: fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes)) },
   );
 
-  /** Fails on any error but MalformedMessage. */
+  /** Rethrows any error but MalformedMessage. */
   function orMalformed<Result>(work: () => Result): Result | undefined {
     try {
       return work();
@@ -281,7 +283,7 @@ describe("any octets", () => {
     }
   }
 
-  test("are read or malformed, with their data and their signature", () => {
+  test("are either read, with data and signature, or malformed", () => {
     fc.assert(
       fc.property(octets, (bytes) => {
         const read: Message | undefined = orMalformed(() => readMessage(bytes));

@@ -6,7 +6,10 @@ import { readRecordData, type WireType } from "./wire-data.ts";
 import type { RawRecord } from "./wire-reader.ts";
 import { writeData } from "./wire-data-write.ts";
 
-/** A record of a test. `data`: the only field of A, AAAA, CNAME, NS and PTR; the strings of TXT; else the fields by name. */
+/**
+ * A test record. `data`: the only field of A, AAAA, CNAME, NS and PTR; the strings of TXT; otherwise the fields by
+ * name.
+ */
 export interface TestRecord {
   name: string;
   type: string;
@@ -14,7 +17,7 @@ export interface TestRecord {
   data: string | readonly string[] | object;
 }
 
-/** Types that no record in a zone has. */
+/** Types that never occur in a zone. */
 const OTHER_TYPES: Record<string, number> = {
   HINFO: 13,
   OPT: 41,
@@ -34,7 +37,7 @@ const typeName = (number: number): string => NAMES.get(number) ?? `TYPE${number}
 export const numberOf = (type: string): number =>
   isRecordType(type) || type === "SOA" ? typeNumber(type) : (OTHER_TYPES[type] ?? Number(type.replace("TYPE", "")));
 
-/** Does not check the data: tests also send records that no server should. */
+/** Does not check the data: tests also send records that no server should send. */
 export const draftOf = ({ name, type, ttl, data }: TestRecord): RecordDraft => ({
   name,
   type: numberOf(type),
@@ -72,13 +75,13 @@ export interface ReadTestRecord {
   type: string;
   class: number;
   ttl: number;
-  /** The octets in hex for types that the codec does not read. */
+  /** Octets in hex for types that the codec cannot read. */
   data: RecordData | string;
 }
 
 const UNREADABLE = new Set(["LOC", "HTTPS", "SVCB"]);
 
-/** A message with the data of its records. Throws MalformedMessage. */
+/** Reads a message with the data of its records. Throws MalformedMessage. */
 export function readTestMessage(bytes: Buffer) {
   const message = readMessage(bytes);
   const record = (raw: RawRecord): ReadTestRecord => {

@@ -32,7 +32,7 @@ interface MessageQuestion {
 /** A message with its records; readRecordData reads their data. */
 export interface Message {
   header: Header;
-  /** With the upper bits that OPT carries (RFC 6891 6.1.3). */
+  /** Including the upper bits from OPT (RFC 6891 6.1.3). */
   rcode: number;
   questions: MessageQuestion[];
   answers: RawRecord[];
@@ -40,13 +40,13 @@ export interface Message {
   additionals: RawRecord[];
 }
 
-/** Reads any message; octets behind it are ignored. Throws MalformedMessage. */
+/** Reads any message; trailing octets are ignored. Throws MalformedMessage. */
 export function readMessage(message: Buffer): Message {
   const header = readHeader(message);
   if (header === undefined) throw new MalformedMessage("the message ends within the header");
   let at = HEADER_OCTETS;
   const questions: MessageQuestion[] = [];
-  // Each count is at most 65,535, and a question or record that is not there ends the loop.
+  // Each count is at most 65,535, and the first missing question or record ends the loop.
   for (let left = header.counts[0]; left > 0; left--) {
     const { name, end } = readName(message, at);
     if (end + 4 > message.length) throw new MalformedMessage("the message ends within a question");
@@ -79,10 +79,10 @@ export function readMessage(message: Buffer): Message {
 export interface RecordDraft {
   name: string;
   type: number;
-  /** Default: IN. */
+  /** Default IN. */
   class?: number;
   ttl: number;
-  /** None: no data. */
+  /** Absent: no data. */
   write?(out: WireWriter): void;
 }
 
@@ -96,7 +96,7 @@ interface MessageDraft {
   additionals?: readonly RecordDraft[];
 }
 
-/** Writes a message of any length up to 65,535 octets. Throws MessageFull. */
+/** Writes a message of up to 65,535 octets. Throws MessageFull. */
 export function writeMessage({
   id,
   flags,
@@ -124,5 +124,5 @@ export function writeMessage({
   return out.finish();
 }
 
-/** The OPT record of a sender that takes UDP replies of `payload` octets (RFC 6891 6.1.2). */
+/** OPT record of a sender that accepts UDP responses of `payload` octets (RFC 6891 6.1.2). */
 export const optRecord = (payload: number): RecordDraft => ({ name: "", type: OPT, class: payload, ttl: 0 });

@@ -2,14 +2,14 @@ import { domainToASCII } from "node:url";
 import { isIP } from "node:net";
 import { DnsSyntaxError } from "./syntax-error.ts";
 
-/** Of a name in text, without its last dot (RFC 1035 2.3.4: 255 octets on the wire). */
+/** Maximum length of a name as text, without the final dot (RFC 1035 2.3.4: 255 octets on the wire). */
 export const MAX_NAME = 253;
 const LABEL = /^[a-z0-9_/]([a-z0-9_/-]{0,61}[a-z0-9_/])?$/;
 const HOST_LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 
 /**
- * A name as it is kept and compared: A-labels in lower case, no dot at the end; "" is the root. Underscores are allowed
- * (RFC 8552), slashes too (RFC 2317), and `*` as the first label (RFC 4592). Throws DnsSyntaxError.
+ * Returns a name as it is stored and compared: A-labels in lower case, no final dot; "" is the root. Underscores (RFC
+ * 8552), slashes (RFC 2317), and `*` as the first label (RFC 4592) are allowed. Throws DnsSyntaxError.
  */
 export function normalName(text: string): string {
   if (text === ".") return "";
@@ -28,7 +28,7 @@ export function normalName(text: string): string {
   return name;
 }
 
-// Label by label: asked about a whole name, domainToASCII takes 010.1 for an IPv4 address.
+// Label by label: domainToASCII would read the whole name 010.1 as an IPv4 address.
 function toALabel(label: string): string {
   if (/^[\x21-\x7e]*$/.test(label)) return label.toLowerCase();
   const ascii = domainToASCII(label);
@@ -37,7 +37,10 @@ function toALabel(label: string): string {
   return ascii;
 }
 
-/** A name of a host, as a record points to it: neither an address nor a wildcard. The root (RFC 7505, RFC 2782) only where `root` allows it. */
+/**
+ * A host name as the target of a record: neither an address nor a wildcard. The root (RFC 7505, RFC 2782) is accepted
+ * only if `root` is true.
+ */
 export function normalHost(text: string, { root = false } = {}): string {
   if (isIP(text.replace(/\.$/, "")) !== 0) throw new DnsSyntaxError("it is an IP address, a host name is needed");
   const name = normalName(text);
@@ -46,7 +49,10 @@ export function normalHost(text: string, { root = false } = {}): string {
   return name;
 }
 
-/** A domain that somebody registers or is given: at least two labels of letters, digits and hyphens, the last no number (RFC 3696 2). */
+/**
+ * A domain that can be registered or delegated: at least two labels of letters, digits and hyphens, the last one not a
+ * number (RFC 3696 2).
+ */
 export function normalDomain(text: string): string {
   const name = normalName(text.trim());
   const labels = name.split(".");
@@ -58,10 +64,10 @@ export function normalDomain(text: string): string {
   return name;
 }
 
-/** `name` is `zone` or below it; both normal. */
+/** True if `name` is `zone` or below it; both in normal form. */
 export const isWithin = (name: string, zone: string): boolean => name === zone || name.endsWith(`.${zone}`);
 
-/** The names above, nearest first, without the root. */
+/** Parent names, nearest first, without the root. */
 export const ancestors = (name: string): string[] => {
   const labels = name.split(".");
   return labels.slice(1).map((_, index) => labels.slice(index + 1).join("."));

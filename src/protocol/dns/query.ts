@@ -1,16 +1,16 @@
 import { HEADER_OCTETS, type Header, MalformedMessage, readHeader, readPlainName, readRecord } from "./wire-reader.ts";
 
-/** A question to a server, with what its header and its OPT record ask for. */
+/** A query to a server, with the contents of its header and OPT record. */
 export interface Query {
   header: Header;
   /** See readPlainName. */
   name: string;
   type: number;
   class: number;
-  /** The question as it was sent: an answer repeats it octet by octet, capital letters included. */
+  /** The question as sent: the response repeats it octet by octet, including upper case. */
   question: Buffer;
   edns: Edns | undefined;
-  /** It is signed (RFC 8945). */
+  /** True if the query is signed (RFC 8945). */
   signed: boolean;
 }
 
@@ -24,10 +24,10 @@ export interface Edns {
 
 const OPT = 41;
 const TSIG = 250;
-/** A question carries OPT and a signature at most; more records only cost time. */
+/** A query carries at most OPT and a signature; more records only cost time. */
 const MAX_RECORDS = 16;
 
-/** Reads a message that has a header and asks (opcode QUERY). Throws MalformedMessage. */
+/** Reads a message that has a header and is a query (opcode QUERY). Throws MalformedMessage. */
 export function readQuery(message: Buffer, header: Header = readHeader(message)!): Query {
   const [questions, answers, authority, additional] = header.counts;
   // RFC 9619 4: exactly one.
@@ -51,7 +51,7 @@ export function readQuery(message: Buffer, header: Header = readHeader(message)!
     at = record.end;
     if (index < answers + authority) continue;
     if (record.type === OPT) {
-      // RFC 6891 6.1.1: one, owned by the root.
+      // RFC 6891 6.1.1: only one, owned by the root.
       if (query.edns !== undefined || record.name !== "")
         throw new MalformedMessage("OPT is there twice, or not at the root");
       query.edns = { payload: record.class, version: (record.ttl >> 16) & 255, ok: (record.ttl & 0x8000) !== 0 };

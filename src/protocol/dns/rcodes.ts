@@ -25,6 +25,6 @@ export const RCODE_NAMES = [
   "NOTZONE",
 ] as const;
 
-/** The name of a response code for logs and comparisons; "RCODE 11" where this program has none. */
+/** Name of a response code for logs and comparisons; "RCODE 11" if unknown. */
 export const rcodeName = (rcode: number): string =>
   rcode === RCODE.badVersion ? "BADVERS" : (RCODE_NAMES[rcode] ?? `RCODE ${rcode}`);

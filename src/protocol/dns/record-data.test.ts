@@ -62,7 +62,7 @@ describe("record data", () => {
     });
   }
 
-  test("every type is among the forms", () =>
+  test("every type has a layout", () =>
     assert.deepEqual([...new Set(forms.map(([type]) => type))].sort(), [...RECORD_TYPES].sort()));
 
   test("names end with a dot where a master file needs it", () => {
@@ -70,7 +70,7 @@ describe("record data", () => {
     assert.equal(presentData("SRV", read("SRV", "0 0 0 ."), { absolute: true }), "0 0 0 .");
   });
 
-  test("a long text is parted at 255 octets", () => {
+  test("a long text is split at 255 octets", () => {
     const { strings } = checkData("TXT", { strings: ["x".repeat(600)] });
     assert.deepEqual(
       (strings as string[]).map(({ length }) => length),
@@ -114,7 +114,7 @@ describe("record data", () => {
     ["URI", '1 1 ""', "target"],
   ];
   for (const [type, text, field] of wrong) {
-    test(`refuses ${type} ${text.slice(0, 50)}`, () => {
+    test(`rejects ${type} ${text.slice(0, 50)}`, () => {
       assert.throws(
         () => read(type, text),
         (err) => {
@@ -126,7 +126,7 @@ describe("record data", () => {
     });
   }
 
-  test("what is presented is read as the same data, relative names and all", () => {
+  test("presented data is read back unchanged, including relative names", () => {
     fc.assert(
       fc.property(recordOf(), ({ type, data }) => {
         assert.deepEqual(read(type, presentData(type, data)), data);
@@ -140,7 +140,7 @@ describe("record data", () => {
     );
   });
 
-  test("any text is data or a DnsSyntaxError", () => {
+  test("any text is either valid data or a DnsSyntaxError", () => {
     fc.assert(
       fc.property(
         fc.constantFrom(...RECORD_TYPES),
@@ -167,7 +167,7 @@ describe("record data", () => {
   });
 });
 
-describe("data in octets", () => {
+describe("data in wire format", () => {
   test("is read", () => {
     assert.deepEqual(dataFromWire("A", Buffer.from("c0000201", "hex")), { address: "192.0.2.1" });
     assert.deepEqual(dataFromWire("AAAA", Buffer.from("20010db8000000000000000000000001", "hex")), {
@@ -185,13 +185,13 @@ describe("data in octets", () => {
     });
   });
 
-  test("that end early or late are refused", () => {
+  test("that ends early or late is rejected", () => {
     for (const hex of ["c00002", "c000020100", ""])
       assert.throws(() => dataFromWire("A", Buffer.from(hex, "hex")), { name: "DnsSyntaxError" }, hex);
     assert.throws(() => dataFromWire("MX", Buffer.from("000ac00c", "hex")), { name: "DnsSyntaxError" });
   });
 
-  test("never breaks", () => {
+  test("never crashes the reader", () => {
     fc.assert(
       fc.property(fc.constantFrom(...RECORD_TYPES), fc.uint8Array({ maxLength: 60 }), (type, bytes) => {
         try {

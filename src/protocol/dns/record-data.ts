@@ -4,10 +4,13 @@ import { layoutOf, type RecordType } from "./record-types.ts";
 import { DnsSyntaxError } from "./syntax-error.ts";
 import type { Token } from "./tokens.ts";
 
-/** The fields of a record's data by name, in normal form: one record has one spelling. TXT: `strings`, each of at most 255 octets (see octets.ts). */
+/**
+ * Fields of a record's data by name, in normal form: each record has one spelling. TXT: `strings`, each of at most 255
+ * octets (see octets.ts).
+ */
 export type RecordData = Record<string, FieldValue>;
 
-/** What is wrong with the data of a record, and with which field of it. */
+/** Invalid record data, with the field concerned. */
 export class RecordDataError extends DnsSyntaxError {
   readonly field: string;
   readonly missing: boolean;
@@ -19,10 +22,10 @@ export class RecordDataError extends DnsSyntaxError {
   }
 }
 
-/** Of what TXT holds, on the wire. */
+/** Maximum TXT data on the wire. */
 export const MAX_TXT_OCTETS = 4096;
 
-/** Brings data into normal form. LOC takes its fields at the top level. Throws RecordDataError. */
+/** Normalizes data. LOC takes its fields at the top level. Throws RecordDataError. */
 export function checkData(type: RecordType, given: Record<string, unknown>): RecordData {
   if (type === "LOC") return { ...(inField("location", () => FIELDS.location.check(given)) as Location) };
   const data: RecordData = {};
@@ -34,7 +37,10 @@ export function checkData(type: RecordType, given: Record<string, unknown>): Rec
   return data;
 }
 
-/** Reads the presentation of data (RFC 1035 5.1). Names without a dot at the end are relative where `origin` says to what, else absolute; `@` is `apex`. */
+/**
+ * Reads the presentation of data (RFC 1035 5.1). Names without a final dot are relative to `origin` if given, otherwise
+ * absolute; `@` is `apex`.
+ */
 export function readData(
   type: RecordType,
   tokens: Token[],
@@ -59,7 +65,7 @@ export function readData(
   return checkData(type, type === "LOC" ? (raw.location as Record<string, unknown>) : raw);
 }
 
-/** The presentation of data that checkData made. `absolute` ends names with a dot, as master files need it. */
+/** Presents data returned by checkData. `absolute` appends a dot to names, as master files need it. */
 export function presentData(type: RecordType, data: RecordData, { absolute = false } = {}): string {
   if (type === "LOC") return FIELDS.location.present(data as unknown as Location, absolute);
   return layoutOf(type)
@@ -72,7 +78,7 @@ export function presentData(type: RecordType, data: RecordData, { absolute = fal
 export function absoluteName({ text, quoted, escaped }: Token, apex: string, origin?: string): string {
   if (escaped)
     throw new DnsSyntaxError(`names with escaped characters are not supported, found ${JSON.stringify(text)}`);
-  // Names may stand in UTF-8; a word holds its octets.
+  // Names may be written in UTF-8; a word holds the raw octets.
   const name = Buffer.from(text, "latin1").toString("utf8");
   if (name === "@" && !quoted) return `${origin ?? apex}.`;
   if (name.endsWith(".") || origin === undefined) return name;
@@ -89,7 +95,7 @@ function inField<Result>(field: string, work: () => Result): Result {
   }
 }
 
-/** Octets of a digest, by the number that names its algorithm. */
+/** Digest length in octets, by algorithm number. */
 const DIGESTS: Partial<Record<RecordType, { by: string; in: string; octets: Record<number, number> }>> = {
   DS: { by: "digest_type", in: "digest", octets: { 1: 20, 2: 32, 4: 48 } },
   SSHFP: { by: "type", in: "fingerprint", octets: { 1: 20, 2: 32 } },
@@ -123,7 +129,7 @@ function checkTogether(type: RecordType, data: RecordData): void {
   }
 }
 
-/** RFC 3597 5: `\# <length> <hex>`, the data as octets. Undefined when it is written otherwise. */
+/** RFC 3597 5: `\# <length> <hex>`, the data as octets. Undefined if written otherwise. */
 export function readOpaque(tokens: Token[]): Buffer | undefined {
   const [mark, length, ...rest] = tokens;
   if (mark === undefined || mark.text !== "#" || !mark.escaped || mark.quoted) return undefined;

@@ -8,7 +8,7 @@ export interface RecordSet {
   name: string;
   type: number;
   ttl: number;
-  /** One for each record. */
+  /** One per record. */
   data: readonly ((out: WireWriter) => void)[];
 }
 
@@ -17,11 +17,11 @@ export interface Reply {
   authoritative: boolean;
   answer: readonly RecordSet[];
   authority: readonly RecordSet[];
-  /** Left out where there is no room. */
+  /** Omitted if they do not fit. */
   additional: readonly RecordSet[];
-  /** The additional records are what a delegation cannot be followed without (RFC 9471): without room for them the reply is truncated. */
+  /** The additional records are glue that a referral needs (RFC 9471): if they do not fit, the reply is truncated. */
   glue?: boolean;
-  /** Why there is no better reply (RFC 8914). */
+  /** Reason for an incomplete or failed reply (RFC 8914). */
   reason?: { code: number; text: string };
 }
 
@@ -34,18 +34,18 @@ export const bareReply = (rcode: number, reason?: Reply["reason"]): Reply => ({
   ...(reason && { reason }),
 });
 
-/** What we take over UDP, and send at most: no fragments (RFC 9715). */
+/** Maximum UDP payload, received and sent: avoids fragments (RFC 9715). */
 export const UDP_PAYLOAD = 1232;
 /** RFC 1035 4.2.1. */
 const PLAIN_PAYLOAD = 512;
 const { authoritative: AA, truncated: TC, recursionDesired: RD, response: RESPONSE } = FLAG;
 const EDE = 15;
 
-/** How long a reply over UDP may be. */
+/** Maximum length of a UDP reply. */
 export const udpLimit = ({ edns }: Query): number =>
   edns === undefined ? PLAIN_PAYLOAD : Math.max(PLAIN_PAYLOAD, Math.min(edns.payload, UDP_PAYLOAD));
 
-/** A reply of at most `limit` octets; with TC and without records when they do not fit. */
+/** Writes a reply of at most `limit` octets; if the records do not fit, sets TC and omits them. */
 export function writeReply(query: Query, reply: Reply, limit: number): Buffer {
   const out = createWireWriter();
   const opt =
@@ -74,7 +74,7 @@ export function writeReply(query: Query, reply: Reply, limit: number): Buffer {
   return out.finish();
 }
 
-/** Of a message whose question cannot be read, or of an operation we do not know: the header alone. */
+/** Reply to a message with an unreadable question or an unknown opcode: the header only. */
 export function writeBareHeader({ id, opcode, flags }: Header, rcode: number): Buffer {
   const reply = Buffer.alloc(HEADER_OCTETS);
   reply.writeUInt16BE(id, 0);
@@ -89,7 +89,7 @@ function writeAll(sets: readonly RecordSet[], out: WireWriter, room: number): bo
   return true;
 }
 
-/** Whole sets only (RFC 2181 9). How many records. */
+/** Writes whole sets only (RFC 2181 9). Returns the number of records. */
 function writeWhatFits(sets: readonly RecordSet[], out: WireWriter, room: number): number {
   let written = 0;
   for (const set of sets) {

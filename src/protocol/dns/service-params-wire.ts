@@ -2,7 +2,7 @@ import { addressOctets } from "./address-octets.ts";
 import { words } from "./tokens.ts";
 import { createWireWriter, type WireWriter } from "./wire-writer.ts";
 
-/** RFC 9460 14.3.2, and the keys registered since. */
+/** RFC 9460 14.3.2, and keys registered since. */
 const KEYS = [
   "mandatory",
   "alpn",
@@ -18,7 +18,7 @@ const KEYS = [
 
 const keyNumber = (key: string): number => (/^key\d+$/.test(key) ? Number(key.slice(3)) : KEYS.indexOf(key));
 
-/** Service parameters in normal form as octets: in the order of their keys (RFC 9460 2.2). */
+/** Writes service parameters in normal form, ordered by key (RFC 9460 2.2). */
 export function writeParams(params: string, out: WireWriter): void {
   const parsed = words(params).map(({ text }) => {
     const at = text.indexOf("=");
@@ -70,7 +70,7 @@ function valueOctets(name: string | undefined, value: string): Buffer {
   return out.finish();
 }
 
-/** RFC 9460 appendix A.1: commas part items, a backslash before a comma or a backslash takes it literally. */
+/** RFC 9460 appendix A.1: commas separate items; a backslash escapes a comma or a backslash. */
 function listItems(value: string): string[] {
   const items = [""];
   for (let at = 0; at < value.length; at++) {

@@ -6,7 +6,7 @@ import { words, type Token } from "./tokens.ts";
 const KEY =
   /^(mandatory|alpn|no-default-alpn|port|ipv4hint|ech|ipv6hint|dohpath|ohttp|tls-supported-groups|key\d{1,5})$/;
 
-/** Service parameters of HTTPS and SVCB (RFC 9460 2.1) in one spelling: each key once, values in quotes. */
+/** Returns service parameters of HTTPS and SVCB (RFC 9460 2.1) in their only spelling: each key once, values quoted. */
 export function normalParams(value: unknown): string {
   if (value === undefined || value === "") return "";
   if (typeof value !== "string") throw new DnsSyntaxError("it must be a string");

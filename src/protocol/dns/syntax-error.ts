@@ -1,6 +1,6 @@
-/** Text that is not what a standard asks for. `message` says what is wrong in one sentence, without naming the place. */
+/** Text that violates a standard. `message` describes the error in one sentence, without its position. */
 export class DnsSyntaxError extends Error {
   override readonly name = "DnsSyntaxError";
-  /** Of a master file, from 1. */
+  /** Line in the master file, from 1. */
   line: number | undefined;
 }

@@ -3,25 +3,25 @@ import { DnsSyntaxError } from "./syntax-error.ts";
 
 /** A word of a master file. */
 export interface Token {
-  /** As octets, without quotes and escapes. */
+  /** Octets, without quotes and escapes. */
   text: string;
   quoted: boolean;
-  /** Some character stood behind a backslash: `@` and `#` mean themselves then, and a dot does not part labels. */
+  /** At least one character was escaped: `@` and `#` are then literal, and a dot does not separate labels. */
   escaped: boolean;
 }
 
-/** One record or directive: a line, or the lines that parentheses join (RFC 1035 5.1). */
+/** One record or directive: a line, or several lines joined by parentheses (RFC 1035 5.1). */
 export interface Entry {
-  /** Where it begins, from 1. */
+  /** First line, from 1. */
   line: number;
-  /** Begins with white space: the owner is that of the record before. */
+  /** Begins with white space: inherits the owner of the previous record. */
   blank: boolean;
   tokens: Token[];
-  /** The last comment of its lines, without the semicolon; decoded text. */
+  /** Last comment on its lines, without the semicolon; decoded text. */
   comment: string;
 }
 
-/** The entries of a master file, each read when it is asked for. Throws DnsSyntaxError with its line. */
+/** Yields the entries of a master file lazily. Throws DnsSyntaxError with the line. */
 export function* entries(text: string): Generator<Entry> {
   let line = 1;
   let depth = 0;
@@ -59,7 +59,10 @@ export function* entries(text: string): Generator<Entry> {
   if (entry.tokens.length > 0) yield entry;
 }
 
-/** The words of record data on its own. Semicolons and parentheses are ordinary characters: there are no lines here. */
+/**
+ * Splits standalone record data into words. Semicolons and parentheses are ordinary characters: there are no lines
+ * here.
+ */
 export function words(text: string): Token[] {
   // oxlint-disable-next-line no-control-regex
   if (/[\0-\x08\x0a-\x1f\x7f]/.test(text))
@@ -80,7 +83,7 @@ export function words(text: string): Token[] {
 const ENDS_WORD = new Set([" ", "\t", "\n", "\r", ";", "(", ")"]);
 const ENDS_BARE_WORD = new Set([" ", "\t"]);
 
-/** A quoted string, or a word; within a word quotes join, as in `alpn="h2,h3"` (RFC 9460 2.1). */
+/** Reads a quoted string or a word; quotes within a word are joined to it, as in `alpn="h2,h3"` (RFC 9460 2.1). */
 function readToken(text: string, from: number, ends: Set<string>): { token: Token; end: number } {
   const quoted = text[from] === '"';
   let octets = "";
@@ -112,7 +115,7 @@ function readToken(text: string, from: number, ends: Set<string>): { token: Toke
   return { token: { text: octets, quoted, escaped }, end: at };
 }
 
-/** Plain characters are taken as a run, so that a pair of surrogates stays together. */
+/** Plain characters are read as a run, so that surrogate pairs stay together. */
 function endOfRun(text: string, from: number, inside: boolean, ends: Set<string>): number {
   const ordinary = (char: string) => char !== '"' && char !== "\\" && char !== "\n" && (inside || !ends.has(char));
   let at = from + 1;

@@ -3,18 +3,18 @@ import { readMessage } from "./message.ts";
 import { MalformedMessage, type RawRecord, readPlainName } from "./wire-reader.ts";
 import { createWireWriter, type WireWriter } from "./wire-writer.ts";
 
-/** RFC 8945 6: the ones that have no known weakness. */
+/** RFC 8945 6: those without a known weakness. */
 export const TSIG_ALGORITHMS = ["hmac-sha256", "hmac-sha384", "hmac-sha512"] as const;
 export type TsigAlgorithm = (typeof TSIG_ALGORITHMS)[number];
 
 export interface TsigKey {
-  /** Normal; both sides know the secret under it. */
+  /** In normal form; both sides know the secret by this name. */
   name: string;
   algorithm: TsigAlgorithm;
   secret: Buffer;
 }
 
-/** `algorithm:name:secret`, the secret in base64, as BIND's tools are given it; undefined for anything else. */
+/** Reads `algorithm:name:secret`, the secret in base64, as BIND's tools accept it; undefined for anything else. */
 export function readTsigKey(text: string): TsigKey | undefined {
   const [algorithm, name, secret, ...more] = text.split(":");
   const known = TSIG_ALGORITHMS.find((one) => one === algorithm?.toLowerCase());
@@ -23,7 +23,10 @@ export function readTsigKey(text: string): TsigKey | undefined {
   return { name: name.toLowerCase().replace(/\.$/, ""), algorithm: known, secret: Buffer.from(secret, "base64") };
 }
 
-/** "unsigned": whoever answered has no key, or is not who we asked. The rest is what the other side complains of (RFC 8945 5.3.2). */
+/**
+ * "unsigned": the responder does not have the key, or is not the intended server. The others are errors reported by the
+ * server (RFC 8945 5.3.2).
+ */
 export type TsigVerdict = "good" | "unsigned" | "forged" | "badSignature" | "badKey" | "badTime";
 
 const TSIG = 250;
@@ -35,7 +38,10 @@ const COMPLAINTS = new Map<number, TsigVerdict>([
   [18, "badTime"],
 ]);
 
-/** `message` with the signature as its last record. `mac` is needed to verify the reply. `now`: epoch milliseconds. */
+/**
+ * Returns `message` with the signature as its last record. `mac` is needed to verify the reply. `now`: epoch
+ * milliseconds.
+ */
 export function signMessage(message: Buffer, key: TsigKey, now: number): { signed: Buffer; mac: Buffer } {
   const time = Math.floor(now / 1000);
   const mac = macOf(key, [message, variables(key, time, 0, Buffer.alloc(0))]);
@@ -58,14 +64,14 @@ export function signMessage(message: Buffer, key: TsigKey, now: number): { signe
   return { signed: out.finish(), mac };
 }
 
-/** Whether the reply to a signed message was made by who has the key (RFC 8945 5.3). Throws MalformedMessage. */
+/** Verifies that the reply to a signed message was signed with the key (RFC 8945 5.3). Throws MalformedMessage. */
 export function verifyReply(reply: Buffer, key: TsigKey, requestMac: Buffer, now: number): TsigVerdict {
-  // RFC 8945 5.1: the last record of the additional section.
+  // RFC 8945 5.1: TSIG is the last record of the additional section.
   const record = readMessage(reply).additionals.at(-1);
   if (record?.type !== TSIG) return "unsigned";
   const tsig = readTsig(record);
   const complaint = COMPLAINTS.get(tsig.error);
-  // Complaints about key and signature cannot be signed; one about time is.
+  // Errors about the key or signature cannot be signed; one about the time is.
   if (tsig.mac.length === 0) return complaint ?? "unsigned";
   const stripped = Buffer.from(reply.subarray(0, record.start));
   stripped.writeUInt16BE(tsig.originalId, 0);

@@ -1,7 +1,10 @@
 import { DnsSyntaxError } from "./syntax-error.ts";
 import { words } from "./tokens.ts";
 
-/** The text of a TXT record's content: its strings joined without spaces (RFC 7208 3.3). Content that cannot be parsed is returned unchanged. */
+/**
+ * Returns the text of a TXT record's content: its strings joined without spaces (RFC 7208 3.3). Content that cannot be
+ * parsed is returned unchanged.
+ */
 export function txtText(content: string): string {
   try {
     return words(content)

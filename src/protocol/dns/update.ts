@@ -4,10 +4,10 @@ import { type RecordType, typeNumber } from "./record-types.ts";
 import { writeData } from "./wire-data-write.ts";
 import type { WireWriter } from "./wire-writer.ts";
 
-/** What must be true, or nothing is done (RFC 2136 2.4). */
+/** Condition of an update; if it fails, nothing changes (RFC 2136 2.4). */
 export type Prerequisite =
   | { kind: "noSet"; name: string; type: RecordType }
-  /** There are exactly these, whatever their TTL. */
+  /** The set has exactly these records, whatever their TTL. */
   | { kind: "set"; name: string; type: RecordType; data: RecordData[] }
   | { kind: "nameFree"; name: string };
 
@@ -18,18 +18,18 @@ export type UpdateStep =
 
 export interface Update {
   id: number;
-  /** Normal. */
+  /** In normal form. */
   zone: string;
   prerequisites: readonly Prerequisite[];
   steps: readonly UpdateStep[];
 }
 
 const UPDATE = 5;
-/** The class NONE. */
+/** Class NONE. */
 const NONE = 254;
 const ANY_TYPE = 255;
 
-/** A message of opcode UPDATE. Throws MessageFull. */
+/** Writes a message of opcode UPDATE. Throws MessageFull. */
 export const writeUpdate = ({ id, zone, prerequisites, steps }: Update): Buffer =>
   writeMessage({
     id,

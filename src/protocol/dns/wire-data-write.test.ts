@@ -13,7 +13,7 @@ import { createWireWriter } from "./wire-writer.ts";
 const wire = (type: RecordType, text: string) =>
   dataToWire(type, readData(type, words(text), { apex: "example.com" })).toString("hex");
 
-describe("record data as octets", () => {
+describe("record data in wire format", () => {
   test("is read back as the same data", () => {
     const types = RECORD_TYPES.filter((type) => !["LOC", "HTTPS", "SVCB"].includes(type));
     fc.assert(
@@ -24,7 +24,7 @@ describe("record data as octets", () => {
     );
   });
 
-  test("of LOC, HTTPS and SVCB can be written whatever it is", () => {
+  test("of LOC, HTTPS and SVCB can always be written", () => {
     fc.assert(
       fc.property(recordOf(["LOC", "HTTPS", "SVCB"]), ({ type, data }) => void dataToWire(type, data)),
       { numRuns: 300 },
@@ -57,7 +57,7 @@ describe("record data as octets", () => {
       '16 foo.example.org alpn="f\\\\\\\\oo\\\\,bar,h2"',
       "001003666f6f076578616d706c65036f7267000001000c08665c6f6f2c626172026832",
     ],
-    // RFC 1876 2, reckoned by hand: 2^31 +/- thousandths of a second of arc, 10,000,000 - 2400 cm, 3 * 10^3 cm.
+    // RFC 1876 2, calculated by hand: 2^31 +/- thousandths of an arc second, 10,000,000 - 2400 cm, 3 * 10^3 cm.
     ["LOC", "42 21 54 N 71 06 18 W -24m 30m", "0033161389172dd070be15f000988d20"],
   ];
   for (const [type, text, expected] of vectors) test(`${type} ${text}`, () => assert.equal(wire(type, text), expected));
@@ -76,8 +76,8 @@ describe("record data as octets", () => {
   });
 });
 
-describe("names of a message", () => {
-  test("point to what was written before, and to nothing that was cut off", () => {
+describe("names in a message", () => {
+  test("point to earlier names, never to removed octets", () => {
     const out = createWireWriter();
     out.name("a.example.com", true);
     const length = out.length;
@@ -92,7 +92,7 @@ describe("names of a message", () => {
     assert.equal(out.finish().subarray(-2).toString("hex"), "c011");
   });
 
-  test("beyond 16,383 octets are written out", () => {
+  test("beyond 16,383 octets are written in full", () => {
     const out = createWireWriter();
     out.bytes(Buffer.alloc(0x4000));
     out.name("example.com", true);

@@ -6,10 +6,10 @@ import { layoutOf, type RecordType } from "./record-types.ts";
 import { writeParams } from "./service-params-wire.ts";
 import { createWireWriter, type WireWriter } from "./wire-writer.ts";
 
-/** Types of RFC 1035: only names in their data may be compressed (RFC 3597 4). */
+/** Types of RFC 1035: only these may have compressed names in their data (RFC 3597 4). */
 const COMPRESSED = new Set<RecordType>(["CNAME", "MX", "NS", "PTR"]);
 
-/** Data that checkData made, as octets of a message. */
+/** Writes data returned by checkData into a message. */
 export function writeData(type: RecordType, data: RecordData, out: WireWriter): void {
   if (type === "LOC") return writeLocation(data as unknown as Location, out);
   const compress = COMPRESSED.has(type);
@@ -55,7 +55,7 @@ export function writeData(type: RecordType, data: RecordData, out: WireWriter): 
   }
 }
 
-/** Data on its own, without compression. */
+/** Writes standalone data, without compression. */
 export function dataToWire(type: RecordType, data: RecordData): Buffer {
   const out = createWireWriter();
   writeData(type, data, out);

@@ -4,7 +4,7 @@ import { layoutOf, type RecordType } from "./record-types.ts";
 import { DnsSyntaxError } from "./syntax-error.ts";
 import { MalformedMessage, type RawRecord, readName, readPlainName } from "./wire-reader.ts";
 
-/** Types whose data can be read from octets. LOC, HTTPS and SVCB are only read from text. */
+/** Types whose data can be read from wire format. LOC, HTTPS and SVCB are only read from text. */
 export type WireType = Exclude<RecordType, "LOC" | "HTTPS" | "SVCB"> | "SOA";
 
 /** RFC 1035 3.3.13. */
@@ -19,15 +19,16 @@ const SOA = [
 ] as const;
 
 /**
- * The fields of a record of `message`, which may compress names. They have the names of checkData, but values as they arrived: a name is
- * in lower case without its last dot ("." is the root), the data as a whole is not checked. Throws MalformedMessage.
+ * Reads the fields of a record of `message`, which may compress names. They have the names of checkData, but
+ * unnormalized values: names are in lower case without the final dot ("." is the root), the data as a whole is not
+ * checked. Throws MalformedMessage.
  */
 export const readRecordData = (message: Buffer, type: WireType, { data, end }: RawRecord): RecordData =>
   readFields(message, type, end - data.length, end, readName);
 
 /**
- * Record data from its octets, uncompressed: the form of `\#` in a master file (RFC 3597 5). Not for LOC, HTTPS and SVCB. Throws
- * DnsSyntaxError.
+ * Reads record data from uncompressed octets: the `\#` form of a master file (RFC 3597 5). Not for LOC, HTTPS and SVCB.
+ * Throws DnsSyntaxError.
  */
 export function dataFromWire(type: RecordType, bytes: Buffer): RecordData {
   if (type === "LOC" || type === "HTTPS" || type === "SVCB")
@@ -87,6 +88,6 @@ function readFields(
   return data;
 }
 
-/** In the form of RFC 5952. */
+/** In RFC 5952 form. */
 const ipv6Text = (octets: Buffer) =>
   new URL(`http://[${octets.toString("hex").match(/.{4}/g)!.join(":")}]`).hostname.slice(1, -1);

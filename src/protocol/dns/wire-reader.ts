@@ -1,4 +1,4 @@
-/** The octets are no message that RFC 1035 4.1 allows. */
+/** The octets are not a valid message (RFC 1035 4.1). */
 export class MalformedMessage extends Error {
   override readonly name = "MalformedMessage";
 }
@@ -7,7 +7,7 @@ export interface Header {
   id: number;
   response: boolean;
   opcode: number;
-  /** RFC 1035 4.1.1, as one number with all flags. */
+  /** RFC 1035 4.1.1: all flags as one number. */
   flags: number;
   rcode: number;
   counts: [questions: number, answers: number, authority: number, additional: number];
@@ -15,7 +15,7 @@ export interface Header {
 
 export const HEADER_OCTETS = 12;
 
-/** Undefined when there is not even a header. */
+/** Undefined if the message is shorter than a header. */
 export function readHeader(message: Buffer): Header | undefined {
   if (message.length < HEADER_OCTETS) return undefined;
   const flags = message.readUInt16BE(2);
@@ -31,25 +31,25 @@ export function readHeader(message: Buffer): Header | undefined {
 
 interface WireName {
   /**
-   * Lower case, without the last dot; the root is "". An octet that is not printable ASCII, a dot inside a label and a backslash are
-   * \DDD (RFC 1035 5.1), so one name has one spelling.
+   * Lower case, without the final dot; the root is "". Octets that are not printable ASCII, dots inside a label, and
+   * backslashes are \DDD (RFC 1035 5.1), so each name has one spelling.
    */
   name: string;
   end: number;
 }
 
-/** A name without compression, as in the question of a query or the data of TSIG. Throws MalformedMessage. */
+/** Reads a name without compression, as in the question of a query or the data of TSIG. Throws MalformedMessage. */
 export const readPlainName = (message: Buffer, offset: number): WireName => followName(message, offset, 0);
 
-/** A name that may be compressed (RFC 1035 4.1.4). Throws MalformedMessage. */
+/** Reads a name that may be compressed (RFC 1035 4.1.4). Throws MalformedMessage. */
 export const readName = (message: Buffer, offset: number): WireName => followName(message, offset, MAX_POINTERS);
 
-/** Every label of the longest name behind a pointer of its own. */
+/** Enough for the longest name with each label behind its own pointer. */
 const MAX_POINTERS = 127;
 
 function followName(message: Buffer, offset: number, maxPointers: number): WireName {
   const labels: string[] = [];
-  // RFC 1035 2.3.4: 255 octets with the lengths and the root.
+  // RFC 1035 2.3.4: 255 octets including length octets and root.
   let left = 254;
   let pointers = 0;
   let end: number | undefined;
@@ -59,7 +59,7 @@ function followName(message: Buffer, offset: number, maxPointers: number): WireN
     if (length >= 0xc0) {
       const target = ((length & 0x3f) << 8) | octet(message, at + 1);
       if (++pointers > maxPointers) throw new MalformedMessage("a name has too many compression pointers");
-      // Each pointer leads before the labels it follows, so no name loops.
+      // Each pointer must lead before the labels that preceded it, so names cannot loop.
       if (target >= start || target < HEADER_OCTETS)
         throw new MalformedMessage("a compression pointer does not lead to an earlier name");
       end ??= at + 2;
@@ -75,7 +75,7 @@ function followName(message: Buffer, offset: number, maxPointers: number): WireN
   }
 }
 
-// String.toLowerCase also changes letters beyond ASCII, which DNS tells apart (RFC 4343 3).
+// String.toLowerCase also changes non-ASCII letters, which are distinct in DNS (RFC 4343 3).
 const labelText = (label: string) =>
   PLAIN_LABEL.test(label)
     ? label

@@ -1,33 +1,36 @@
-/** Octets of a message, in order, with names compressed (RFC 1035 4.1.4). */
+/** Builds a message from octets, with names compressed (RFC 1035 4.1.4). */
 export interface WireWriter {
-  /** So far. */
+  /** Octets written so far. */
   readonly length: number;
   u8(value: number): void;
   u16(value: number): void;
   u32(value: number): void;
   bytes(octets: Uint8Array): void;
-  /** A name as readName gives it; "" and "." are the root. `compress` only where every reader knows the type (RFC 3597 4). */
+  /**
+   * Writes a name as returned by readName; "" and "." are the root. `compress` only for types that every reader knows
+   * (RFC 3597 4).
+   */
   name(name: string, compress: boolean): void;
-  /** Takes `name` as written at `offset`, for those that follow to point at. */
+  /** Records that `name` is written at `offset`, so that later names can point to it. */
   remember(name: string, offset: number): void;
-  /** Writes what `write` does behind its length in two octets. */
+  /** Writes the output of `write`, preceded by its length in two octets. */
   sized(write: () => void): void;
   setU16(offset: number, value: number): void;
-  /** Forgets everything from `length` on. */
+  /** Discards everything from `length` on. */
   cut(length: number): void;
   finish(): Buffer;
 }
 
 /** RFC 1035 4.1.4: a pointer has 14 bits. */
 const MAX_POINTER = 0x3fff;
-/** Of any message: its length over TCP has two octets. */
+/** Maximum message length: the TCP length field has two octets. */
 export const MAX_MESSAGE = 65_535;
 
 export class MessageFull extends Error {
   override readonly name = "MessageFull";
 }
 
-/** Its methods throw MessageFull when the message grows beyond MAX_MESSAGE. */
+/** The methods throw MessageFull if the message would exceed MAX_MESSAGE. */
 export function createWireWriter(): WireWriter {
   let buffer = Buffer.allocUnsafe(1024);
   let length = 0;
@@ -83,7 +86,7 @@ export function createWireWriter(): WireWriter {
       let at = offset;
       for (let rest = name; rest !== "" && at <= MAX_POINTER;) {
         names.set(rest, at);
-        // Its labels may be written otherwise there, but each is as long as the octet before it says.
+        // The labels may be spelled differently there, but each has the length in its length octet.
         at += 1 + buffer[at]!;
         const dot = rest.indexOf(".");
         rest = dot === -1 ? "" : rest.slice(dot + 1);
@@ -104,6 +107,6 @@ export function createWireWriter(): WireWriter {
   return writer;
 }
 
-/** A label with the octets that \DDD stands for (RFC 1035 5.1). */
+/** Replaces \DDD in a label by the octets (RFC 1035 5.1). */
 const unescaped = (label: string) =>
   label.replace(/\\(\d{3})/g, (_, code: string) => String.fromCharCode(Number(code) & 0xff));

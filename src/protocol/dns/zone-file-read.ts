@@ -8,39 +8,42 @@ import { dataFromWire } from "./wire-data.ts";
 
 export interface ZoneFileRecord {
   line: number;
-  /** Normal and absolute, without a dot at the end. */
+  /** Normal and absolute, without the final dot. */
   name: string;
-  /** Seconds; undefined when neither the record nor anything before it says. */
+  /** Seconds; undefined if neither the record nor anything before it states one. */
   ttl: number | undefined;
-  /** In capitals. Only those of RECORD_TYPES have `data`. */
+  /** In upper case. Only those of RECORD_TYPES have `data`. */
   type: string;
   data?: RecordData;
-  /** Of a type without a layout that is written as octets (RFC 3597 5). */
+  /** For a type without a layout, written as octets (RFC 3597 5). */
   opaque?: Buffer;
   comment: string;
 }
 
 export interface ZoneFile {
   records: ZoneFileRecord[];
-  /** What could not be read. The rest was. */
+  /** Lines that could not be read. All others were. */
   problems: { line: number; message: string }[];
 }
 
 export interface ReadOptions {
-  /** The name of the zone: `@`, until $ORIGIN says otherwise. Normal. */
+  /** Name of the zone: `@`, until $ORIGIN changes it. In normal form. */
   origin: string;
   maxRecords?: number;
   maxProblems?: number;
 }
 
-/** Reads a master file (RFC 1035 5) with $TTL (RFC 2308 4) and unknown types (RFC 3597 5). $INCLUDE and $GENERATE are told as problems. Never throws. */
+/**
+ * Reads a master file (RFC 1035 5) with $TTL (RFC 2308 4) and unknown types (RFC 3597 5). $INCLUDE and $GENERATE are
+ * reported as problems. Never throws.
+ */
 export function readZoneFile(text: string, { origin, maxRecords = 200_000, maxProblems = 20 }: ReadOptions): ZoneFile {
   const state: State = { apex: origin, origin, defaultTtl: undefined, lastTtl: undefined, owner: undefined };
   const records: ZoneFileRecord[] = [];
   const problems: ZoneFile["problems"] = [];
   const problem = (line: number, thrown: unknown) => void problems.push({ line, message: describe(thrown) });
   try {
-    // A byte order mark comes from editors that add one.
+    // Some editors add a byte order mark.
     for (const entry of entries(text.replace(/^\uFEFF/, ""))) {
       try {
         if (isDirective(entry)) obey(entry, state);
@@ -70,7 +73,7 @@ interface State {
   /** "" is the root. */
   origin: string;
   defaultTtl: number | undefined;
-  /** The TTL stated last, which holds on where there is no $TTL (RFC 1035 5.1). */
+  /** The most recent TTL, which applies if there is no $TTL (RFC 1035 5.1). */
   lastTtl: number | undefined;
   owner: string | undefined;
 }
@@ -128,7 +131,7 @@ function readHead(tokens: Token[], from: number): { ttl: number | undefined; typ
   throw new DnsSyntaxError("the line ends before the record type");
 }
 
-/** The zone's own record only tells a TTL here: its last number, for the records that have none (RFC 1035 3.3.13). */
+/** The SOA is only used for a TTL: its last number is the default for records without one (RFC 1035 3.3.13). */
 function soa(record: ZoneFileRecord, rest: Token[], state: State): ZoneFileRecord {
   if (rest.length !== 7) throw new DnsSyntaxError("SOA has seven fields");
   const minimum = needTtl(rest[6]!.text);
@@ -141,7 +144,7 @@ const UNITS: Record<string, number> = { S: 1, M: 60, H: 3600, D: 86_400, W: 604_
 /** RFC 2181 8. */
 const MAX_TTL = 2 ** 31 - 1;
 
-/** Seconds, or BIND's `1h30m`. */
+/** Seconds, or BIND's `1h30m` form. */
 function needTtl(text: string): number {
   const word = text.toUpperCase();
   if (!isTtl(word)) throw new DnsSyntaxError(`a TTL is expected, found ${JSON.stringify(text)}`);

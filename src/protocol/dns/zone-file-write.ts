@@ -2,13 +2,13 @@ import { presentData, type RecordData } from "./record-data.ts";
 import type { RecordType } from "./record-types.ts";
 
 export interface WritableRecord {
-  /** Normal, without a dot at the end. */
+  /** Normal, without the final dot. */
   name: string;
   ttl: number;
   comment?: string | undefined;
 }
 
-/** One line of a master file, with everything absolute, so that no line depends on another. */
+/** One line of a master file. All names are absolute, so that no line depends on another. */
 export const zoneFileLine = (record: WritableRecord & { type: RecordType; data: RecordData }): string =>
   line(record, record.type, presentData(record.type, record.data, { absolute: true }));
 
@@ -21,10 +21,13 @@ export interface StartOfAuthority {
   serial: number;
 }
 
-/** Seconds. `minimum`: how long resolvers believe that something is not there (RFC 2308 4); short, so that records are seen soon after they are made. */
+/**
+ * Seconds. `minimum`: how long resolvers cache negative answers (RFC 2308 4); short, so that new records become visible
+ * quickly.
+ */
 export const SOA_TIMES = { ttl: 3600, refresh: 10_000, retry: 2400, expire: 604_800, minimum: 300 } as const;
 
-/** The zone's own record; times as most registries recommend them (RIPE 203). */
+/** The SOA record, with the times that most registries recommend (RIPE 203). */
 export const soaLine = (zone: string, { nameServer, serial }: StartOfAuthority): string =>
   line(
     { name: zone, ttl: SOA_TIMES.ttl },

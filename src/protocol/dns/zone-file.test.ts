@@ -20,7 +20,7 @@ const shown = (text: string) => {
 };
 
 describe("a master file", () => {
-  test("of every spelling RFC 1035 knows", () => {
+  test("is read in every spelling of RFC 1035", () => {
     assert.deepEqual(
       shown(`
 $TTL 1h30m
@@ -60,7 +60,7 @@ other.example.com. CLASS1 TYPE1 192.0.2.5
     );
   });
 
-  test("without $TTL: the TTL stated last holds on, the minimum of SOA before that", () => {
+  test("without $TTL uses the most recent TTL, before that the minimum of SOA", () => {
     assert.deepEqual(
       shown("a A 192.0.2.1\n").map(([, ttl]) => ttl),
       [undefined],
@@ -71,7 +71,7 @@ other.example.com. CLASS1 TYPE1 192.0.2.5
     );
   });
 
-  test("line ends of Windows, a byte order mark, tabs, no last line end, comments alone", () => {
+  test("may have CRLF line ends, a byte order mark, tabs, no final line end, comments only", () => {
     assert.deepEqual(shown("\uFEFF; head\r\na\t60\tIN\tA\t192.0.2.1 ; c\r\n\r\n   ; more\r\nb A 192.0.2.2"), [
       ["a.example.com", 60, "A", "192.0.2.1"],
       ["b.example.com", 60, "A", "192.0.2.2"],
@@ -79,7 +79,7 @@ other.example.com. CLASS1 TYPE1 192.0.2.5
     assert.equal(read("a A 192.0.2.1 ; ünder ; all\n").records[0]!.comment, "ünder ; all");
   });
 
-  test("octets for types it does not know, and for those it knows (RFC 3597)", () => {
+  test("may have octets for unknown and known types (RFC 3597)", () => {
     assert.deepEqual(shown("a TYPE65280 \\# 3 ab cd01\na A \\# 4 C0000201\na TYPE731 \\# 0\n"), [
       ["a.example.com", undefined, "TYPE65280", "abcd01"],
       ["a.example.com", undefined, "A", "192.0.2.1"],
@@ -87,7 +87,7 @@ other.example.com. CLASS1 TYPE1 192.0.2.5
     ]);
   });
 
-  test("tells every line that is wrong, and reads the others", () => {
+  test("reports every invalid line and reads the others", () => {
     const { records, problems } = read(`
 a A 192.0.2.1
 b A 192.0.2
@@ -115,7 +115,7 @@ j A 192.0.2.7
     assert.match(problems.at(-1)!.message, /not closed/);
   });
 
-  test("parentheses that do not match", () => {
+  test("with unbalanced parentheses is reported", () => {
     assert.deepEqual(read("a TXT ( x\n b\n").problems, [{ line: 1, message: "a parenthesis is not closed" }]);
     assert.equal(read("a TXT x )\n").problems[0]!.line, 1);
     assert.deepEqual(
@@ -124,14 +124,14 @@ j A 192.0.2.7
     );
   });
 
-  test("limits", () => {
+  test("is limited in size", () => {
     const { records, problems } = readZoneFile("a A 192.0.2.1\n".repeat(50), { origin: "example.com", maxRecords: 10 });
     assert.equal(records.length, 11);
     assert.match(problems[0]!.message, /more than 10 records/);
     assert.equal(readZoneFile("a A x\n".repeat(50), { origin: "example.com", maxProblems: 5 }).problems.length, 5);
   });
 
-  test("what is written is read as the same records", () => {
+  test("is read back as the same records", () => {
     const entry = fc.record({
       record: recordOf(),
       name: hostName,
@@ -154,7 +154,7 @@ j A 192.0.2.7
     );
   });
 
-  test("unknown types are written as they are read", () => {
+  test("keeps unknown types as they were read", () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 40 }), (bytes) => {
         const opaque = Buffer.from(bytes);

@@ -2,8 +2,8 @@ import type { MailRequest, RecipientRequest } from "./params.ts";
 import type { Action } from "./report.ts";
 
 /**
- * Whether the sender is to be told (RFC 3461 4.1, 5.2). Nobody is told about mail from the null sender (RFC 5321 4.5.5): a bounce of a bounce
- * would go round for ever. Without NOTIFY failures are told, and delays where `delays` says so (default true).
+ * True if the sender wants a notification (RFC 3461 4.1, 5.2). Never for the null sender (RFC 5321 4.5.5): bounces of
+ * bounces would loop. Without NOTIFY, failures are reported, and delays if `delays` is true (the default).
  */
 export function isTold(
   sender: string,
@@ -17,7 +17,10 @@ export function isTold(
   return notify?.includes("SUCCESS") ?? false;
 }
 
-/** How much of the message goes back (RFC 3461 4.3): all of it only when something failed, was asked for, and is no more than `maxBytes`. */
+/**
+ * How much of the message is returned (RFC 3461 4.3): all of it only on failure, if requested, and if not larger than
+ * `maxBytes`.
+ */
 export const returnedPart = (
   action: Action,
   { ret }: MailRequest,

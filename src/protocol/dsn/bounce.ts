@@ -11,38 +11,41 @@ import { readParts, type Part } from "./mime-parts.ts";
 import type { Action } from "./report.ts";
 import { decodeUtf8Address } from "./xtext.ts";
 
-/** What a message says about the delivery of another one. */
+/** Delivery status of another message, extracted from a bounce. */
 export interface Bounce {
-  /** "report": RFC 3464. "guess": read out of words for people; good for showing, and for counting hard failures with care. */
+  /**
+   * "report": RFC 3464. "guess": parsed from human-readable text; suitable for display, and with care for counting hard
+   * failures.
+   */
   kind: "report" | "guess";
   reportingMta?: string;
-  /** ENVID of the message that is told about. */
+  /** ENVID of the original message. */
   envelopeId?: string;
-  /** Message-ID of the message that is told about, if any of it came back. */
+  /** Message-ID of the original message, if any of it was returned. */
   messageId?: string;
   recipients: BouncedRecipient[];
 }
 
 export interface BouncedRecipient {
   address: string;
-  /** Original-Recipient: what we sent it to, where that differs. */
+  /** Original-Recipient: the address we sent to, if different. */
   original?: string;
   action: Action;
-  /** RFC 3463; the last two numbers are 0 where only the class is known. */
+  /** RFC 3463; the last two numbers are 0 if only the class is known. */
   status: string;
-  /** The remote server's words. */
+  /** Reply text of the remote server. */
   diagnostic?: string;
   remoteMta?: string;
 }
 
-/** Of a longer message the beginning is read: the machine-readable part stands before what is returned. */
+/** Only the beginning of a longer message is read: the machine-readable part precedes the returned message. */
 export const MAX_BOUNCE_BYTES = 256 * 1024;
 const MAX_RECIPIENTS = 100;
 const GROUP_LIMITS = { maxBytes: 16 * 1024, maxFields: 100 };
 
 /**
- * Reads a bounce or another delivery report. Undefined for any other message: an autoreply is none. Whether the message is to be believed is
- * for the caller to know: from the null sender, to a return path only we could have made.
+ * Reads a bounce or another delivery report. Undefined for any other message, including autoreplies. The caller must
+ * check that it is trustworthy: from the null sender, to a return path that only we could have generated.
  */
 export function readBounce(message: Uint8Array): Bounce | undefined {
   const bytes = Buffer.from(message.buffer, message.byteOffset, Math.min(message.length, MAX_BOUNCE_BYTES));
@@ -56,7 +59,7 @@ export function readBounce(message: Uint8Array): Bounce | undefined {
   return { kind: "report", ...report, ...(messageId === undefined ? {} : { messageId }) };
 }
 
-/** RFC 3464 2.1: a group of fields for the message, then one for each recipient, with empty lines between. */
+/** RFC 3464 2.1: a group of fields for the message, then one per recipient, separated by empty lines. */
 function readStatus(body: Buffer): Pick<Bounce, "reportingMta" | "envelopeId" | "recipients"> | undefined {
   const groups = groupsOf(body);
   const recipients = groups.flatMap((fields) => readRecipient(fields) ?? []).slice(0, MAX_RECIPIENTS);
@@ -104,7 +107,7 @@ const CLASS_STATUS: Record<Action, string> = {
 };
 const ACTIONS = Object.keys(CLASS_STATUS) as Action[];
 
-/** Some write comments behind the word, "failure" for "failed", or nothing at all. */
+/** Some servers append comments, write "failure" for "failed", or leave it empty. */
 function actionOf(value: string | undefined, status: string | undefined): Action | undefined {
   const word = /^[a-z]+/.exec(value?.trim().toLowerCase() ?? "")?.[0];
   if (word === "failure") return "failed";

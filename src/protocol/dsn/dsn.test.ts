@@ -44,7 +44,7 @@ const whole = (of: Report, original: string | Uint8Array = ORIGINAL) => {
   return Buffer.concat([before, Buffer.from(original as string), after]);
 };
 
-test("a report is read back with everything it told", () => {
+test("a report is read back with all its fields", () => {
   const built = whole(
     report({
       envelopeId: "QQ+314 159",
@@ -96,7 +96,7 @@ test("RFC 3464 2, RFC 3834 5: the header of a report", () => {
   assert.throws(() => buildReport(report({ recipients: [] })), /recipient/);
 });
 
-test("the returned part: headers or all of it, in the type that fits its octets (RFC 6533)", () => {
+test("the returned part has only headers or everything, in the type that fits its octets (RFC 6533)", () => {
   const typeOf = (changes: Partial<Report>) =>
     /boundary|Content-Type: ((?:message|text)\/(?:rfc822|global)[a-z0-9-]*)/.exec(
       buildReport(report(changes)).before.toString().split("--b0undary").at(-1)!,
@@ -107,7 +107,7 @@ test("the returned part: headers or all of it, in the type that fits its octets 
   assert.equal(typeOf({ returned: "full", returnedUtf8: true }), "message/global");
 });
 
-test("the words of strangers end no line and open no part", () => {
+test("text of remote servers cannot end a line or open a part", () => {
   const words = fc.oneof(
     fc.string({ unit: "binary", maxLength: 60 }),
     fc.constant("550 no\r\n\r\n--b0undary--\r\nX: y"),
@@ -130,7 +130,7 @@ test("the words of strangers end no line and open no part", () => {
   );
 });
 
-test("RFC 3461 5.2, RFC 5321 4.5.5: who is told", () => {
+test("RFC 3461 5.2, RFC 5321 4.5.5: decides who is notified", () => {
   const told = (notify: RecipientRequest["notify"], action: Action, delays?: boolean) =>
     isTold("a@b.example", action, notify === undefined ? {} : { notify }, delays === undefined ? {} : { delays });
   assert.equal(told(undefined, "failed"), true);
@@ -145,14 +145,14 @@ test("RFC 3461 5.2, RFC 5321 4.5.5: who is told", () => {
     assert.equal(isTold("", action, { notify: ["FAILURE", "DELAY", "SUCCESS"] }), false);
 });
 
-test("RFC 3461 4.3: all of a message goes back only when that was asked for and it failed", () => {
+test("RFC 3461 4.3: the whole message is returned only if requested and failed", () => {
   assert.equal(returnedPart("failed", { ret: "FULL" }, 10, 10), "full");
   assert.equal(returnedPart("failed", { ret: "FULL" }, 11, 10), "headers");
   assert.equal(returnedPart("delayed", { ret: "FULL" }, 1, 10), "headers");
   assert.equal(returnedPart("failed", {}, 1, 10), "headers");
 });
 
-test("what a client asks for goes on to the next server as it was", () => {
+test("the client's parameters reach the next hop unchanged", () => {
   const address = fc
     .string({ unit: "grapheme", minLength: 1, maxLength: 30 })
     .filter((text) => !/\p{Cc}|[\s\ud800-\udfff\\]/u.test(text));
@@ -180,7 +180,7 @@ test("what a client asks for goes on to the next server as it was", () => {
   );
 });
 
-test("parameters that mean nothing are refused with the reason", () => {
+test("invalid parameters are rejected with the reason", () => {
   for (const params of [
     ["RET=ALL"],
     ["RET"],
@@ -221,7 +221,7 @@ test("xtext holds any text", () => {
   );
 });
 
-test("reports as other servers write them", () => {
+test("reports of other servers are read", () => {
   const exchange = [
     "From: postmaster@corp.example",
     "Subject: Undeliverable: hi",
@@ -282,7 +282,7 @@ test("reports as other servers write them", () => {
   ]);
 });
 
-test("bounces in words for people are guessed at", () => {
+test("human-readable bounces are parsed heuristically", () => {
   const qmail =
     "From: MAILER-DAEMON@q.example\r\nSubject: failure notice\r\n\r\nHi. This is the qmail-send program at q.example.\r\n\r\n<bob@q.example>:\r\nSorry, no mailbox here by that name. (#5.1.1)\r\n\r\n--- Below this line is a copy of the message.\r\n\r\nMessage-ID: <m2@x.example>\r\nTo: <carol@q.example>\r\n550\r\n";
   assert.deepEqual(readBounce(Buffer.from(qmail)), {
@@ -310,7 +310,7 @@ test("bounces in words for people are guessed at", () => {
   ]);
 });
 
-test("what is no bounce is none", () => {
+test("messages that are not bounces are ignored", () => {
   for (const text of [
     "",
     "\r\n",
@@ -322,7 +322,7 @@ test("what is no bounce is none", () => {
     assert.equal(readBounce(Buffer.from(text)), undefined, text);
 });
 
-test("hostile input costs little and breaks nothing", () => {
+test("hostile input is cheap to process and harmless", () => {
   const heavy = [
     `Content-Type: multipart/report; boundary=x\r\n\r\n${"--x\r\n\r\n".repeat(40_000)}`,
     `Content-Type: multipart/report; boundary=x\r\n\r\n--x\r\nContent-Type: message/delivery-status\r\n\r\n${"Final-Recipient: rfc822; a@b.example\r\nAction: failed\r\n\r\n".repeat(5000)}`,

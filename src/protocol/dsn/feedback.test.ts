@@ -41,7 +41,7 @@ const report = ({
     ].join("\r\n"),
   );
 
-test("RFC 5965: a report is read with its envelope and the message it is about", () => {
+test("RFC 5965: a report is read with its envelope and the original message", () => {
   const fields = [
     "Feedback-Type: Abuse",
     "User-Agent: Gen/1.0",
@@ -72,14 +72,14 @@ test("RFC 5965: a report is read with its envelope and the message it is about",
   });
 });
 
-test("what is no feedback report is none", () => {
+test("messages that are not feedback reports are ignored", () => {
   assert.equal(readFeedback(report({ type: "multipart/mixed" })), undefined);
   assert.equal(readFeedback(report({ fields: ["User-Agent: x", "Version: 1"] })), undefined);
   assert.equal(readFeedback(Buffer.from("Subject: hello\r\n\r\nFeedback-Type: abuse\r\n")), undefined);
   assert.equal(readFeedback(Buffer.alloc(0)), undefined);
 });
 
-test("whatever is cut off or changed never throws, and names a bounded number of people", () => {
+test("truncated or changed reports never throw, and yield a bounded number of addresses", () => {
   const whole = report({
     fields: ["Feedback-Type: abuse", ...Array.from({ length: 500 }, (_, n) => `Original-Rcpt-To: <b${n}@example.net>`)],
   });

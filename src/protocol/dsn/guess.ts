@@ -10,14 +10,15 @@ import type { Bounce, BouncedRecipient } from "./bounce.ts";
 import type { Part } from "./mime-parts.ts";
 
 /**
- * Bounces that are no report in the form of RFC 3464: qmail's and its heirs', Exim's, and what appliances write. Only messages that look like
- * a server's own are read, only the beginning of their text, and few recipients are taken out of it.
+ * Parses bounces that are not RFC 3464 reports: those of qmail and its descendants, Exim, and appliances. Only messages
+ * that look like server-generated bounces are read, only the beginning of the text, and only a few recipients are
+ * extracted.
  */
 const MAX_TEXT = 32 * 1024;
 const MAX_LINES = 400;
 const MAX_LINE = 1000;
 const MAX_GUESSED = 20;
-/** A code and its address stand close together. */
+/** Maximum distance between a code and its address. */
 const NEAR_LINES = 4;
 
 export function guessBounce(fields: HeaderField[], leaves: Part[]): Bounce | undefined {
@@ -43,7 +44,7 @@ const COPY_BELOW = /^-{2,}\s*(?:below this line is a copy|this is a copy of|orig
 
 function looksLikeBounce(fields: HeaderField[]): boolean {
   if (headerValue(fields, "x-failed-recipients") !== undefined) return true;
-  // Autoreplies come from the null sender too.
+  // Autoreplies also come from the null sender.
   if (
     /^auto-generated\b/i.test(headerValue(fields, "auto-submitted") ?? "") &&
     headerValue(fields, "x-autoreply") !== undefined
@@ -55,7 +56,7 @@ function looksLikeBounce(fields: HeaderField[]): boolean {
 }
 
 function failedRecipients(fields: HeaderField[], lines: string[]): BouncedRecipient[] {
-  // Exim and Google name them in a field.
+  // Exim and Google name the recipients in a header field.
   const named = headerValues(fields, "x-failed-recipients")
     .flatMap((value) => parseAddressList(value.slice(0, 10_000)) ?? [])
     .map(({ address }) => address);
@@ -71,7 +72,7 @@ function failedRecipients(fields: HeaderField[], lines: string[]): BouncedRecipi
   return [...found.values()].slice(0, MAX_GUESSED);
 }
 
-/** A line that is about one address: `<a@b>:`, `a@b`, `  a@b: ...`; not one that mentions it in passing. */
+/** Matches lines about one address: `<a@b>:`, `a@b`, `  a@b: ...`; not passing mentions. */
 function addressIn(line: string): string | undefined {
   const [, bracketed, bare] =
     /^[ \t>*]{0,8}(?:<([^<>\s]{3,254})>|([^<>\s:;,()]{3,254}@[A-Za-z0-9.-]{1,253}))[ \t]*(?::|$|\(|;|\s-\s)/.exec(
@@ -80,7 +81,7 @@ function addressIn(line: string): string | undefined {
   return parseAddress(bracketed ?? bare ?? "")?.address;
 }
 
-/** The first answer of a server at or below the line, before the next address. */
+/** The first server reply at or below the line, before the next address. */
 function reasonNear(
   lines: string[],
   at: number,

@@ -1,7 +1,7 @@
 import { boundaryOf, mediaTypeOf } from "../mime/index.ts";
 import { headerValue, readHeader, createHeaderEnd, type HeaderField } from "../rfc5322/index.ts";
 
-/** A leaf of a message, as far as reading reports needs them: its type, header fields and decoded body. */
+/** A leaf part of a message, as needed to read reports: type, header fields and decoded body. */
 export interface Part {
   /** "text/plain", lower case. */
   type: string;
@@ -13,7 +13,7 @@ const LIMITS = { maxBytes: 64 * 1024, maxFields: 1000 };
 const MAX_DEPTH = 4;
 const MAX_PARTS = 50;
 
-/** Broken structure gives fewer parts, never an error; the number of parts and the depth are bounded. */
+/** A broken structure yields fewer parts, never an error; the number of parts and the depth are bounded. */
 export function readParts(message: Buffer): { fields: HeaderField[]; leaves: Part[] } {
   const leaves: Part[] = [];
   walk(message, leaves, 0);
@@ -31,7 +31,7 @@ function walk(bytes: Buffer, leaves: Part[], depth: number): void {
 }
 
 function splitPart(bytes: Buffer): Part {
-  // An empty header section leaves a part with its empty line in front.
+  // A part without header fields begins with the empty line.
   const end = /^\r?\n/.test(bytes.toString("latin1", 0, 2)) ? 0 : (createHeaderEnd().push(bytes) ?? bytes.length);
   const reading = readHeader(bytes.subarray(0, Math.min(end, LIMITS.maxBytes)), LIMITS);
   const fields = reading.ok ? reading.fields : [];
@@ -39,7 +39,7 @@ function splitPart(bytes: Buffer): Part {
   return { type: mediaTypeOf(fields), fields, body: bytes.subarray(Math.min(end + skip, bytes.length)) };
 }
 
-/** RFC 2046 5.1.1: what lies between lines that begin with the boundary; a part that is cut off counts as far as it goes. */
+/** RFC 2046 5.1.1: returns the bodies between boundary lines; a truncated part is included as far as it exists. */
 function pieces(body: Buffer, boundary: string): Buffer[] {
   const found: Buffer[] = [];
   const delimiter = Buffer.from(`--${boundary}`, "latin1");

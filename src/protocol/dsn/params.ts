@@ -1,23 +1,26 @@
 import { decodeUtf8Address, decodeXtext, encodeUtf8Address, encodeXtext } from "./xtext.ts";
 
-/** What a client may ask of delivery notifications with MAIL (RFC 3461 4.3, 4.4). */
+/** Delivery notification parameters of MAIL (RFC 3461 4.3, 4.4). */
 export interface MailRequest {
   ret?: "FULL" | "HDRS";
   /** Decoded. */
   envid?: string;
 }
 
-/** What it may ask with RCPT (RFC 3461 4.1, 4.2). */
+/** Delivery notification parameters of RCPT (RFC 3461 4.1, 4.2). */
 export interface RecipientRequest {
   notify?: DsnEvent[];
-  /** The address the sender wrote, before anybody forwarded: its type in lower case, a semicolon, and the address, decoded. */
+  /**
+   * The address as the sender wrote it, before any forwarding: type in lower case, a semicolon, and the decoded
+   * address.
+   */
   orcpt?: string;
 }
 
-/** NEVER stands alone. */
+/** NEVER excludes all others. */
 export type DsnEvent = "NEVER" | "SUCCESS" | "FAILURE" | "DELAY";
 
-/** An ORCPT, taken apart. */
+/** A parsed ORCPT. */
 export interface OriginalRecipient {
   /** "rfc822", "utf-8", "x400" ... */
   type: string;
@@ -25,14 +28,14 @@ export interface OriginalRecipient {
   address: string;
 }
 
-/** `why` belongs behind a 501 5.5.4. */
+/** `why` is the text of a 501 5.5.4 reply. */
 export type Reading<T> = { ok: true; value: T } | { ok: false; why: string };
 
 /** RFC 3461 4.4 and 4.2. */
 const MAX_ENVID = 100;
 const MAX_ORCPT = 500;
 
-/** Reads the parameters of MAIL, as they stand on the wire ("RET=HDRS"); those of other extensions are passed over. */
+/** Reads the parameters of MAIL, as on the wire ("RET=HDRS"); those of other extensions are ignored. */
 export function readMailRequest(params: readonly string[]): Reading<MailRequest> {
   const found = valuesOf(params, ["RET", "ENVID"]);
   if (!found.ok) return found;
@@ -71,7 +74,7 @@ export function readRecipientRequest(params: readonly string[]): Reading<Recipie
   return { ok: true, value };
 }
 
-/** Takes an ORCPT of ours apart: what Original-Recipient of a report says. */
+/** Parses a stored ORCPT for the Original-Recipient of a report. */
 export function originalRecipient(orcpt: string): OriginalRecipient | undefined {
   const semicolon = orcpt.indexOf(";");
   return semicolon < 1 || semicolon === orcpt.length - 1
@@ -82,7 +85,7 @@ export function originalRecipient(orcpt: string): OriginalRecipient | undefined 
 function readOriginal(orcpt: string): OriginalRecipient | undefined {
   const [, type, text] = /^([A-Za-z0-9-]{1,64});(.+)$/.exec(orcpt) ?? [];
   if (type === undefined || text === undefined) return undefined;
-  // RFC 6533 3: the utf-8 type has an encoding of its own, and raw UTF-8 where the session has SMTPUTF8.
+  // RFC 6533 3: the utf-8 type has its own encoding, and raw UTF-8 if the session uses SMTPUTF8.
   if (type.toLowerCase() === "utf-8")
     return /\p{Cc}|\s/u.test(text)
       ? undefined
@@ -93,7 +96,7 @@ function readOriginal(orcpt: string): OriginalRecipient | undefined {
     : { type: type.toLowerCase(), address };
 }
 
-/** The same wishes for the next server, which must have announced DSN. */
+/** Formats the parameters for the next hop, which must have announced DSN. */
 export function formatMailRequest({ ret, envid }: MailRequest): string[] {
   return [
     ...(ret === undefined ? [] : [`RET=${ret}`]),
@@ -122,7 +125,7 @@ function valuesOf<Name extends string>(
     const equals = param.indexOf("=");
     const name = (equals === -1 ? param : param.slice(0, equals)).toUpperCase() as Name;
     if (!names.includes(name)) continue;
-    // 5.1 (b): a parameter that is there twice is an error of syntax.
+    // 5.1 (b): a repeated parameter is a syntax error.
     if (value[name] !== undefined) return refused(`${name} is given twice`);
     if (equals === -1) return refused(`${name} needs a value`);
     value[name] = param.slice(equals + 1);

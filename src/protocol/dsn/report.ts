@@ -7,19 +7,19 @@ import { encodeUtf8Address } from "./xtext.ts";
 export type Action = "failed" | "delayed" | "delivered" | "relayed" | "expanded";
 
 export interface ReportedRecipient {
-  /** Where the message was to go in the end. */
+  /** The final recipient. */
   address: string;
-  /** ORCPT, if the sender gave one. */
+  /** ORCPT, if the sender provided one. */
   original?: OriginalRecipient;
   action: Action;
   /** RFC 3463, like "5.1.1". */
   status: string;
-  /** What the remote server answered, code first: "550 5.1.1 No such user". */
+  /** Reply of the remote server, code first: "550 5.1.1 No such user". */
   diagnostic?: string;
-  /** The server that answered. */
+  /** The server that replied. */
   remoteMta?: string;
   lastAttempt?: Date;
-  /** Of a delayed one: how long it will be tried. */
+  /** If delayed: when retries end. */
   retryUntil?: Date;
 }
 
@@ -28,28 +28,29 @@ export interface Report {
   reportingMta: string;
   /** The header From, like "MAILER-DAEMON@mx.example". */
   from: string;
-  /** The envelope sender of the message that is told about; never "". */
+  /** Envelope sender of the original message; never "". */
   to: string;
   messageId: string;
   date: Date;
-  /** Must not occur in the returned message: random. */
+  /** Random; must not occur in the returned message. */
   boundary: string;
   envelopeId?: string;
   arrived?: Date;
-  /** The Message-ID of the message that is told about. */
+  /** Message-ID of the original message. */
   inReplyTo?: string;
   recipients: readonly ReportedRecipient[];
   returned: "headers" | "full";
-  /** Whether the returned part has octets beyond ASCII in its header section (RFC 6533 4). */
+  /** True if the header section of the returned part has non-ASCII octets (RFC 6533 4). */
   returnedUtf8?: boolean;
 }
 
-/** The envelope sender of every report (RFC 3464 2, RFC 5321 4.5.5). */
+/** Envelope sender of every report (RFC 3464 2, RFC 5321 4.5.5). */
 export const REPORT_SENDER = "";
 
 /**
- * A delivery report (RFC 3464, a multipart/report of RFC 6522), as what stands before and what stands behind the returned message or its
- * header section, which goes between them as it is. Throws TypeError for a report to the null sender or about nobody.
+ * Builds a delivery report (RFC 3464, a multipart/report of RFC 6522): the octets before and after the returned message
+ * or header section, which is inserted unchanged. Throws TypeError for a report to the null sender or without
+ * recipients.
  */
 export function buildReport(report: Report): { before: Buffer; after: Buffer } {
   if (report.to === "") throw new TypeError("nothing may be reported to the null sender");
@@ -94,7 +95,7 @@ function header({ from, to, date, messageId, inReplyTo, recipients, boundary, re
     `Date: ${rfc5322Date(date)}`,
     `Message-ID: ${clean(messageId)}`,
     ...(inReplyTo === undefined ? [] : [`In-Reply-To: ${clean(inReplyTo)}`, `References: ${clean(inReplyTo)}`]),
-    // RFC 3834 5: nobody's autoresponder shall answer.
+    // RFC 3834 5: prevents replies by autoresponders.
     "Auto-Submitted: auto-replied",
     "MIME-Version: 1.0",
     `Content-Type: multipart/report; report-type=delivery-status;\r\n\tboundary="${boundary}"`,
@@ -155,7 +156,7 @@ function recipientFields({
     ...(remoteMta === undefined ? [] : [`Remote-MTA: dns; ${ascii(remoteMta)}`]),
     ...(diagnostic === undefined ? [] : [`Diagnostic-Code: smtp; ${ascii(diagnostic)}`]),
     ...(lastAttempt === undefined ? [] : [`Last-Attempt-Date: ${rfc5322Date(lastAttempt)}`]),
-    // 2.3.9: only where the action is delayed.
+    // 2.3.9: only if the action is delayed.
     ...(retryUntil === undefined || action !== "delayed" ? [] : [`Will-Retry-Until: ${rfc5322Date(retryUntil)}`]),
   ];
 }
@@ -176,7 +177,7 @@ function returnedHeader({ returned, returnedUtf8 = false }: Report): string[] {
   ];
 }
 
-/** Words of strangers: nothing in them ends a line or makes one too long (RFC 5322 2.1.1). */
+/** Text of remote servers: must not end a line or make one too long (RFC 5322 2.1.1). */
 const clean = (text: string) =>
   text
     .replace(/[\p{Cc}\u2028\u2029]+/gu, " ")

@@ -4,17 +4,17 @@ import { printable } from "./video.ts";
 
 export type FlvAudioCodec = "aac" | "opus" | "mp3";
 
-/** The body of an audio message or tag. */
+/** Body of an audio message or tag. */
 export type FlvAudio =
   | { kind: "config"; codec: FlvAudioCodec; /** AudioSpecificConfig, OpusHead. */ config: Buffer }
   | { kind: "frame"; codec: FlvAudioCodec; data: Buffer }
-  /** Of a codec that nothing is done with. */
+  /** In an unsupported codec. */
   | { kind: "unknown"; codec: string }
-  /** Ends of sequences, layouts of channels, further tracks, silence. */
+  /** Sequence ends, channel layouts, additional tracks, silence. */
   | { kind: "other" };
 
 const OTHER = { kind: "other" } as const;
-/** FLV 10.1, E.4.2.1; 9 begins an extended header (Enhanced RTMP v2). */
+/** FLV 10.1, E.4.2.1; 9 starts an extended header (Enhanced RTMP v2). */
 const FORMAT = { mp3: 2, extended: 9, aac: 10, mp3Of8kHz: 14 } as const;
 const OLD_CODECS = [
   "PCM",
@@ -31,12 +31,12 @@ const OLD_CODECS = [
   "Speex",
 ];
 const FOUR_CC: Record<string, FlvAudioCodec> = { mp4a: "aac", Opus: "opus", ".mp3": "mp3" };
-/** Stereo, 16 bits, 44 kHz: what AAC always says of itself, whatever it is (E.4.2.1). */
+/** Stereo, 16 bits, 44 kHz: always declared for AAC, whatever the real format (E.4.2.1). */
 const QUALITY = 0x0f;
 
-/** Throws FlvError. What is returned points into `bytes`. */
+/** Throws FlvError. The result points into `bytes`. */
 export function readAudio(bytes: Buffer): FlvAudio {
-  // An empty message says that there is no sound for now.
+  // An empty message means that there is currently no audio.
   if (bytes.length === 0) return OTHER;
   const format = bytes[0]! >> 4;
   if (format === FORMAT.extended) return readExtended(bytes);
@@ -61,7 +61,7 @@ const configOf = (codec: FlvAudioCodec, config: Buffer): FlvAudio =>
 const frame = (codec: FlvAudioCodec, data: Buffer): FlvAudio =>
   data.length === 0 ? OTHER : { kind: "frame", codec, data };
 
-/** AAC and MP3 as they have always been sent, Opus by its FourCC. Undefined: the codec has nothing of the kind. */
+/** AAC and MP3 in the legacy format, Opus by its FourCC. Undefined if the codec has no configuration. */
 export function writeAudioConfig(codec: FlvAudioCodec, config: Buffer): Buffer | undefined {
   if (codec === "mp3" || config.length === 0) return undefined;
   return Buffer.concat([
@@ -70,7 +70,7 @@ export function writeAudioConfig(codec: FlvAudioCodec, config: Buffer): Buffer |
   ]);
 }
 
-/** What stands before the data of a frame: the same octets always. */
+/** Constant octets that precede the data of a frame. */
 export const frameHead = (codec: FlvAudioCodec): Buffer => FRAME_HEAD[codec];
 
 const extended = (type: number) =>

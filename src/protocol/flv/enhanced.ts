@@ -1,6 +1,6 @@
 import { FlvError } from "./violation.ts";
 
-/** What an extended header leads to (Enhanced RTMP v2): packet type and codec of one track, and its body. */
+/** Payload of an extended header (Enhanced RTMP v2): packet type and codec of one track, and its body. */
 export interface EnhancedBody {
   type: number;
   fourCc: string;
@@ -18,8 +18,8 @@ export const PACKET = {
 const TRACKS = { one: 0, many: 1, manyCodecs: 2 } as const;
 
 /**
- * Reads on behind the first octet, whose lower half is `type`. Undefined where there is nothing of the first track in it: further tracks are alternatives
- * to it, and not taken.
+ * Reads the octets after the first one, whose lower half is `type`. Undefined if the first track is not included:
+ * additional tracks are alternatives and are ignored.
  */
 export function readEnhanced(kind: "audio" | "video", type: number, bytes: Buffer): EnhancedBody | undefined {
   let at = 1;
@@ -33,7 +33,7 @@ export function readEnhanced(kind: "audio" | "video", type: number, bytes: Buffe
 
   const fourCc = () => bytes.toString("latin1", take(4), at);
 
-  // Modifiers of the packet, each with its size before it; that of nanoseconds is the only one there is, and milliseconds do here.
+  // Packet modifiers, each preceded by its size; only the nanosecond offset is defined, and milliseconds suffice here.
   while (type === PACKET.modEx) {
     let size = bytes[take(1)]! + 1;
     if (size === 256) size = bytes.readUInt16BE(take(2)) + 1;

@@ -19,7 +19,7 @@ import {
 
 const octets = fc.uint8Array({ minLength: 1, maxLength: 60 }).map((bytes) => Buffer.from(bytes));
 
-test("pictures and configurations of every codec come out as they were written", () => {
+test("frames and configurations of every video codec are read back as written", () => {
   fc.assert(
     fc.property(
       fc.constantFrom("h264" as const, "hevc" as const, "av1" as const, "vp8" as const, "vp9" as const),
@@ -41,7 +41,7 @@ test("pictures and configurations of every codec come out as they were written",
   );
 });
 
-test("sound of every codec comes out as it was written", () => {
+test("audio of every codec is read back as written", () => {
   fc.assert(
     fc.property(fc.constantFrom("aac" as const, "opus" as const, "mp3" as const), octets, (codec, data) => {
       assert.deepEqual(readAudio(Buffer.concat([frameHead(codec), data])), { kind: "frame", codec, data });
@@ -52,7 +52,7 @@ test("sound of every codec comes out as it was written", () => {
   );
 });
 
-test("garbage is read or refused, and never anything else", () => {
+test("garbage is either read or rejected with FlvError", () => {
   fc.assert(
     fc.property(
       fc.uint8Array({ maxLength: 60 }),
@@ -80,14 +80,14 @@ const bytes = (...parts: (number | string)[]) =>
   Buffer.concat(parts.map((part) => (typeof part === "number" ? Buffer.from([part]) : Buffer.from(part, "latin1"))));
 const data = Buffer.from("data");
 
-test("extended headers: without a composition time, with modifiers, and of the first of several tracks", () => {
+test("extended headers: without a composition time, with modifiers, and for the first of several tracks", () => {
   const picture = { kind: "picture", codec: "hevc", key: true, composition: 0, data };
   assert.deepEqual(readVideo(bytes(0x93, "hvc1", "data")), picture);
-  // A modifier of three octets (nanoseconds), and behind it the packet type.
+  // A modifier of three octets (nanoseconds), followed by the packet type.
   assert.deepEqual(readVideo(bytes(0x97, 2, 1, 2, 3, 0x03, "hvc1", "data")), picture);
-  // One of 256 octets, whose size does not fit into one.
+  // A modifier of 256 octets, whose size does not fit into one octet.
   assert.deepEqual(readVideo(bytes(0x97, 255, 0, 255, "x".repeat(256), 0x03, "hvc1", "data")), picture);
-  // One track; many tracks of one codec, of which the second is the first; many with a codec each.
+  // One track; several tracks of one codec, with the first track second; several with one codec each.
   assert.deepEqual(readVideo(bytes(0x96, 0x03, "hvc1", 0, "data")), picture);
   assert.deepEqual(readVideo(bytes(0x96, 0x13, "hvc1", 1, 0, 0, 1, "x", 0, 0, 0, 4, "data")), picture);
   assert.deepEqual(readVideo(bytes(0x96, 0x23, "av01", 1, 0, 0, 1, "x", "hvc1", 0, 0, 0, 4, "data")), picture);
@@ -95,7 +95,7 @@ test("extended headers: without a composition time, with modifiers, and of the f
   assert.deepEqual(readAudio(bytes(0x95, 0x01, "mp4a", 0, "data")), { kind: "frame", codec: "aac", data });
 });
 
-test("what is known by name and not handled is told by its name", () => {
+test("names known but unsupported codecs", () => {
   assert.deepEqual(readVideo(bytes(0x12, "x")), { kind: "unknown", codec: "Sorenson H.263" });
   assert.deepEqual(readVideo(bytes(0x91, "vvc1", "x")), { kind: "unknown", codec: "vvc1" });
   assert.deepEqual(readAudio(bytes(0xb0, "x")), { kind: "unknown", codec: "Speex" });
@@ -104,10 +104,10 @@ test("what is known by name and not handled is told by its name", () => {
     assert.deepEqual(readVideo(nothing), { kind: "other" });
 });
 
-test("rates and channels of sound", () => {
+test("sample rates and channels of audio", () => {
   assert.deepEqual(soundOfAac(Buffer.from([0x11, 0x90])), { sampleRate: 48_000, channels: 2 });
   assert.deepEqual(soundOfAac(Buffer.from([0x12, 0x08, 0x56, 0xe5])), { sampleRate: 44_100, channels: 1 });
-  // 24 bits of rate: 5 bits 2, 4 bits 15, 24 bits 48,000, 4 bits 6.
+  // 24-bit rate: 5 bits 2, 4 bits 15, 24 bits 48,000, 4 bits 6.
   assert.deepEqual(soundOfAac(Buffer.from([0x17, 0x80, 0x5d, 0xc0, 0x30])), { sampleRate: 48_000, channels: 6 });
   assert.equal(soundOfAac(Buffer.from([0x16, 0x90])), undefined);
   assert.equal(soundOfAac(Buffer.from([0x11])), undefined);
@@ -116,7 +116,7 @@ test("rates and channels of sound", () => {
   assert.deepEqual(soundOfOpus(Buffer.from("OpusHead\x01\x01", "latin1")), { sampleRate: 48_000, channels: 1 });
 });
 
-test("tags of a file, with times over 2^24", () => {
+test("tags of a file, with times above 2^24", () => {
   const tags = [
     { type: 9, time: 0xfedcba98, data: Buffer.from("picture") },
     { type: 8, time: 7, data: Buffer.alloc(0) },

@@ -1,4 +1,4 @@
-/** What sound says of itself. */
+/** Audio format declared by a stream. */
 export interface Sound {
   sampleRate: number;
   channels: number;
@@ -10,14 +10,17 @@ const AAC_RATES = [96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_05
 const AAC_CHANNELS = [0, 1, 2, 3, 4, 5, 6, 8, 0, 0, 0, 7, 8, 0, 8];
 const EXPLICIT_RATE = 15;
 
-/** Of an AudioSpecificConfig (ISO 14496-3, 1.6.2.1); undefined where it is none, or tells its channels in another place. */
+/**
+ * Format of an AudioSpecificConfig (ISO 14496-3, 1.6.2.1); undefined if it is invalid, or declares its channels
+ * elsewhere.
+ */
 export function soundOfAac(config: Buffer): Sound | undefined {
   if (config.length < 2) return undefined;
   const bits = Buffer.alloc(8);
   config.copy(bits, 0, 0, 8);
   const wide = bits.readBigUInt64BE(0);
   const read = (at: number, count: number) => Number((wide >> BigInt(64 - at - count)) & ((1n << BigInt(count)) - 1n));
-  // Object types over 30 have six bits more.
+  // Object types above 30 take six more bits.
   const rateAt = read(0, 5) === 31 ? 11 : 5;
   const index = read(rateAt, 4);
   const sampleRate = index === EXPLICIT_RATE ? read(rateAt + 4, 24) : AAC_RATES[index];
@@ -33,14 +36,14 @@ const MP3_RATES: Record<number, number[]> = {
 };
 const MONO = 3;
 
-/** Of the header of an MPEG audio frame (ISO 11172-3, 2.4.1.3); undefined where it is none. */
+/** Format of an MPEG audio frame header (ISO 11172-3, 2.4.1.3); undefined if it is not one. */
 export function soundOfMp3(frame: Buffer): Sound | undefined {
   if (frame.length < 4 || frame.readUInt16BE(0) < 0xffe0) return undefined;
   const sampleRate = MP3_RATES[(frame[1]! >> 3) & 3]?.[(frame[2]! >> 2) & 3];
   return sampleRate === undefined ? undefined : { sampleRate, channels: frame[3]! >> 6 === MONO ? 1 : 2 };
 }
 
-/** Of an OpusHead (RFC 7845, 5.1). Opus is 48 kHz whatever it was made of. */
+/** Format of an OpusHead (RFC 7845, 5.1). Opus always decodes at 48 kHz, whatever its source. */
 export const soundOfOpus = (head: Buffer): Sound => ({
   sampleRate: 48_000,
   channels: head.length > 9 && head.toString("latin1", 0, 8) === "OpusHead" ? Math.max(1, head[9]!) : 2,

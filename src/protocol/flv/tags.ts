@@ -1,6 +1,6 @@
 import { FlvError } from "./violation.ts";
 
-/** One tag of an FLV file (Adobe FLV 10.1, E.4.1): `type` is 8 for sound, 9 for pictures, 18 for data. */
+/** One tag of an FLV file (Adobe FLV 10.1, E.4.1): `type` is 8 for audio, 9 for video, 18 for data. */
 export interface FlvTag {
   type: number;
   /** Milliseconds. */
@@ -10,7 +10,9 @@ export interface FlvTag {
 
 const TAG_HEADER = 11;
 const BEHIND = 4;
-/** Header of a file (E.2), and the size of the tag before the first. Readers wait for what it announces, and for nothing else. */
+/**
+ * File header (E.2) and the size field before the first tag. Readers wait for exactly the streams that it announces.
+ */
 export const flvHeader = ({ video, audio }: { video: boolean; audio: boolean }): Buffer =>
   Buffer.from([0x46, 0x4c, 0x56, 1, (audio ? 4 : 0) | (video ? 1 : 0), 0, 0, 0, 9, 0, 0, 0, 0]);
 
@@ -18,7 +20,7 @@ export function writeTag({ type, time, data }: FlvTag): Buffer {
   const bytes = Buffer.allocUnsafe(TAG_HEADER + data.length + BEHIND);
   bytes[0] = type;
   bytes.writeUIntBE(data.length, 1, 3);
-  // The upper eight bits of the time stand behind the others.
+  // The upper eight bits of the time follow the lower ones.
   bytes.writeUIntBE(time & 0xffffff, 4, 3);
   bytes[7] = time >>> 24;
   bytes.writeUIntBE(0, 8, 3);
@@ -27,7 +29,10 @@ export function writeTag({ type, time, data }: FlvTag): Buffer {
   return bytes;
 }
 
-/** Tags side by side, as in a file behind its header, or in an aggregate message of RTMP (7.1.6 there). Throws FlvError for one that is cut off. */
+/**
+ * Reads consecutive tags, as in a file after its header, or in an RTMP aggregate message (7.1.6 there). Throws FlvError
+ * for a truncated tag.
+ */
 export function* readTags(bytes: Buffer): Iterable<FlvTag> {
   for (let at = 0; at < bytes.length;) {
     if (at + TAG_HEADER > bytes.length) throw new FlvError("a tag is cut off in its header");

@@ -3,24 +3,24 @@ import { FlvError } from "./violation.ts";
 
 export type FlvVideoCodec = "h264" | "hevc" | "av1" | "vp8" | "vp9";
 
-/** The body of a video message or tag. */
+/** Body of a video message or tag. */
 export type FlvVideo =
   | { kind: "config"; codec: FlvVideoCodec; /** avcC, hvcC, av1C or vpcC, without a box header. */ config: Buffer }
   | {
       kind: "picture";
       codec: FlvVideoCodec;
       key: boolean;
-      /** Milliseconds from decoding to showing; may be negative. */ composition: number;
+      /** Milliseconds from decoding to presentation; may be negative. */ composition: number;
       data: Buffer;
     }
-  /** Of a codec that nothing is done with. */
+  /** In an unsupported codec. */
   | { kind: "unknown"; codec: string }
-  /** Ends of sequences, commands, metadata, further tracks. */
+  /** Sequence ends, commands, metadata, additional tracks. */
   | { kind: "other" };
 
 const FRAME = { key: 1, inter: 2, generatedKey: 4, command: 5 } as const;
 const OTHER = { kind: "other" } as const;
-/** FLV 10.1, E.4.3.1; 12 is what encoders in China have used for HEVC. */
+/** FLV 10.1, E.4.3.1; 12 is the unofficial number that Chinese encoders use for HEVC. */
 const NUMBERED: Record<number, FlvVideoCodec> = { 7: "h264", 12: "hevc" };
 const OLD_CODECS: Record<number, string> = {
   2: "Sorenson H.263",
@@ -35,7 +35,7 @@ const FOUR_CC_OF = { h264: "avc1", hevc: "hvc1", av1: "av01", vp8: "vp08", vp9: 
 const AVC = 7;
 const WITH_COMPOSITION = new Set<FlvVideoCodec>(["h264", "hevc"]);
 
-/** Throws FlvError. What is returned points into `bytes`. */
+/** Throws FlvError. The result points into `bytes`. */
 export function readVideo(bytes: Buffer): FlvVideo {
   if (bytes.length === 0) return OTHER;
   const first = bytes[0]!;
@@ -69,10 +69,10 @@ const picture = (codec: FlvVideoCodec, frame: number, composition: number, data:
     ? OTHER
     : { kind: "picture", codec, key: frame === FRAME.key || frame === FRAME.generatedKey, composition, data };
 
-/** For messages to people. */
+/** For error messages. */
 export const printable = (fourCc: string): string => fourCc.replace(/[^\x20-\x7e]/g, "?");
 
-/** H.264 as it has always been sent, which everybody reads; other codecs by their FourCC (Enhanced RTMP). */
+/** H.264 in the legacy format, which every reader supports; other codecs by FourCC (Enhanced RTMP). */
 export function writeVideoConfig(codec: FlvVideoCodec, config: Buffer): Buffer {
   const head =
     codec === "h264"
@@ -81,7 +81,7 @@ export function writeVideoConfig(codec: FlvVideoCodec, config: Buffer): Buffer {
   return Buffer.concat([head, config]);
 }
 
-/** What stands before the data of a picture. */
+/** Octets that precede the data of a frame. */
 export function pictureHead(codec: FlvVideoCodec, { key, composition }: { key: boolean; composition: number }): Buffer {
   const frame = key ? FRAME.key : FRAME.inter;
   if (codec === "h264") return Buffer.from([(frame << 4) | AVC, 1, composition >> 16, composition >> 8, composition]);

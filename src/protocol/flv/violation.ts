@@ -1,4 +1,4 @@
-/** Bytes are no FLV, or no body of an audio or video message of RTMP; the message says what is wrong. */
+/** Bytes are not valid FLV, or not a valid body of an RTMP audio or video message; the message describes the error. */
 export class FlvError extends Error {
   override readonly name: string = "FlvError";
 }

@@ -1,6 +1,6 @@
 /** Reads the bits of a parameter set (ITU-T H.264, 7.2 and 9.1). Throws H264Error beyond its end. */
 export interface BitReader {
-  /** Up to 32 bits, the first of them the highest. */
+  /** Up to 32 bits, most significant bit first. */
   bits(count: number): number;
   flag(): boolean;
   /** Exp-Golomb codes: ue(v) and se(v). */
@@ -8,7 +8,7 @@ export interface BitReader {
   se(): number;
 }
 
-/** What is called H.264 is not what the standard says; the message says what. */
+/** The H.264 data violates the standard; the message describes the error. */
 export class H264Error extends Error {
   override readonly name: string = "H264Error";
 }
@@ -40,7 +40,7 @@ export function createBitReader(bytes: Buffer): BitReader {
   };
 }
 
-/** Without the octets that keep a start code from appearing inside of a NAL unit (7.3.1). */
+/** Removes the emulation prevention octets of a NAL unit (7.3.1). */
 export function withoutEmulation(nal: Buffer): Buffer {
   if (nal.indexOf(EMULATED) === -1) return nal;
   const out = Buffer.allocUnsafe(nal.length);

@@ -14,7 +14,7 @@ import {
   writeAvcConfig,
 } from "./index.ts";
 
-/** What x264 writes with these options: NAL units of some pictures. */
+/** NAL units of a few frames encoded by x264 with these options. */
 async function encoded(size: string, ...options: string[]): Promise<Buffer[]> {
   return splitAnnexB(
     await runFfmpeg([
@@ -75,7 +75,7 @@ describe("parameter sets of real encoders", needsFfmpeg, () => {
     });
   }
 
-  test("a configuration record is read as it was written, and its packets are cut where they were joined", async () => {
+  test("a configuration record is read back as written, and joined packets are split again", async () => {
     const nals = await encoded("320x180", "-pix_fmt", "yuv420p");
     const [sps, pps] = [sets(nals, NAL.sps), sets(nals, NAL.pps)];
     const record = writeAvcConfig(sps, pps);
@@ -84,7 +84,7 @@ describe("parameter sets of real encoders", needsFfmpeg, () => {
     assert.deepEqual(splitLengths(joinLengths(nals)), nals);
   });
 
-  test("a parameter set that is cut off or changed is refused, or read as something else: it never hangs and never fails otherwise", async () => {
+  test("a truncated or changed parameter set is rejected or read differently: it never hangs or fails in another way", async () => {
     const [sps] = sets(await encoded("320x180", "-pix_fmt", "yuv420p"), NAL.sps);
     fc.assert(
       fc.property(
@@ -105,13 +105,13 @@ describe("parameter sets of real encoders", needsFfmpeg, () => {
   });
 });
 
-test("what is cut off among lengths is left out", () => {
+test("a truncated NAL unit with a length prefix is dropped", () => {
   const joined = joinLengths([Buffer.from([5, 1, 2]), Buffer.from([1, 9])]);
   assert.deepEqual(splitLengths(joined.subarray(0, -1)), [Buffer.from([5, 1, 2])]);
   assert.deepEqual(splitLengths(Buffer.from([0, 0, 0, 0, 0, 0, 0, 1, 9])), [Buffer.from([9])]);
 });
 
-test("start codes of three and four octets part a byte stream", () => {
+test("start codes of three and four octets separate NAL units of a byte stream", () => {
   assert.deepEqual(splitAnnexB(Buffer.from([0, 0, 0, 1, 9, 16, 0, 0, 0, 1, 7, 1, 0, 0, 1, 8, 2, 0, 0])), [
     Buffer.from([9, 16]),
     Buffer.from([7, 1]),
@@ -120,7 +120,7 @@ test("start codes of three and four octets part a byte stream", () => {
   assert.deepEqual(splitAnnexB(Buffer.from([1, 2, 3])), []);
 });
 
-test("a record that is cut off anywhere is refused", () => {
+test("a record truncated anywhere is rejected", () => {
   const record = Buffer.from("0142c01effe1000467 42c01e01000368ce3c80".replaceAll(" ", ""), "hex");
   for (let end = 0; end < record.length - 1; end++)
     assert.throws(() => readAvcConfig(record.subarray(0, end)), H264Error);

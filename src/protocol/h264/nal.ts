@@ -1,4 +1,4 @@
-/** Types of NAL units (ITU-T H.264, table 7-1) that somebody asks for. */
+/** NAL unit types in use here (ITU-T H.264, table 7-1). */
 export const NAL = {
   slice: 1,
   idr: 5,
@@ -13,7 +13,10 @@ export const NAL = {
 
 export const nalType = (nal: Buffer): number => nal[0]! & 31;
 
-/** NAL units with a length of `lengthSize` octets before each (ISO 14496-15, 5.3.4.2.1). Stops at what is cut off. */
+/**
+ * Splits NAL units that are each preceded by a length of `lengthSize` octets (ISO 14496-15, 5.3.4.2.1). Stops at a
+ * truncated one.
+ */
 export function splitLengths(data: Buffer, lengthSize = 4): Buffer[] {
   const nals: Buffer[] = [];
   for (let at = 0; at + lengthSize < data.length;) {
@@ -26,7 +29,7 @@ export function splitLengths(data: Buffer, lengthSize = 4): Buffer[] {
   return nals;
 }
 
-/** With a length of four octets before each. */
+/** Precedes each NAL unit by a four-octet length. */
 export function joinLengths(nals: readonly Buffer[]): Buffer {
   const joined = Buffer.allocUnsafe(nals.reduce((sum, nal) => sum + 4 + nal.length, 0));
   let at = 0;
@@ -39,7 +42,7 @@ export function joinLengths(nals: readonly Buffer[]): Buffer {
 
 const START = Buffer.from([0, 0, 1]);
 
-/** NAL units of a byte stream (annex B), without start codes and without the zeros after them. */
+/** Splits a byte stream (annex B) into NAL units, without start codes and trailing zeros. */
 export function splitAnnexB(bytes: Buffer): Buffer[] {
   const nals: Buffer[] = [];
   for (let at = bytes.indexOf(START); at !== -1;) {

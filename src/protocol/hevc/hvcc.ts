@@ -4,7 +4,10 @@ import { readHevcSps } from "./sps.ts";
 
 const FIXED = 23;
 
-/** A decoder configuration record (ISO 14496-15, 8.3.3.1) for lengths of four octets. Throws H264Error where the first of `sps` is broken. */
+/**
+ * Decoder configuration record (ISO 14496-15, 8.3.3.1) for four-octet lengths. Throws H264Error if the first of `sps`
+ * is malformed.
+ */
 export function writeHevcConfig(vps: readonly Buffer[], sps: readonly Buffer[], pps: readonly Buffer[]): Buffer {
   const [first] = sps;
   if (first === undefined || vps.length === 0 || pps.length === 0) throw new H264Error("there is no parameter set");
@@ -40,7 +43,7 @@ export function writeHevcConfig(vps: readonly Buffer[], sps: readonly Buffer[], 
   return Buffer.concat([head, ...arrays]);
 }
 
-/** The parameter sets of a record, in order. Throws H264Error for one that is cut off. */
+/** Parameter sets of a record, in order. Throws H264Error if the record is truncated. */
 export function readHevcConfig(record: Buffer): Buffer[] {
   const sets: Buffer[] = [];
   const need = (end: number) => {

@@ -1,4 +1,4 @@
-/** Types of NAL units (ITU-T H.265, table 7-1) that somebody asks for. */
+/** NAL unit types in use here (ITU-T H.265, table 7-1). */
 export const HEVC_NAL = {
   vps: 32,
   sps: 33,
@@ -11,5 +11,5 @@ export const HEVC_NAL = {
 
 export const hevcNalType = (nal: Buffer): number => (nal[0]! >> 1) & 63;
 
-/** A picture that decoding can begin with: BLA, IDR or CRA. */
+/** True for a random access point: BLA, IDR or CRA. */
 export const isHevcKey = (type: number): boolean => type >= 16 && type <= 21;

@@ -1,7 +1,7 @@
-/** A value of an attribute list (RFC 8216 4.2): a quoted string, or a word, number or resolution as it stands. */
+/** Value in an attribute list (RFC 8216 4.2): a quoted string, or an unquoted word, number or resolution. */
 export type AttributeValue = { quoted: string } | string | number;
 
-/** "NAME=value,NAME=\"value\"". What is undefined is left out. */
+/** Formats "NAME=value,NAME=\"value\"". Undefined values are omitted. */
 export function attributeList(values: Record<string, AttributeValue | undefined>): string {
   return Object.entries(values)
     .flatMap(([name, value]) =>
@@ -10,5 +10,5 @@ export function attributeList(values: Record<string, AttributeValue | undefined>
     .join(",");
 }
 
-/** RFC 8216 4.2: a quoted string holds no line feed, no carriage return and no double quote, and there is no way to escape them. */
+/** RFC 8216 4.2: a quoted string cannot contain or escape a line feed, carriage return or double quote. */
 const quotable = (text: string) => text.replace(/"/g, "'").replace(/[\p{Cc}\u2028\u2029]+/gu, " ");

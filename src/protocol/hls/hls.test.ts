@@ -4,7 +4,7 @@ import * as fc from "fast-check";
 import { writeMediaPlaylist } from "./media.ts";
 import { writeMultivariant } from "./multivariant.ts";
 
-/** A reader of attribute lists that shares nothing with the writer (RFC 8216 4.2). */
+/** Parses attribute lists independently of the writer (RFC 8216 4.2). */
 function attributesOf(line: string): Record<string, string> {
   const found: Record<string, string> = {};
   const rest = line
@@ -18,7 +18,7 @@ function attributesOf(line: string): Record<string, string> {
   return found;
 }
 
-test("a multivariant playlist, word for word", () => {
+test("a multivariant playlist is written exactly as expected", () => {
   const text = writeMultivariant({
     renditions: [
       {
@@ -66,7 +66,7 @@ test("a multivariant playlist, word for word", () => {
   );
 });
 
-test("a media playlist, word for word", () => {
+test("a media playlist is written exactly as expected", () => {
   const text = writeMediaPlaylist({
     init: "../segments/360p/init.mp4",
     segments: [
@@ -95,7 +95,7 @@ test("a media playlist, word for word", () => {
   );
 });
 
-test("whatever a label holds, a playlist keeps its lines and its attributes", () => {
+test("no label can break the lines or attributes of a playlist", () => {
   fc.assert(
     fc.property(fc.array(fc.string({ unit: "binary" }), { minLength: 1, maxLength: 4 }), (names) => {
       const renditions = names.map(
@@ -120,7 +120,7 @@ test("whatever a label holds, a playlist keeps its lines and its attributes", ()
   );
 });
 
-test("a media playlist says the whole length, and no segment is longer than its target", () => {
+test("a media playlist covers the whole duration, and no segment exceeds the target duration", () => {
   fc.assert(
     fc.property(
       fc.array(fc.double({ min: 0.02, max: 20, noNaN: true }), { minLength: 1, maxLength: 50 }),

@@ -33,7 +33,7 @@ const LOW: LivePlaylist = {
   open: { init: "init-b.mp4", at: AT + 5640, parts: [{ uri: "9.0.m4s", duration: 1 / 3, independent: true }] },
 };
 
-test("a low-latency playlist, word for word", () => {
+test("a low-latency playlist is written exactly as expected", () => {
   assert.equal(
     writeLivePlaylist(LOW),
     `#EXTM3U
@@ -63,7 +63,7 @@ test("a low-latency playlist, word for word", () => {
   );
 });
 
-test("a delta update leaves out what is known, with its tags: an initialisation segment that holds on is not said again", () => {
+test("a delta update omits known segments with their tags, and does not repeat a still valid initialisation segment", () => {
   const skipping = (second: string) =>
     writeLivePlaylist({
       targetDuration: 2,
@@ -82,7 +82,7 @@ test("a delta update leaves out what is known, with its tags: an initialisation 
   assert.match(skipping("b.mp4"), /SKIPPED-SEGMENTS=1\n#EXT-X-MAP:URI="b.mp4"\n/);
 });
 
-test("what has ended says so and announces nothing; a gap raises the version and needs no initialisation segment", () => {
+test("an ended playlist says so and announces nothing; a gap raises the version and needs no initialisation segment", () => {
   const ended = writeLivePlaylist({ ...LOW, ended: "window" });
   assert.match(ended, /8\.m4s\n#EXT-X-ENDLIST\n$/);
   const whole = writeLivePlaylist({

@@ -1,55 +1,56 @@
 import { type AttributeValue, attributeList } from "./attributes.ts";
 
 /**
- * A media playlist that grows, slides, or has runs of several publishers in it (draft-pantos-hls-rfc8216bis, 4.4). Durations in seconds. What is said of
- * a segment does not depend on what else is listed, so that playlists that follow one another agree.
+ * A media playlist that grows, slides, or combines runs of several publishers (draft-pantos-hls-rfc8216bis, 4.4).
+ * Durations in seconds. The tags of a segment do not depend on the other segments listed, so successive playlists are
+ * consistent.
  */
 export interface LivePlaylist {
-  /** Protocol version at least; raised where a tag needs it. Default 6. */
+  /** Minimum protocol version; raised if a tag needs it. Default 6. */
   version?: number;
-  /** Whole seconds: no segment is longer, rounded to the nearest (4.4.3.1). */
+  /** In whole seconds: no segment, rounded to the nearest second, is longer (4.4.3.1). */
   targetDuration: number;
-  /** Number of the first segment, skipped ones included. */
+  /** Number of the first segment, including skipped ones. */
   mediaSequence: number;
-  /** Of the first segment (4.4.3.3): how many discontinuities came before it. */
+  /** Number of discontinuities before the first segment (4.4.3.3). */
   discontinuitySequence: number;
-  /** Nothing will be added. `whole`: and nothing is left out at the beginning. */
+  /** No segments will be added. `whole`: none were removed from the beginning. */
   ended?: "whole" | "window";
   /** Absent: whole segments only. */
   lowLatency?: LowLatency;
-  /** Playlists are answered without segments that end so many seconds before the end of the playlist, when that is asked for (4.4.3.8). */
+  /** On request, the playlist can be delivered without segments that end this many seconds before its end (4.4.3.8). */
   canSkipUntil?: number;
-  /** So many of the first segments are left out; the reader knows them (4.4.5.2). */
+  /** Number of leading segments omitted; the client knows them (4.4.5.2). */
   skipped?: number;
-  /** Where players begin, from the beginning of the first segment (4.4.2.2). */
+  /** Where players start, relative to the start of the first segment (4.4.2.2). */
   start?: number;
   segments: readonly LiveHlsSegment[];
-  /** What is there of the segment after the last one. */
+  /** Available parts of the segment after the last one. */
   open?: Omit<LiveHlsSegment, "uri" | "duration" | "gap"> & { parts: readonly HlsPart[] };
 }
 
 export interface LowLatency {
-  /** No part is longer (4.4.3.7). */
+  /** Maximum part duration (4.4.3.7). */
   partTarget: number;
-  /** How far from the end players stay. */
+  /** How far players stay behind the live edge. */
   partHoldBack: number;
   holdBack: number;
-  /** Address of the next part. Absent: nobody knows whether there will be one. */
+  /** URL of the next part. Absent: unknown whether there will be one. */
   hint?: string;
-  /** How far the others are (4.4.5.4). */
+  /** Latest segment and part of the other renditions (4.4.5.4). */
   reports?: readonly { uri: string; lastSequence: number; lastPart?: number }[];
 }
 
 export interface LiveHlsSegment {
   uri: string;
   duration: number;
-  /** Initialisation segment; written where it differs from the one before. Absent of a gap where nothing says how to read it. */
+  /** Initialisation segment; written if it differs from the previous one. Absent for a gap of unknown format. */
   init?: string;
-  /** Timestamps and formats begin anew. */
+  /** Timestamps and formats restart. */
   discontinuity?: boolean;
   /** Epoch milliseconds. */
   at?: number;
-  /** There is nothing to be had at its address (4.4.4.7). */
+  /** Nothing is available at its URL (4.4.4.7). */
   gap?: boolean;
   parts?: readonly HlsPart[];
 }
@@ -57,7 +58,7 @@ export interface LiveHlsSegment {
 export interface HlsPart {
   uri: string;
   duration: number;
-  /** Decoding can begin in it. */
+  /** Decoding can start in it. */
   independent: boolean;
 }
 
@@ -87,7 +88,7 @@ export function writeLivePlaylist(playlist: LivePlaylist): string {
       : [`#EXT-X-START:${attributeList({ "TIME-OFFSET": seconds(start), PRECISE: "YES" })}`]),
     ...(skipped > 0 ? [`#EXT-X-SKIP:${attributeList({ "SKIPPED-SEGMENTS": skipped })}`] : []),
   ];
-  // Tags of skipped segments hold for what follows them as if they stood here.
+  // Tags of skipped segments still apply to the segments after them.
   let init =
     skipped > 0 ? segments.slice(0, skipped).findLast((segment) => segment.init !== undefined)?.init : undefined;
   const head = (segment: Omit<LiveHlsSegment, "uri" | "duration" | "gap">) => {
@@ -138,5 +139,5 @@ function serverControl(lowLatency: LowLatency | undefined, canSkipUntil: number 
 const partAttributes = ({ uri, duration, independent }: HlsPart) =>
   attributeList({ DURATION: seconds(duration), URI: { quoted: uri }, INDEPENDENT: independent ? "YES" : undefined });
 
-/** To a microsecond; at least three digits behind the point, as older players expect. */
+/** Microsecond precision; at least three decimals, as older players expect. */
 const seconds = (value: number) => value.toFixed(6).replace(/0{1,3}$/, "");

@@ -1,7 +1,7 @@
 import { attributeList } from "./attributes.ts";
 import { targetDurationOf } from "./bit-rates.ts";
 
-/** One rendition that has ended: all its segments, from the beginning (RFC 8216 4.3.3). */
+/** A rendition that has ended, with all its segments from the beginning (RFC 8216 4.3.3). */
 export interface MediaPlaylist {
   /** Initialisation segment; absent for WebVTT. */
   init?: string;
@@ -14,7 +14,7 @@ export interface HlsSegment {
   duration: number;
 }
 
-/** Durations are told to a microsecond. */
+/** Durations are written in microseconds. */
 const MICRO = 1e6;
 
 export function writeMediaPlaylist({ init, segments }: MediaPlaylist): string {
@@ -25,7 +25,7 @@ export function writeMediaPlaylist({ init, segments }: MediaPlaylist): string {
   for (const { uri, duration } of segments) {
     longest = Math.max(longest, duration);
     end += duration;
-    // Players add up what is told: 20 seconds in three parts are not to become 19.999999.
+    // Players add up the written durations: 20 seconds in three segments must not become 19.999999.
     const part = Math.round(end * MICRO) - told;
     told += part;
     list.push(`#EXTINF:${(part / MICRO).toFixed(6).replace(/0{1,3}$/, "")},\n${uri}`);

@@ -1,22 +1,22 @@
 import { attributeList } from "./attributes.ts";
 
-/** RFC 8216 4.3.4: what a player chooses from. */
+/** RFC 8216 4.3.4: the choices of a player. */
 export interface MultivariantPlaylist {
-  /** The first is where many players begin. At least one. */
+  /** At least one. Many players start with the first. */
   variants: readonly HlsVariant[];
   renditions?: readonly HlsRendition[];
 }
 
 export interface HlsVariant {
   uri: string;
-  /** Peak, in bits per second, of everything that is played with it. */
+  /** Peak bits per second, including all renditions played with it. */
   bandwidth: number;
   averageBandwidth?: number;
-  /** RFC 6381, one for each format in it. */
+  /** RFC 6381, one per format it contains. */
   codecs: readonly string[];
   resolution?: { width: number; height: number };
   frameRate?: number;
-  /** GROUP-ID of the renditions that belong to it. */
+  /** GROUP-ID of its renditions. */
   audio?: string;
   subtitles?: string;
 }
@@ -24,18 +24,18 @@ export interface HlsVariant {
 export interface HlsRendition {
   type: "AUDIO" | "SUBTITLES";
   group: string;
-  /** Unique within its group, as viewers read it. */
+  /** Unique within its group; shown to viewers. */
   name: string;
   /** BCP 47. */
   language?: string;
   uri: string;
   default: boolean;
-  /** Whether a player may choose it by the language of its user. */
+  /** True if a player may select it by the user's language. */
   autoselect: boolean;
   channels?: number;
 }
 
-/** Protocol version 6: EXT-X-MAP in playlists of more than I-frames (RFC 8216 7). Addresses are written as they are given. */
+/** Protocol version 6: EXT-X-MAP in playlists other than I-frame-only ones (RFC 8216 7). URLs are written unchanged. */
 export function writeMultivariant({ variants, renditions = [] }: MultivariantPlaylist): string {
   const lines = ["#EXTM3U", "#EXT-X-VERSION:6", "#EXT-X-INDEPENDENT-SEGMENTS"];
   for (const rendition of renditions) lines.push(`#EXT-X-MEDIA:${renditionAttributes(rendition)}`);
@@ -59,7 +59,7 @@ function renditionAttributes({
     NAME: { quoted: name },
     LANGUAGE: language === undefined ? undefined : { quoted: language },
     DEFAULT: isDefault ? "YES" : "NO",
-    // RFC 8216 4.3.4.1: it is YES wherever DEFAULT is.
+    // RFC 8216 4.3.4.1: must be YES if DEFAULT is.
     AUTOSELECT: isDefault || autoselect ? "YES" : "NO",
     FORCED: type === "SUBTITLES" ? "NO" : undefined,
     CHANNELS: channels === undefined ? undefined : { quoted: String(channels) },
@@ -84,7 +84,7 @@ function variantAttributes({
     "FRAME-RATE": frameRate?.toFixed(3),
     AUDIO: audio === undefined ? undefined : { quoted: audio },
     SUBTITLES: subtitles === undefined ? undefined : { quoted: subtitles },
-    // RFC 8216 4.3.4.2: said outright that there are no captions inside the pictures, or players offer them.
+    // RFC 8216 4.3.4.2: states that the video has no embedded captions, otherwise players offer them.
     "CLOSED-CAPTIONS": resolution && "NONE",
   });
 }

@@ -7,14 +7,14 @@ import { test } from "node:test";
 import { needsFfmpeg, runFfmpeg } from "../../../test/support/media.ts";
 import { createMatroskaWriter } from "./index.ts";
 
-test("ffmpeg reads the tracks, every frame, and its time to the microsecond", needsFfmpeg, async (t) => {
+test("ffmpeg reads the tracks, all frames, and their times to the microsecond", needsFfmpeg, async (t) => {
   const folder = mkdtempSync(join(tmpdir(), "reelpost-matroska-"));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const writer = createMatroskaWriter([
     { kind: "video", codec: "V_VP8", config: Buffer.alloc(0), width: 320, height: 180 },
     { kind: "audio", codec: "A_AAC", config: Buffer.from("1190", "hex"), sampleRate: 48_000, channels: 2 },
   ]);
-  // More than sixteen bits of ticks apart, and more than seven of octets long.
+  // More than 16 bits of ticks apart, and sizes beyond 7 bits.
   const frames = [
     [1, 0, true, 300],
     [2, 1, true, 5],
@@ -22,7 +22,7 @@ test("ffmpeg reads the tracks, every frame, and its time to the microsecond", ne
     [2, 21_333, true, 70_000],
     [1, 7_200_000_001, true, 40],
   ] as const;
-  // The first bit of a picture of VP8 tells whether it is a key frame.
+  // The first bit of a VP8 frame marks a key frame.
   const path = join(folder, "stream.mkv");
   await writeFile(
     path,

@@ -1,15 +1,15 @@
-/** A stream of Matroska (RFC 9559) for a program that reads it as it is written: nothing in it tells how long it will be. */
+/** A Matroska stream (RFC 9559) for a program that reads it while it is written: its duration is not declared. */
 export interface MatroskaWriter {
-  /** Everything before the first block. */
+  /** Returns everything before the first block. */
   header(): Buffer;
-  /** One frame. `time`: when it is shown, in microseconds from 0 on. `track`: from 1. */
+  /** Returns one frame. `time`: presentation time in microseconds, from 0. `track`: from 1. */
   block(track: number, time: number, key: boolean, data: Buffer): Buffer[];
 }
 
 export type MatroskaTrack = {
   /** "V_MPEG4/ISO/AVC", "A_OPUS" (RFC 9559, section 6 and the codec mappings). */
   codec: string;
-  /** CodecPrivate; empty: there is none. */
+  /** CodecPrivate; empty if there is none. */
   config: Buffer;
 } & ({ kind: "video"; width: number; height: number } | { kind: "audio"; sampleRate: number; channels: number });
 
@@ -45,9 +45,9 @@ const ID = {
   time: 0xe7,
   block: 0xa3,
 };
-/** A length that is not known, in eight octets (RFC 8794, 6.2). */
+/** Unknown size, in eight octets (RFC 8794, 6.2). */
 const UNKNOWN = Buffer.from("01ffffffffffffff", "hex");
-/** Nanoseconds of one tick: microseconds, so that times lose nothing. */
+/** Nanoseconds per tick: microsecond ticks keep times exact. */
 const SCALE = 1000;
 const KEY = 0x80;
 
@@ -58,7 +58,7 @@ function idOf(id: number): Buffer {
   return bytes;
 }
 
-/** Always in eight octets. */
+/** Always eight octets. */
 function sizeOf(size: number): Buffer {
   const bytes = Buffer.alloc(8);
   bytes.writeBigUInt64BE((1n << 56n) | BigInt(size));
@@ -100,7 +100,7 @@ function trackEntry(track: MatroskaTrack, number: number): Buffer {
   );
 }
 
-/** At most 126 tracks: their numbers stand in one octet. */
+/** At most 126 tracks: track numbers take one octet. */
 export function createMatroskaWriter(tracks: readonly MatroskaTrack[]): MatroskaWriter {
   return {
     header: () =>
@@ -120,7 +120,8 @@ export function createMatroskaWriter(tracks: readonly MatroskaTrack[]): Matroska
         element(ID.info, uint(ID.scale, SCALE), text(ID.muxer, "reelpost"), text(ID.writer, "reelpost")),
         element(ID.tracks, ...tracks.map((track, i) => trackEntry(track, i + 1))),
       ]),
-    // A cluster each: times inside of one are of sixteen bits, which is little in microseconds. Its length is known, so that a reader hands the block on as soon as it is there.
+    // One cluster per block: times within a cluster have 16 bits, which is little in microseconds. The size is known,
+    // so that a reader passes the block on as soon as it arrives.
     block(track, time, key, data) {
       const head = Buffer.from([0x80 | track, 0, 0, key ? KEY : 0]);
       const blockHead = Buffer.concat([

@@ -37,7 +37,7 @@ export interface MimeScanner {
   end(): void;
 }
 
-/** The message exceeds MIME_LIMITS: too many parts, nesting too deep, or header sections too large. */
+/** The message exceeds MIME_LIMITS: too many parts, too deeply nested, or header sections too large. */
 export class MimeLimitError extends Error {
   override readonly name = "MimeLimitError";
 }
@@ -146,7 +146,7 @@ export function createMimeScanner(header: Uint8Array, events: MimeEvents): MimeS
     return true;
   }
 
-  /** Data other than delimiters: whole lines or part of a line. */
+  /** Handles data other than delimiters: whole lines or part of a line. */
   function text(bytes: Buffer) {
     let from = bytes;
     if (eol.length === 1 && eol[0] === CR && from[0] === LF) {

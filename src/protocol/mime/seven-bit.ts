@@ -31,7 +31,7 @@ export async function planSevenBit(header: Uint8Array, body: Chunks): Promise<Se
   let isUtf8 = true;
   let current: Entity | undefined;
   let eightBit = false;
-  /** A multipart whose first part has not come: what precedes that is shown to nobody, unless it never comes. */
+  /** A multipart whose first part has not started: its preamble is not displayed, unless no part follows. */
   let preamble: { depth: number; eightBit: boolean } | undefined;
 
   function endPreamble(depth: number) {
@@ -43,7 +43,7 @@ export async function planSevenBit(header: Uint8Array, body: Chunks): Promise<Se
   function settle() {
     if (current === undefined) return;
     if (eightBit) actions[current.index] = encodingFor(current);
-    // The label is part of what is signed.
+    // The label is covered by the signature.
     else if (!current.sealed && (current.encoding === "8bit" || current.encoding === "binary"))
       actions[current.index] = "relabel";
   }

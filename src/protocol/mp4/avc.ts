@@ -1,28 +1,28 @@
 import { boxesIn, Mp4Error, type Box } from "./boxes.ts";
 
-/** An AVC sample description (ISO 14496-15, 5.4.2). */
+/** AVC sample description (ISO 14496-15, 5.4.2). */
 export interface AvcDescription {
   width: number;
   height: number;
   /** RFC 6381: "avc1.64001f". */
   codecs: string;
-  /** Pictures of 4:2:0 with 8 bits, as far as the profile tells. */
+  /** True for 4:2:0 with 8 bits, as far as the profile determines it. */
   plain: boolean;
-  /** The entry again, with nothing in it but what a decoder needs. */
+  /** The entry, reduced to what a decoder needs. */
   entry: Buffer;
 }
 
 /** Fixed part of a visual sample entry (14496-12, 12.1.3), box header included. */
 const VISUAL_ENTRY = 86;
-/** Of a box that a player gets: decoder configuration, shape of pixels, colours. */
+/** Boxes passed on to players: decoder configuration, pixel aspect ratio, colours. */
 const KEPT = ["avcC", "pasp", "colr"];
 const MOST_KEPT = 64 * 1024;
-/** Baseline, main, extended and high: 4:2:0 and 8 bits by definition. */
+/** Baseline, main, extended and high: always 4:2:0 with 8 bits. */
 const PLAIN_PROFILES = new Set([66, 77, 88, 100]);
 
 /**
- * Undefined for anything but `avc1`: in `avc3` parameter sets stand among the samples and may change on the way, `encv` is encrypted.
- * Throws Mp4Error for a broken one.
+ * Undefined for anything but `avc1`: in `avc3`, parameter sets are in the samples and may change; `encv` is encrypted.
+ * Throws Mp4Error for a malformed entry.
  */
 export function readAvc(description: Buffer): AvcDescription | undefined {
   if (description.toString("latin1", 4, 8) !== "avc1") return undefined;
@@ -42,7 +42,7 @@ export function readAvc(description: Buffer): AvcDescription | undefined {
   };
 }
 
-/** Without the boxes that somebody may have put into it besides. */
+/** Removes all other boxes from the entry. */
 function cleaned(description: Buffer, inside: readonly Box[]): Buffer {
   const parts = inside
     .filter(({ type }) => KEPT.includes(type))
@@ -51,7 +51,7 @@ function cleaned(description: Buffer, inside: readonly Box[]): Buffer {
   if (entry.length > MOST_KEPT)
     throw new Mp4Error(`a sample description has ${entry.length} octets, at most ${MOST_KEPT} are handled`);
   entry.writeUInt32BE(entry.length, 0);
-  // 8.5.2: which data reference; there is one only in what is written of this.
+  // 8.5.2: data reference index; written files have only one.
   entry.writeUInt16BE(1, 14);
   return entry;
 }

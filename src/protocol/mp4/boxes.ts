@@ -1,9 +1,9 @@
-/** A file or segment is not what ISO 14496-12 says, or holds something that is not handled; the message says what. */
+/** A file or segment violates ISO 14496-12, or uses an unsupported feature; the message says which. */
 export class Mp4Error extends Error {
   override readonly name: string = "Mp4Error";
 }
 
-/** One box (ISO 14496-12, 4.2) inside some bytes: what it holds lies in [body, end). */
+/** A box (ISO 14496-12, 4.2) within some bytes; its content is in [body, end). */
 export interface Box {
   type: string;
   start: number;
@@ -11,27 +11,27 @@ export interface Box {
   end: number;
 }
 
-/** Boxes side by side in one container: real files have some dozens at most, and hostile ones must not cost more than they weigh. */
+/** Maximum number of sibling boxes: real files have a few dozen, and hostile ones must stay cheap. */
 const MOST_BOXES = 4096;
 
-/** The header of a box at `at`, of which `limit` ends the container. `end` may lie beyond the bytes at hand. */
+/** Reads the box header at `at`; the container ends at `limit`. `end` may exceed the available bytes. */
 export function boxAt(bytes: Buffer, at: number, limit: number): Box {
   if (at + 8 > limit || at + 8 > bytes.length) throw new Mp4Error("a box is cut off in its header");
   const type = bytes.toString("latin1", at + 4, at + 8);
   const short = bytes.readUInt32BE(at);
   const body = at + (short === 1 ? 16 : 8);
   if (body > limit || body > bytes.length) throw new Mp4Error(`box ${printable(type)} is cut off in its header`);
-  // Size 0 goes on to the end of what it lies in; size 1 stands for 64 bits after the type.
+  // Size 0 extends to the end of the container; size 1 means 64 bits after the type.
   const size = short === 1 ? Number(bytes.readBigUInt64BE(at + 8)) : short === 0 ? limit - at : short;
   if (size < body - at || at + size > limit)
     throw new Mp4Error(`box ${printable(type)} has a size of ${size} where ${limit - at} octets are left`);
   return { type, start: at, body, end: at + size };
 }
 
-/** The boxes in [from, to), in order. */
+/** Returns the boxes in [from, to), in order. */
 export function boxesIn(bytes: Buffer, from: number, to: number): Box[] {
   const boxes: Box[] = [];
-  // Some writers of QuickTime files end a list of boxes with 32 bits of zero.
+  // Some QuickTime writers end a list of boxes with 32 zero bits.
   for (let at = from; at + 8 <= to;) {
     if (boxes.length >= MOST_BOXES) throw new Mp4Error(`there are more than ${MOST_BOXES} boxes in one place`);
     const box = boxAt(bytes, at, to);
@@ -41,7 +41,7 @@ export function boxesIn(bytes: Buffer, from: number, to: number): Box[] {
   return boxes;
 }
 
-/** The first box of this type inside another one. */
+/** Returns the first box of this type inside another one. */
 export const findBox = (bytes: Buffer, { body, end }: Pick<Box, "body" | "end">, type: string): Box | undefined =>
   boxesIn(bytes, body, end).find((box) => box.type === type);
 
@@ -51,17 +51,17 @@ export function needBox(bytes: Buffer, inside: Pick<Box, "body" | "end">, type: 
   return box;
 }
 
-/** Walks along a path of types. */
+/** Follows a path of types. */
 export const needPath = (bytes: Buffer, inside: Pick<Box, "body" | "end">, ...types: string[]): Box =>
   types.reduce<Pick<Box, "body" | "end">>((box, type) => needBox(bytes, box, type), inside) as Box;
 
-/** Version, flags and the place after them of a full box (4.2); `needs` octets must follow. */
+/** Returns version, flags and the offset after them of a full box (4.2); at least `needs` octets must follow. */
 export function fullBox(bytes: Buffer, box: Box, needs = 0): { version: number; flags: number; at: number } {
   if (box.end - box.body < 4 + needs) throw new Mp4Error(`box ${printable(box.type)} is too short`);
   return { version: bytes[box.body]!, flags: bytes.readUIntBE(box.body + 1, 3), at: box.body + 4 };
 }
 
-/** A full box that is a count and so many entries of `width` octets: none may lie outside of it. */
+/** Reads a full box with a count and that many entries of `width` octets, all of which must fit in it. */
 export function entriesOf(
   bytes: Buffer,
   box: Box,

@@ -19,7 +19,7 @@ import {
 } from "./index.ts";
 import { boxesIn } from "./boxes.ts";
 
-/** The configuration box that ffmpeg wrote into a file. */
+/** Returns the configuration box that ffmpeg wrote into a file. */
 async function recordOf(path: string, name: string): Promise<Buffer> {
   const bytes = await runFfmpeg([
     "-i",
@@ -38,7 +38,7 @@ async function recordOf(path: string, name: string): Promise<Buffer> {
   return bytes.subarray(at + 4, at - 4 + bytes.readUInt32BE(at - 4));
 }
 
-/** What ffprobe makes of an initialisation segment with this entry. */
+/** Returns ffprobe's output for an initialisation segment with this entry. */
 async function probed(t: { after(fn: () => void): void }, entry: Buffer): Promise<Record<string, string>> {
   const folder = mkdtempSync(join(tmpdir(), "reelpost-entries-"));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
@@ -62,7 +62,7 @@ async function probed(t: { after(fn: () => void): void }, entry: Buffer): Promis
   ).streams[0];
 }
 
-test("avc1 of a configuration record is what a reader finds in a file", needsFfmpeg, async (t) => {
+test("avc1 built from a configuration record equals the entry read from a file", needsFfmpeg, async (t) => {
   const record = await recordOf(await clip(), "avcC");
   const { entry, codecs } = avcEntry(record, 320, 180);
   const read = readAvc(entry)!;
@@ -75,7 +75,7 @@ test("avc1 of a configuration record is what a reader finds in a file", needsFfm
   assert.deepEqual([codec_name, width], ["h264", 320]);
 });
 
-test("hvc1 and av01 are read by ffmpeg, under their names of RFC 6381", needsFfmpeg, async (t) => {
+test("ffmpeg reads hvc1 and av01 with their RFC 6381 names", needsFfmpeg, async (t) => {
   const hevc = await clip({
     seconds: 1,
     video: [
@@ -105,7 +105,7 @@ test("hvc1 and av01 are read by ffmpeg, under their names of RFC 6381", needsFfm
   assert.equal((await probed(t, ofAv1.entry))["codec_name"], "av1");
 });
 
-test("mp4a of an AudioSpecificConfig is what a reader finds", needsFfmpeg, async (t) => {
+test("mp4a built from an AudioSpecificConfig equals the entry read from a file", needsFfmpeg, async (t) => {
   const { entry, codecs, ...config } = aacEntry(Buffer.from("1210", "hex"));
   assert.deepEqual(
     { codecs, ...config },
@@ -116,8 +116,8 @@ test("mp4a of an AudioSpecificConfig is what a reader finds", needsFfmpeg, async
   assert.deepEqual([stream["codec_name"], stream["sample_rate"], stream["channels"]], ["aac", "44100", 2]);
 });
 
-test("configurations of high efficiency, of other rates and of short frames", () => {
-  // 24 kHz that is heard as 48 kHz; 48 kHz by its number; frames of 960 samples.
+test("reads configurations of HE-AAC, of other rates and of short frames", () => {
+  // 24 kHz that plays as 48 kHz; 48 kHz as an explicit rate; frames of 960 samples.
   assert.deepEqual(readAacConfig(Buffer.from("2b118800", "hex")), {
     kind: 5,
     sampleRate: 24_000,
@@ -133,7 +133,7 @@ test("configurations of high efficiency, of other rates and of short frames", ()
   assert.equal(readAacConfig(Buffer.from("1194", "hex")).frame, 960);
 });
 
-test("records that are cut off, or anything else, are refused and nothing else happens", () => {
+test("truncated or arbitrary records are rejected with Mp4Error only", () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 40 }), (octets) => {
       const record = Buffer.from(octets);

@@ -1,7 +1,7 @@
 import { Mp4Error } from "./boxes.ts";
 import { box, flat, u16, u32, zeros } from "./write.ts";
 
-/** A sample entry that is made of a codec's configuration, as broadcasts bring it. */
+/** Sample entry built from a codec configuration, as received from a broadcast. */
 export interface SampleEntry {
   /** RFC 6381. */
   codecs: string;
@@ -15,7 +15,10 @@ const need = (record: Buffer, least: number, name: string) => {
     throw new Mp4Error(`the configuration record ${name} has ${record.length} octets, at least ${least} belong there`);
 };
 
-/** `avc1` of an AVCDecoderConfigurationRecord (ISO 14496-15, 5.3.3.1), for samples whose NAL units have a length of four octets before them. Throws Mp4Error. */
+/**
+ * `avc1` from an AVCDecoderConfigurationRecord (ISO 14496-15, 5.3.3.1), for samples with four-octet NAL unit lengths.
+ * Throws Mp4Error.
+ */
 export function avcEntry(record: Buffer, width: number, height: number): SampleEntry {
   need(record, 7, "avcC");
   const config = Buffer.from(record);
@@ -26,14 +29,17 @@ export function avcEntry(record: Buffer, width: number, height: number): SampleE
   };
 }
 
-/** `hvc1` of an HEVCDecoderConfigurationRecord (ISO 14496-15, 8.3.3.1; its name: annex E.3), for lengths of four octets too. Throws Mp4Error. */
+/**
+ * `hvc1` from an HEVCDecoderConfigurationRecord (ISO 14496-15, 8.3.3.1; codec string: annex E.3), also for four-octet
+ * lengths. Throws Mp4Error.
+ */
 export function hevcEntry(record: Buffer, width: number, height: number): SampleEntry {
   need(record, 23, "hvcC");
   const config = Buffer.from(record);
   config[21]! |= 3;
   const profile = `${["", "A", "B", "C"][record[1]! >> 6]!}${record[1]! & 31}`;
   let flags = 0;
-  // The first flag is the lowest bit of what is written.
+  // The first flag becomes the lowest bit.
   for (let i = 0, from = record.readUInt32BE(2); i < 32; i++) flags = flags * 2 + ((from >>> i) & 1);
   const constraints = [...record.subarray(6, 12)];
   while (constraints.at(-1) === 0) constraints.pop();
@@ -50,7 +56,9 @@ export function hevcEntry(record: Buffer, width: number, height: number): Sample
   };
 }
 
-/** `av01` of an AV1CodecConfigurationRecord (AV1 Codec ISO Media File Format Binding, 2.3.3 and 5). Throws Mp4Error. */
+/**
+ * `av01` from an AV1CodecConfigurationRecord (AV1 Codec ISO Media File Format Binding, 2.3.3 and 5). Throws Mp4Error.
+ */
 export function av1Entry(record: Buffer, width: number, height: number): SampleEntry {
   need(record, 4, "av1C");
   const [, levels, flags] = record as unknown as [number, number, number];
@@ -77,25 +85,25 @@ function visual(type: string, width: number, height: number, name: string, confi
   );
 }
 
-/** What an AudioSpecificConfig says (ISO 14496-3, 1.6.2.1). */
+/** Contents of an AudioSpecificConfig (ISO 14496-3, 1.6.2.1). */
 export interface AacConfig {
-  /** Audio object type: 2 is low complexity; 5 and 29 are high efficiency. */
+  /** Audio object type: 2 is AAC-LC; 5 and 29 are HE-AAC. */
   kind: number;
-  /** Of what is coded: of high efficiency half of what is heard. */
+  /** Coded sample rate: for HE-AAC, half of the output rate. */
   sampleRate: number;
-  /** Channel configuration: up to 6 the number of channels; 0: something of its own. */
+  /** Channel configuration: the number of channels up to 6; 0: defined elsewhere. */
   channels: number;
-  /** Samples of one frame. */
+  /** Samples per frame. */
   frame: number;
 }
 
 const RATES = [96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8000, 7350];
 const EXPLICIT_RATE = 15;
 const EXTENDED_KIND = 31;
-/** Spectral band replication, without and with parametric stereo: what is behind it is told first. */
+/** SBR, without and with parametric stereo: their own fields precede the core configuration. */
 const EXTENSIONS = new Set([5, 29]);
 
-/** Throws Mp4Error where it is cut off or names no rate. */
+/** Throws Mp4Error if it is truncated or has no sample rate. */
 export function readAacConfig(config: Buffer): AacConfig {
   let at = 0;
   const bits = (count: number) => {
@@ -125,7 +133,7 @@ export function readAacConfig(config: Buffer): AacConfig {
   return { kind, sampleRate, channels, frame: bits(1) === 1 ? 960 : 1024 };
 }
 
-/** ISO 14496-1, 7.2.2: every descriptor here is shorter than 16 KiB. */
+/** ISO 14496-1, 7.2.2: all descriptors here are shorter than 16 KiB. */
 const descriptor = (tag: number, ...inside: Uint8Array[]) => {
   const body = Buffer.concat(inside);
   return Buffer.concat([Buffer.from([tag, 0x80 | (body.length >> 7), body.length & 127]), body]);
@@ -135,7 +143,7 @@ const descriptor = (tag: number, ...inside: Uint8Array[]) => {
 export function aacEntry(config: Buffer): SampleEntry & AacConfig {
   const read = readAacConfig(config);
   if (config.length > 1024) throw new Mp4Error(`an AudioSpecificConfig of ${config.length} octets`);
-  // Object type 0x40: audio of ISO 14496-3; stream type 5: audio.
+  // Object type 0x40: ISO 14496-3 audio; stream type 5: audio.
   const decoder = descriptor(4, Buffer.from([0x40, 0x15]), zeros(11), descriptor(5, config));
   const esds = box("esds", u32(0), descriptor(3, Buffer.from([0, 1, 0]), decoder, descriptor(6, Buffer.from([2]))));
   const rate = read.sampleRate > 0xffff ? 0 : read.sampleRate;

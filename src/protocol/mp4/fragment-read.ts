@@ -1,27 +1,27 @@
 import { boxAt, boxesIn, findBox, fullBox, Mp4Error, needBox, type Box } from "./boxes.ts";
 import type { ReadAt } from "./locate.ts";
 
-/** One fragment of a segment with one track: its samples, and where their octets lie one after the other. */
+/** A fragment of a single-track segment: its samples, and where their contiguous data is. */
 export interface Fragment {
-  /** Decoding time of the first one. */
+  /** Decoding time of the first sample. */
   time: number;
   count: number;
   durations: Uint32Array;
   sizes: Uint32Array;
   shifts: Int32Array;
   syncs: Uint8Array;
-  /** In the segment. */
+  /** Offset in the segment. */
   dataStart: number;
   dataSize: number;
 }
 
 const MOST_FRAGMENTS = 1000;
 const MOST_SAMPLES = 1_000_000;
-/** More than the head of a segment of some seconds, so that one read is enough. */
+/** Larger than the header of a segment of a few seconds, so that one read suffices. */
 const FIRST_READ = 32 * 1024;
 const MOST_HEADER = 16 * 1024 * 1024;
 
-/** The fragments of a segment, by their heads only. Throws Mp4Error. */
+/** Reads the fragments of a segment, headers only. Throws Mp4Error. */
 export async function readFragments(read: ReadAt, size: number): Promise<Fragment[]> {
   const head = await read(0, Math.min(size, FIRST_READ));
   const bytesAt = async (at: number, length: number) =>
@@ -66,7 +66,7 @@ interface Defaults {
   flags: number;
 }
 
-/** ISO 14496-12, 8.8.7. What trex says is not looked at: segments of ours say it themselves. */
+/** ISO 14496-12, 8.8.7. Ignores trex: our segments state these defaults themselves. */
 function readDefaults(bytes: Buffer, tfhd: Box): Defaults {
   const { flags, at } = fullBox(bytes, tfhd, 4);
   if ((flags & 1) !== 0) throw new Mp4Error("a fragment's data is addressed from the beginning of a file");

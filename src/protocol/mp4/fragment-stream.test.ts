@@ -12,7 +12,7 @@ function box(type: string, length: number): Buffer {
   return bytes;
 }
 
-/** The same bytes, cut at these places. */
+/** Splits the bytes at these offsets. */
 function cut(bytes: Buffer, places: readonly number[]): Buffer[] {
   const at = [0, ...places.map((place) => place % (bytes.length + 1)).sort((a, b) => a - b), bytes.length];
   return at.slice(1).map((end, i) => bytes.subarray(at[i], end));
@@ -21,7 +21,7 @@ function cut(bytes: Buffer, places: readonly number[]): Buffer[] {
 const sizes = fc.integer({ min: 0, max: 40 });
 const places = fc.array(fc.nat(), { maxLength: 12 });
 
-test("pieces of a file are the same, however it comes", () => {
+test("the fragments of a file do not depend on chunking", () => {
   fc.assert(
     fc.property(sizes, fc.array(fc.tuple(sizes, sizes), { maxLength: 4 }), places, (moov, fragments, where) => {
       const init = Buffer.concat([box("ftyp", 12), box("moov", moov)]);
@@ -38,12 +38,12 @@ test("pieces of a file are the same, however it comes", () => {
   );
 });
 
-test("what is no file of boxes, or never ends, is refused", () => {
+test("input that is not made of boxes, or never ends, is rejected", () => {
   assert.throws(() => createPieceReader().push(Buffer.alloc(16)), Mp4Error);
   assert.throws(() => createPieceReader(1000).push(box("mdat", 5000).subarray(0, 2000)), Mp4Error);
 });
 
-test("frames of AAC are the same, however they come, and anything else is refused", () => {
+test("AAC frames do not depend on chunking, and anything else is rejected", () => {
   const frames = fc.array(fc.uint8Array({ minLength: 0, maxLength: 60 }), { maxLength: 6 });
   fc.assert(
     fc.property(frames, places, (bodies, where) => {

@@ -1,26 +1,29 @@
 import { Mp4Error } from "./boxes.ts";
 
-/** A fragmented file as an encoder writes it: first `init` (ftyp and moov), then a fragment (moof and mdat) for each segment. */
+/**
+ * Parts of a fragmented file as an encoder writes it: first `init` (ftyp and moov), then one fragment (moof and mdat)
+ * per segment.
+ */
 interface Piece {
   kind: "init" | "fragment";
   bytes: Buffer;
 }
 
 interface PieceReader {
-  /** The pieces that are whole by now. Throws Mp4Error. */
+  /** Returns the parts that are complete. Throws Mp4Error. */
   push(chunk: Buffer): Piece[];
-  /** Octets of a piece that is not whole. */
+  /** Octets of the incomplete part. */
   readonly left: number;
 }
 
-/** Many times a segment of the highest rate. */
+/** Many times the size of a segment at the highest bit rate. */
 const MOST_BYTES = 256 * 1024 * 1024;
 
-/** Cuts what comes in chunks of any size into pieces. */
+/** Splits input chunks of any size into parts. */
 export function createPieceReader(mostBytes = MOST_BYTES): PieceReader {
   let chunks: Buffer[] = [];
   let size = 0;
-  /** Of the boxes of a piece that are known to be whole. */
+  /** Octets of the current part's boxes known to be complete. */
   let seen = 0;
   let needed = 8;
 
@@ -33,7 +36,7 @@ export function createPieceReader(mostBytes = MOST_BYTES): PieceReader {
     return { kind, bytes: all.subarray(0, end) };
   }
 
-  /** The header of the box at `seen`; undefined where it has not come yet. */
+  /** The box header at `seen`; undefined if it has not arrived yet. */
   function boxHere(): { type: string; end: number } | undefined {
     if (size < seen + 8) return undefined;
     if (chunks.length > 1) chunks = [Buffer.concat(chunks)];

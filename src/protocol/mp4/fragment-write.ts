@@ -9,13 +9,13 @@ export interface FragmentSample {
 }
 
 const SYNC = 0x0200_0000;
-/** Depends on others, and is none to begin with. */
+/** Depends on other samples and is not a sync sample. */
 const NOT_SYNC = 0x0101_0000;
 const DEFAULT_BASE_IS_MOOF = 0x02_0000;
 const HAS_DEFAULT_FLAGS = 0x20;
 const RUN = { dataOffset: 0x1, duration: 0x100, size: 0x200, flags: 0x400, shift: 0x800 };
 
-/** An initialisation segment of one track (ISO 23000-19, 7.3.1): everything but samples. */
+/** Writes an initialisation segment with one track (ISO 23000-19, 7.3.1). */
 export function writeInit(track: TrackHeader): Buffer {
   const empty = [
     fullBox("stts", 0, 0, u32(0)),
@@ -37,7 +37,10 @@ export function writeInit(track: TrackHeader): Buffer {
   return flat(fileType("iso6", 0, "iso6", delay > 0 ? "cmfc" : "cmf2", "mp41"), moov);
 }
 
-/** Size in octets of the header that `writeFragment` returns. `mixed`: both sync and non-sync samples; `shifted`: composition offsets other than 0. */
+/**
+ * Size in octets of the header that `writeFragment` returns. `mixed`: has both sync and non-sync samples; `shifted`:
+ * has non-zero composition offsets.
+ */
 export function fragmentHeadSize({
   count,
   mixed,
@@ -53,7 +56,10 @@ export function fragmentHeadSize({
   return 8 + 16 + 8 + 20 + 20 + 20 + 4 * count * (2 + Number(mixed) + Number(shifted)) + mediaHeader(bytes).length;
 }
 
-/** What stands before the samples of a segment: the box moof and the header of mdat. `time`: decoding time of the first one; `sequence` from 1. */
+/**
+ * Returns everything before the samples of a segment: the moof box and the header of mdat. `time`: decoding time of the
+ * first sample; `sequence` from 1.
+ */
 export function writeFragment({
   track,
   sequence,

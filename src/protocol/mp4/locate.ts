@@ -1,28 +1,31 @@
 import { boxAt, Mp4Error } from "./boxes.ts";
 
-/** Octets of a file from `start` on: `length` of them, fewer only at its end. */
+/** Reads `length` octets of a file from `start`; fewer only at the end of the file. */
 export type ReadAt = (start: number, length: number) => Promise<Buffer>;
 
 export interface LocateOptions {
-  /** Largest index that is read, in octets. Ten hours of 60 frames a second with 50 packets of sound need about 60 MiB. */
+  /**
+   * Maximum size of the index in octets. Ten hours of 60 frames per second with 50 audio packets per second need about
+   * 60 MiB.
+   */
   maxMovieBytes?: number;
-  /** A file that ends too early behind its index is no error: who reads on has to look whether a sample is there. Default false. */
+  /** Accepts a file truncated after its index: the caller must check that each sample exists. Default false. */
   mayBeCutOff?: boolean;
 }
 
 export interface Located {
-  /** The box moov, whole. */
+  /** The complete moov box. */
   movie: Buffer;
-  /** The file goes on in fragments (moof) beside, or instead of, what the index knows. */
+  /** The file has fragments (moof) in addition to, or instead of, the samples in the index. */
   fragmented: boolean;
 }
 
 const DEFAULT_MAX_MOVIE = 96 * 1024 * 1024;
-/** The first boxes and, in files that are made for streaming, the index itself as a rule. */
+/** Holds the first boxes and, in files made for streaming, usually the index itself. */
 const FIRST_READ = 64 * 1024;
 const MOST_TOP_BOXES = 512;
 
-/** Finds the index of a file by its headers, wherever it lies, and reads nothing else. Throws Mp4Error. */
+/** Finds the index of a file by box headers, wherever it is, and reads nothing else. Throws Mp4Error. */
 export async function locateMovie(
   read: ReadAt,
   size: number,
@@ -36,7 +39,7 @@ export async function locateMovie(
   let at = 0;
   for (let count = 0; at + 8 <= size; count++) {
     if (count >= MOST_TOP_BOXES) {
-      // A fragmented file of some length has thousands; what was to be learned of it is known by then.
+      // A long fragmented file has thousands of boxes; everything needed is known by then.
       if (fragmented) break;
       throw new Mp4Error(`the file has more than ${MOST_TOP_BOXES} boxes at its top`);
     }
@@ -57,7 +60,7 @@ export async function locateMovie(
 }
 
 function topBox(header: Buffer, at: number, limit: number): { type: string; size: number } {
-  // The header stands alone here: its box reaches beyond the bytes at hand.
+  // Only the header was read: the box extends beyond these bytes.
   const box = boxAt(header, 0, limit - at);
   return { type: box.type, size: box.end };
 }

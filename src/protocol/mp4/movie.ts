@@ -1,11 +1,11 @@
 import { type Box, boxesIn, entriesOf, findBox, fullBox, Mp4Error, needBox, needPath } from "./boxes.ts";
 import { readSampleTables, type SampleTables } from "./sample-tables.ts";
 
-/** What an index (moov) tells. */
+/** Contents of an index (moov). */
 export interface Movie {
   /** Ticks per second of the edit lists. */
   timescale: number;
-  /** It is made to be followed by fragments: samples may lie in them too. */
+  /** The file may continue in fragments, which may also contain samples. */
   extends: boolean;
   tracks: Track[];
 }
@@ -14,33 +14,33 @@ export interface Track {
   id: number;
   /** "vide", "soun", … */
   handler: string;
-  /** Ticks per second of its samples. */
+  /** Ticks per second of the sample times. */
   timescale: number;
-  /** ISO 639-2, where it is one. */
+  /** ISO 639-2, if valid. */
   language: string | undefined;
   edits: Edit[];
-  /** Sample descriptions as they stand in the file, header included; more than one means that the codec changes on the way. */
+  /** Raw sample descriptions, header included; several mean that the codec changes within the track. */
   descriptions: Buffer[];
-  /** All samples are in this file (8.7.2: a data reference may name another). */
+  /** All samples are in this file (8.7.2: a data reference may point to another). */
   selfContained: boolean;
-  /** The tables are big; they are read for those tracks only that somebody wants. Throws Mp4Error. */
+  /** Reads the tables, which are large, so only for tracks that need them. Throws Mp4Error. */
   samples(): SampleTables;
 }
 
 /** ISO 14496-12, 8.6.6. */
 export interface Edit {
-  /** In ticks of the movie. */
+  /** In movie ticks. */
   duration: number;
-  /** In ticks of the track; undefined: nothing is shown for that long. */
+  /** In track ticks; undefined: an empty edit. */
   mediaTime: number | undefined;
-  /** 1 as a rule. */
+  /** Usually 1. */
   rate: number;
 }
 
 const MOST_TRACKS = 64;
 const MOST_EDITS = 1000;
 
-/** Reads the box moov. Throws Mp4Error. */
+/** Reads the moov box. Throws Mp4Error. */
 export function readMovie(bytes: Buffer): Movie {
   const [moov] = boxesIn(bytes, 0, bytes.length);
   if (moov?.type !== "moov") throw new Mp4Error("this is no index (moov)");
@@ -72,7 +72,7 @@ function readTrack(bytes: Buffer, trak: Box): Track {
   };
 }
 
-/** Of mvhd and mdhd, which begin alike (8.2.2, 8.4.2). */
+/** Reads mvhd or mdhd, which start with the same fields (8.2.2, 8.4.2). */
 function readTimes(bytes: Buffer, box: Box): { timescale: number; language: string | undefined } {
   const { version, at } = fullBox(bytes, box, bytes[box.body] === 1 ? 30 : 18);
   const timescale = bytes.readUInt32BE(at + (version === 1 ? 16 : 8));
@@ -112,7 +112,7 @@ function readEdits(bytes: Buffer, trak: Box): Edit[] {
 
 function readDescriptions(bytes: Buffer, stsd: Box): Buffer[] {
   const { at } = fullBox(bytes, stsd, 4);
-  // Copied: the index is big, and what is kept of it is not.
+  // Copied, so that the large index can be freed.
   return boxesIn(bytes, at + 4, stsd.end).map(({ start, end }) => Buffer.from(bytes.subarray(start, end)));
 }
 

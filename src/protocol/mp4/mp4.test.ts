@@ -61,7 +61,7 @@ function segmentOf(samples: readonly FragmentSample[], time: number, sequence: n
   return Buffer.concat([writeFragment({ track: 1, sequence, time, samples }), Buffer.alloc(size, sequence)]);
 }
 
-/** What a writer of files does: fragments in, one file out. */
+/** Builds a file from fragments, as the file writer does. */
 async function fileOf(parts: readonly FragmentSample[][], start = 0) {
   const samples = createSampleLog();
   const chunks: Chunk[] = [];
@@ -98,8 +98,8 @@ async function readBack(bytes: Buffer) {
   return { movie: read, track, samples };
 }
 
-describe("a file that is written", () => {
-  test("has the samples of its segments, in their places and at their times", async () => {
+describe("a written file", () => {
+  test("has the samples of its segments, at their positions and times", async () => {
     await fc.assert(
       fc.asyncProperty(segments, fc.nat(200_000), async (parts, start) => {
         const { bytes } = await fileOf(parts, start);
@@ -132,7 +132,7 @@ describe("a file that is written", () => {
     );
   });
 
-  test("a place in the midst of the samples can be come back to", async () => {
+  test("a position in the middle of the samples can be restored", async () => {
     await fc.assert(
       fc.asyncProperty(segments, fc.nat(), async (parts, at) => {
         const { bytes } = await fileOf(parts);
@@ -151,7 +151,7 @@ describe("a file that is written", () => {
     );
   });
 
-  test("beyond 4 GiB its offsets and its data have 64 bits", async () => {
+  test("uses 64-bit offsets and data sizes beyond 4 GiB", async () => {
     const { track } = await fileOf([
       [{ duration: 3000, size: 10, shift: 0, sync: true }],
       [{ duration: 3000, size: 10, shift: 0, sync: false }],
@@ -168,7 +168,7 @@ describe("a file that is written", () => {
     assert.equal(walk.offset, head.length + 5e9);
   });
 
-  test("what is missing between two segments is the last picture's to fill; what overlaps is refused", async () => {
+  test("the last frame fills a gap between two segments; an overlap is rejected", async () => {
     const log = createSampleLog();
     const at = async (time: number) => {
       const segment = segmentOf(
@@ -223,7 +223,7 @@ describe("a file that is written", () => {
     }
   });
 
-  test("an initialisation segment tells its track", async () => {
+  test("an initialisation segment describes its track", async () => {
     const { id: _, ...told } = header;
     assert.deepEqual(await readInit(writeInit(header)), told);
   });
@@ -234,7 +234,7 @@ describe("a file that is written", () => {
     assert.deepEqual(await readInit(init), { ...told, delay: 6000 });
     const { movie } = await locateMovie(readerOf(init), init.length);
     const parsed = readMovie(movie);
-    // Open-ended, media_rate 1.
+    // Open-ended, with media_rate 1.
     assert.deepEqual(parsed.tracks[0]!.edits, [{ duration: 0, mediaTime: 6000, rate: 1 }]);
     assert.deepEqual(placementOf(parsed.tracks[0]!, parsed), { offset: 6000, end: Infinity });
     assert.equal(init.includes("cmfc"), true);
@@ -249,7 +249,7 @@ describe("hostile bytes", () => {
     minLength: 1,
     maxLength: 6,
   });
-  /** Values that lie: in the places where sizes and counts stand. */
+  /** False values in place of sizes and counts. */
   const words = fc.array(
     fc.record({
       at: fc.nat(1200),
@@ -261,7 +261,7 @@ describe("hostile bytes", () => {
     Array.from({ length: 5 }, (_, i) => ({ duration: 3000 + n, size: 20 * i, shift: i * 100, sync: i === 0 })),
   );
 
-  test("end in a Mp4Error or in samples, and soon", async () => {
+  test("yield either an Mp4Error or samples, quickly", async () => {
     const { bytes } = await fileOf(parts);
     await fc.assert(
       fc.asyncProperty(places, words, fc.option(fc.nat(2000)), async (changes, lies, cut) => {
@@ -278,7 +278,7 @@ describe("hostile bytes", () => {
     );
   });
 
-  test("in the heads of segments as well", async () => {
+  test("are handled in segment headers as well", async () => {
     const segment = segmentOf(parts[0]!, 5, 1);
     await fc.assert(
       fc.asyncProperty(places, words, async (changes, lies) => {
@@ -311,7 +311,7 @@ describe("hostile bytes", () => {
     });
   }
 
-  test("an index larger than may be read is not read", async () => {
+  test("an index above the size limit is not read", async () => {
     const { bytes } = await fileOf(parts);
     await assert.rejects(locateMovie(readerOf(bytes), bytes.length, { maxMovieBytes: 100 }), /at most 100/);
   });

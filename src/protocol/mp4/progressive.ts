@@ -2,9 +2,9 @@ import type { SampleLog } from "./sample-log.ts";
 import { box, fileType, fullBox, mediaHeader, u32, type Parts } from "./write.ts";
 import { editListBox, movieHeader, trackBox, type TrackHeader } from "./write-track.ts";
 
-/** Samples of a track that lie one after the other in the file. */
+/** Samples of a track that are contiguous in the file. */
 export interface Chunk {
-  /** From the first octet of the media data. */
+  /** Relative to the start of the media data. */
   offset: number;
   count: number;
 }
@@ -19,8 +19,8 @@ const MILLISECONDS = 1000;
 const LARGEST_32 = 0xffff_ffff;
 
 /**
- * All of a file but its media data, which follows: the index comes first, so that playing can begin with the first octets.
- * `kind`: "M4A " tells players that there is sound only. `mediaBytes`: octets of media data.
+ * Returns the whole file except the media data that follows: the index comes first, so that playback can start
+ * immediately. `kind`: "M4A " marks audio-only files. `mediaBytes`: size of the media data in octets.
  */
 export function writeMovie(tracks: readonly WrittenTrack[], mediaBytes: number, kind: "isom" | "M4A "): Uint8Array[] {
   const type =
@@ -29,7 +29,8 @@ export function writeMovie(tracks: readonly WrittenTrack[], mediaBytes: number, 
       : fileType("M4A ", 0x200, "M4A ", "isom", "iso2");
   const header = mediaHeader(mediaBytes);
   const layOut = (width: 4 | 8) => {
-    // The offsets depend on the size of the index they stand in: their place is made first, and filled in when it is known.
+    // The offsets depend on the size of the index that contains them: their space is reserved first and filled in
+    // later.
     const offsets = tracks.map(({ chunks }) => Buffer.alloc(chunks.length * width));
     return { offsets, width, moov: moov(tracks, offsets, width) };
   };
@@ -58,12 +59,12 @@ function moov(tracks: readonly WrittenTrack[], offsets: Buffer[], width: 4 | 8):
 /** Ticks before second zero, which prime an audio decoder. */
 const primingOf = ({ handler, delay = 0 }: TrackHeader): number => (handler === "soun" ? delay : 0);
 
-/** From the beginning of the movie to the end of the track. */
+/** From the start of the movie to the end of the track. */
 const shownMs = ({ header, samples }: WrittenTrack) =>
   Math.round(((samples.shown().to - primingOf(header)) / header.timescale) * MILLISECONDS);
 
 function trak({ header, samples, chunks }: WrittenTrack, duration: number, offsets: Parts): Parts {
-  // Every picture is shown after it is decoded, as old players want it; the edit list takes the delay back.
+  // Old players require that every frame is presented after decoding; the edit list removes the delay.
   const delay = -Math.min(0, samples.leastShift);
   const tables = [fullBox("stts", 0, 0, ...runs(samples.durations()))];
   if (!samples.allSync) tables.push(fullBox("stss", 0, 0, ...list(samples.syncs())));
@@ -78,7 +79,7 @@ function trak({ header, samples, chunks }: WrittenTrack, duration: number, offse
   });
 }
 
-/** The first sample counts as decoded at 0: what the track begins later is an empty edit. */
+/** Decoding of the first sample starts at 0: a later start of the track becomes an empty edit. */
 function editList(header: TrackHeader, samples: SampleLog, duration: number, delay: number): Parts {
   const { timescale } = header;
   const priming = primingOf(header);
@@ -88,7 +89,7 @@ function editList(header: TrackHeader, samples: SampleLog, duration: number, del
   return editListBox(...(emptyMs > 0 ? [[emptyMs, -1] as const] : []), [duration - emptyMs, first]);
 }
 
-/** Count and big-endian numbers; `width` of them are one entry. Turns the numbers around in their place. */
+/** A count and big-endian numbers, `width` per entry. Swaps the byte order in place. */
 function list(numbers: Uint32Array, width = 1): Buffer[] {
   return [u32(numbers.length / width), Buffer.from(numbers.buffer, numbers.byteOffset, numbers.byteLength).swap32()];
 }
@@ -99,7 +100,7 @@ function runs(pairs: Uint32Array | Int32Array, more = 0): Buffer[] {
   return list(numbers, 2);
 }
 
-/** ISO 14496-12, 8.7.4: an entry for every chunk that has another number of samples than the one before it. */
+/** ISO 14496-12, 8.7.4: one entry per chunk whose sample count differs from the previous one. */
 function chunkRuns(chunks: readonly Chunk[]): Uint32Array {
   const entries: number[] = [];
   for (const [i, { count }] of chunks.entries()) if (count !== entries.at(-2)) entries.push(i + 1, count, 1);

@@ -1,19 +1,19 @@
 import { Mp4Error } from "./boxes.ts";
 import type { Fragment } from "./fragment-read.ts";
 
-/** The samples of a track as they are gathered for an index, in the form the index has: a day of them fits in some dozens of megabytes. */
+/** Samples of a track, collected for an index in the form of the index: a day takes a few dozen megabytes. */
 export interface SampleLog {
   readonly count: number;
-  /** Of the first one. */
+  /** Time of the first sample. */
   readonly start: number;
-  /** Decoding time of what would come next. */
+  /** Decoding time of the next sample. */
   readonly end: number;
-  /** Time that is shown: from the earliest to the end of the latest picture. */
+  /** Presentation time range: from the first frame to the end of the last. */
   shown(): { from: number; to: number };
-  /** Smallest shift; 0 where nothing is shifted. */
+  /** Smallest composition offset; 0 without any. */
   readonly leastShift: number;
   readonly shifted: boolean;
-  /** All are sync samples. */
+  /** True if all samples are sync samples. */
   readonly allSync: boolean;
   sizes(): Uint32Array;
   /** Pairs, as in stts. */
@@ -21,7 +21,7 @@ export interface SampleLog {
   /** Pairs, as in ctts. */
   shifts(): Int32Array;
   syncs(): Uint32Array;
-  /** Throws Mp4Error when it begins before the end of what is there. */
+  /** Throws Mp4Error if the fragment begins before the end of the existing samples. */
   add(fragment: Fragment): void;
 }
 
@@ -68,7 +68,7 @@ export function createSampleLog(): SampleLog {
         throw new Mp4Error(`there are more than ${MOST_SAMPLES} samples`);
       if (fragment.count === 0) return;
       if (log.count === 0) start = end = fragment.time;
-      // The time of a fragment is the truth: what is missing before it is the last sample's to fill.
+      // The fragment's time is authoritative: the last sample is extended to fill a gap.
       if (fragment.time > end) durations.stretchLast(fragment.time - end);
       if (fragment.time < end)
         throw new Mp4Error(`a fragment begins at ${fragment.time}, before the end of the one before it, ${end}`);
@@ -92,7 +92,7 @@ export function createSampleLog(): SampleLog {
   return log;
 }
 
-/** A list of 32-bit numbers that grows by half. */
+/** A list of 32-bit numbers that grows by half its size. */
 function createNumbers() {
   let numbers = new Uint32Array(1024);
   let length = 0;
@@ -108,7 +108,7 @@ function createNumbers() {
     },
     get: (index: number) => numbers[index]!,
     set: (index: number, number: number) => void (numbers[index] = number),
-    /** A copy. */
+    /** Returns a copy. */
     all: () => numbers.slice(0, length),
   };
 }

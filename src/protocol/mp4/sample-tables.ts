@@ -1,26 +1,26 @@
 import { type Box, entriesOf, findBox, fullBox, Mp4Error, needBox } from "./boxes.ts";
 
-/** Where the samples of a track lie and when they are shown (ISO 14496-12, 8.6 and 8.7), as the file keeps it: in runs. */
+/** Location and times of a track's samples (ISO 14496-12, 8.6 and 8.7), run-length encoded as in the file. */
 export interface SampleTables {
   count: number;
-  /** Octets: of every sample, or of each. */
+  /** Octets: one size for all samples, or one for each. */
   sizes: number | Uint32Array;
-  /** Pairs of a number of samples and the duration of each. */
+  /** Pairs of a sample count and the duration of each. */
   durations: Uint32Array;
-  /** Pairs of a number of samples and how much later than decoded each is shown. Absent: at once. */
+  /** Pairs of a sample count and their composition offset. Absent: all 0. */
   shifts: Int32Array | undefined;
-  /** Where each chunk begins in the file. */
+  /** Offset of each chunk in the file. */
   chunks: Float64Array;
-  /** Triples: first chunk from 1, samples of each, sample description. */
+  /** Triples: first chunk from 1, samples per chunk, sample description. */
   chunkRuns: Uint32Array;
-  /** Numbers, from 1, of the samples that need no other. Absent: all are such. */
+  /** Numbers of the sync samples, from 1. Absent: all samples. */
   syncs: Uint32Array | undefined;
 }
 
-/** More than a day at 120 frames a second. */
+/** More than a day at 120 frames per second. */
 const MOST_SAMPLES = 12_000_000;
 
-/** Copies what it keeps, so that the bytes can go. Throws Mp4Error. */
+/** Copies the tables, so that the bytes can be freed. Throws Mp4Error. */
 export function readSampleTables(bytes: Buffer, stbl: Box): SampleTables {
   const sizes = readSizes(bytes, needBox(bytes, stbl, "stsz"));
   const ctts = findBox(bytes, stbl, "ctts");
@@ -28,7 +28,7 @@ export function readSampleTables(bytes: Buffer, stbl: Box): SampleTables {
   return {
     ...sizes,
     durations: words(bytes, needBox(bytes, stbl, "stts"), 2),
-    // Version 0 says unsigned, yet QuickTime and others write negative ones into it.
+    // Version 0 is unsigned, but QuickTime and others write negative values into it.
     shifts: ctts && signed(words(bytes, ctts, 2)),
     chunks: readChunks(bytes, stbl),
     chunkRuns: words(bytes, needBox(bytes, stbl, "stsc"), 3),
@@ -54,7 +54,7 @@ function readChunks(bytes: Buffer, stbl: Box): Float64Array {
   return chunks;
 }
 
-/** Entries of `width` 32-bit numbers in the order of this machine. */
+/** Returns entries of `width` 32-bit numbers in native byte order. */
 function words(bytes: Buffer, box: Box, width: number, header = 0): Uint32Array {
   const { count, at } = entriesOf(bytes, box, 4 * width, header);
   const copy = new Uint32Array(count * width);

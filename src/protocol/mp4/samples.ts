@@ -1,23 +1,25 @@
 import { Mp4Error } from "./boxes.ts";
 import type { SampleTables } from "./sample-tables.ts";
 
-/** Goes through the samples of a track in the order of decoding; its fields tell of the one it stands at. Times in ticks of the track. */
+/**
+ * Iterates over the samples of a track in decoding order; the fields describe the current one. Times in track ticks.
+ */
 export interface SampleWalk {
   /** From 0. */
   index: number;
-  /** When it is decoded. */
+  /** Decoding time. */
   time: number;
   duration: number;
-  /** It is shown at `time + shift`. */
+  /** The presentation time is `time + shift`. */
   shift: number;
-  /** Where it lies in the file. */
+  /** Offset in the file. */
   offset: number;
   /** Octets. */
   size: number;
   sync: boolean;
-  /** On to the next one; false when there is none, and then the fields mean nothing. */
+  /** Advances to the next sample; false if there is none, and then the fields are invalid. */
   next(): boolean;
-  /** This place, to come back to. */
+  /** Returns the current position, to resume from. */
   mark(): SampleMark;
 }
 
@@ -35,7 +37,7 @@ export interface SampleMark {
   syncAt: number;
 }
 
-/** Undefined for a track without samples. Throws Mp4Error, also while it goes, where the tables do not fit each other. */
+/** Undefined for a track without samples. Throws Mp4Error, also during iteration, if the tables are inconsistent. */
 export function walkSamples(tables: SampleTables, from: SampleMark = START): SampleWalk | undefined {
   const { count, sizes, durations, shifts, chunks, chunkRuns, syncs } = tables;
   if (count === 0) return undefined;
@@ -85,7 +87,7 @@ export function walkSamples(tables: SampleTables, from: SampleMark = START): Sam
     if (shifts !== undefined) {
       while (shiftLeft <= 0) {
         if (++shiftRun * 2 >= shifts.length) throw new Mp4Error("samples have no place in time (ctts)");
-        // A count of samples, of 32 bits without a sign.
+        // The sample count is an unsigned 32-bit number.
         shiftLeft = shifts[shiftRun * 2]! >>> 0;
       }
       walk.shift = shifts[shiftRun * 2 + 1]!;
@@ -98,7 +100,7 @@ export function walkSamples(tables: SampleTables, from: SampleMark = START): Sam
   function nextChunk() {
     chunk++;
     if (chunk >= chunks.length) throw new Mp4Error("samples lie in no chunk (stco)");
-    // `stsc` tells of runs of chunks: entry k holds from its first chunk up to the first one of entry k + 1.
+    // `stsc` describes runs of chunks: entry k applies from its first chunk to the one before entry k + 1.
     while ((chunkRun + 1) * 3 < chunkRuns.length && chunkRuns[(chunkRun + 1) * 3]! <= chunk + 1) chunkRun++;
     if (chunkRun < 0) throw new Mp4Error("the first chunk has no number of samples (stsc)");
     chunkLeft = chunkRuns[chunkRun * 3 + 1]!;

@@ -1,16 +1,16 @@
 import type { Movie, Track } from "./movie.ts";
 
-/** How the edit list places the samples of a track, where it does no more than that. */
+/** How a simple edit list places the samples of a track. */
 export interface Placement {
-  /** Ticks of the track that are taken from the time of a sample. Negative: the track begins later than the movie. */
+  /** Track ticks subtracted from each sample time. Negative: the track starts after the movie. */
   offset: number;
-  /** Of the movie's beginning until the track is over, in ticks of the track; Infinity without an edit list. */
+  /** From the start of the movie to the end of the track, in track ticks; Infinity without an edit list. */
   end: number;
 }
 
 /**
- * Undefined where samples are shown twice, at another speed, or in pieces: then the file is more than its samples in a row.
- * ISO 14496-12, 8.6.6: an empty edit delays the track, the media time of the one that follows is its first moment.
+ * Undefined if samples repeat, play at another speed, or are reordered by edits. ISO 14496-12, 8.6.6: an empty edit
+ * delays the track; the media time of the next edit is its start.
  */
 export function placementOf({ edits, timescale }: Track, movie: Pick<Movie, "timescale">): Placement | undefined {
   const toTicks = (duration: number) => Math.round((duration / movie.timescale) * timescale);

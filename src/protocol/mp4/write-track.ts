@@ -1,11 +1,11 @@
 import { ascii, box, fullBox, u16, u32, u64, zeros, type Parts } from "./write.ts";
 
-/** What both a file and an initialisation segment say of a track. */
+/** Track properties common to files and initialisation segments. */
 export interface TrackHeader {
   id: number;
   handler: "vide" | "soun";
   timescale: number;
-  /** In pixels as shown; 0 for sound. */
+  /** In pixels as displayed; 0 for audio. */
   width: number;
   height: number;
   /** ISO 639-2; default "und". */
@@ -22,7 +22,7 @@ export interface TrackHeader {
 const IDENTITY = [0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x4000_0000];
 const ENABLED_IN_MOVIE = 3;
 
-/** ISO 14496-12, 8.2.2; `duration` in milliseconds. Version 1: ten hours fit 32 bits, yet who knows. */
+/** ISO 14496-12, 8.2.2; `duration` in milliseconds. Version 1 is a precaution: ten hours fit into 32 bits. */
 export const movieHeader = (duration: number, nextTrack: number): Parts =>
   fullBox(
     "mvhd",
@@ -43,7 +43,7 @@ export const movieHeader = (duration: number, nextTrack: number): Parts =>
 export const editListBox = (...edits: (readonly [duration: number, mediaTime: number])[]): Parts =>
   fullBox("elst", 0, 0, u32(edits.length), ...edits.map(([duration, mediaTime]) => u32(duration, mediaTime, 0x10000)));
 
-/** `duration` in milliseconds, `mediaDuration` in ticks of the track. */
+/** `duration` in milliseconds, `mediaDuration` in track ticks. */
 export function trackBox(
   track: TrackHeader,
   {

@@ -1,10 +1,10 @@
-/** What is written, in pieces that are not copied together before somebody needs them so: an index may have dozens of megabytes. */
+/** Output as a list of buffers that are not concatenated until needed: an index may have dozens of megabytes. */
 export interface Parts {
   size: number;
   pieces: Uint8Array[];
 }
 
-/** A box of these. */
+/** Returns a box with these contents. */
 export function box(type: string, ...inside: (Uint8Array | Parts)[]): Parts {
   const pieces = inside.flatMap((part) => ("pieces" in part ? part.pieces : [part]));
   const size = pieces.reduce((sum, { length }) => sum + length, 8);
@@ -38,7 +38,7 @@ export function u16(...numbers: number[]): Buffer {
 export const ascii = (text: string): Buffer => Buffer.from(text, "latin1");
 export const zeros = (count: number): Buffer => Buffer.alloc(count);
 
-/** Header of a box mdat with `size` octets in it: wide where 32 bits do not tell it. */
+/** Header of an mdat box with `size` octets of content: 64-bit if 32 bits do not suffice. */
 export function mediaHeader(size: number): Buffer {
   return size + 8 < 0x1_0000_0000
     ? Buffer.concat([u32(size + 8), ascii("mdat")])

@@ -1,6 +1,6 @@
 import { createSoundFrames, type Timed } from "./sound-frames.ts";
 
-/** AAC as a transport stream carries it: each frame behind a header that says what it is (ISO 14496-3, 1.A.2.2). */
+/** AAC as in a transport stream: each frame with a header describing it (ISO 14496-3, 1.A.2.2). */
 export interface AdtsFrame {
   /** Without the header. */
   data: Buffer;
@@ -8,7 +8,7 @@ export interface AdtsFrame {
   config: Buffer;
   sampleRate: number;
   channels: number;
-  /** Samples of the frame, for each channel. */
+  /** Samples per channel in the frame. */
   samples: number;
 }
 
@@ -17,7 +17,7 @@ const CHANNELS = [0, 1, 2, 3, 4, 5, 6, 8];
 const HEADER = 7;
 const MOST_REST = 16 * 1024;
 
-/** `pts`: that of the packet, in any unit. Octets that are no frame are skipped. */
+/** `pts`: that of the packet, in any unit. Skips octets that are not a frame. */
 export function createAdtsReader(): { read(bytes: Buffer, pts: number): (AdtsFrame & Timed)[] } {
   return { read: createSoundFrames({ header: HEADER, mostRest: MOST_REST, frameAt }) };
 }
@@ -29,7 +29,7 @@ function frameAt(bytes: Buffer, at: number): { frame: AdtsFrame; end: number } |
   const size = ((fourth & 3) << 11) | (bytes[at + 4]! << 3) | (bytes[at + 5]! >> 5);
   const header = (bytes[at + 1]! & 1) === 1 ? HEADER : HEADER + 2;
   const sampleRate = RATES[rate];
-  // Several blocks in one frame, and channels that only the blocks tell of, are used by nobody.
+  // Not used in practice: several blocks per frame, and channels declared only in the blocks.
   if (sampleRate === undefined || channels === 0 || size <= header || (bytes[at + 6]! & 3) !== 0) return undefined;
   if (at + size > bytes.length) return "incomplete";
   const config = Buffer.alloc(2);
@@ -46,13 +46,16 @@ function frameAt(bytes: Buffer, at: number): { frame: AdtsFrame; end: number } |
   };
 }
 
-/** The header before a frame of so many octets; of the configuration only what there is room for: object types up to 4 and rates of the table. Undefined: it does not fit. */
+/**
+ * Header for a frame of this many octets; it can only express object types up to 4 and rates of the table. Undefined if
+ * the configuration does not fit.
+ */
 export function adtsHeader(config: Buffer, octets: number): Buffer | undefined {
   if (config.length < 2) return undefined;
   const bits = config.readUInt16BE(0);
   const [type, rate, channels] = [bits >> 11, (bits >> 7) & 15, (bits >> 3) & 15];
   const size = octets + HEADER;
-  // Those that add to low complexity (SBR, PS) are heard by decoders that know of them without being told.
+  // For extensions of AAC-LC (SBR, PS), the header declares AAC-LC; decoders detect them implicitly.
   const profile = type === 5 || type === 29 ? 1 : type - 1;
   if (profile < 0 || profile > 3 || RATES[rate] === undefined || channels > 7 || size > 0x1fff) return undefined;
   return Buffer.from([

@@ -1,4 +1,7 @@
-/** CRC-32 as tables of MPEG-2 have it (ISO 13818-1, annex A): 0x04c11db7, from the highest bit on, begun with ones, not inverted. Over a table and its own CRC it is 0. */
+/**
+ * CRC-32 of MPEG-2 tables (ISO 13818-1, annex A): 0x04c11db7, most significant bit first, initialised with ones, not
+ * inverted. Over a table including its CRC it is 0.
+ */
 export function crc32(bytes: Buffer): number {
   let crc = 0xffff_ffff;
   for (const octet of bytes) crc = (crc << 8) ^ TABLE[((crc >>> 24) ^ octet) & 255]!;

@@ -1,18 +1,18 @@
 import { createUnwrap, pesSize, readPes } from "./pes.ts";
 import { createSections, readAssociation, readMap, type TsStream } from "./tables.ts";
 
-/** A transport stream (ISO 13818-1), taken apart as it comes. */
+/** Streaming demultiplexer of a transport stream (ISO 13818-1). */
 export interface TsDemuxer {
-  /** Pieces of any length. */
+  /** Accepts chunks of any length. */
   write(bytes: Buffer): void;
-  /** What is there of the last pictures goes out. */
+  /** Emits what is complete of the last frames. */
   end(): void;
 }
 
 export interface TsHandlers {
-  /** What the program consists of, at the beginning and when it changes. */
+  /** Streams of the program, at the beginning and after every change. */
   streams(streams: TsStream[]): void;
-  /** One packet of a stream that was named. Times in units of 1/90,000 s, without wraps. */
+  /** One packet of an announced stream. Times in units of 1/90,000 s, without wraps. */
   unit(unit: TsUnit): void;
 }
 
@@ -25,23 +25,23 @@ export interface TsUnit {
 
 export const TS_PACKET = 188;
 const SYNC = 0x47;
-/** Of one picture: more than any level of H.264 allows at what is taken here. */
+/** Size of one frame: more than any accepted level of H.264 allows. */
 const MOST_PES = 8 * 1024 * 1024;
-/** Packets that are held for all streams together, however little is in each: a program map has room for two hundred streams. */
+/** Packets buffered for all streams together, however small: a program map may list two hundred streams. */
 const MOST_HELD = 100_000;
 
 interface Gathering {
   stream: TsStream;
   parts: Buffer[];
   size: number;
-  /** What it will have; 0: nobody says. */
+  /** Expected length; 0: unknown. */
   wanted: number;
   counter: number | undefined;
-  /** Nothing is gathered, or something of it is missing. */
+  /** Nothing has been collected, or part of it is missing. */
   broken: boolean;
 }
 
-/** What is damaged is left out: a picture of which something is missing is none. */
+/** Drops damaged data: an incomplete frame is not emitted. */
 export function createTsDemuxer({ streams: tell, unit }: TsHandlers): TsDemuxer {
   const unwrap = createUnwrap();
   const gatherings = new Map<number, Gathering>();
@@ -81,7 +81,7 @@ export function createTsDemuxer({ streams: tell, unit }: TsHandlers): TsDemuxer 
     gathering.broken = true;
     if (broken || parts.length === 0) return;
     const pes = readPes(Buffer.concat(parts));
-    // Without a time it cannot be placed, and nobody leaves it out for pictures and sound of a broadcast.
+    // Without a time it cannot be placed, and broadcasts always have one.
     if (pes?.pts === undefined || pes.dts === undefined || pes.data.length === 0) return;
     const dts = unwrap(pes.dts);
     const later = (pes.pts - pes.dts + 2 ** 33) % 2 ** 33;
@@ -89,7 +89,7 @@ export function createTsDemuxer({ streams: tell, unit }: TsHandlers): TsDemuxer 
   }
 
   function finishAll() {
-    // One whose length was told and is not there yet is not whole.
+    // A packet with a declared length that has not arrived completely is incomplete.
     for (const gathering of gatherings.values()) {
       if (gathering.wanted > gathering.size) gathering.broken = true;
       finish(gathering);
@@ -123,7 +123,7 @@ export function createTsDemuxer({ streams: tell, unit }: TsHandlers): TsDemuxer 
     const flags = bytes[1]!;
     const [begins, pid] = [(flags & 0x40) !== 0, ((flags & 31) << 8) | bytes[2]!];
     const control = bytes[3]!;
-    // Damaged on the way to the sender; encrypted; without a payload.
+    // Damaged before the sender; encrypted; without a payload.
     if ((flags & 0x80) !== 0 || (control & 0xc0) !== 0 || (control & 0x10) === 0) return;
     const adaptation = (control & 0x20) === 0 ? 0 : 1 + bytes[4]!;
     if (4 + adaptation >= TS_PACKET) return;

@@ -1,6 +1,9 @@
 import { createSoundFrames, type Timed } from "./sound-frames.ts";
 
-/** Layer III of MPEG audio (ISO 11172-3, 2.4.1.3, and ISO 13818-3 for the lower rates): frames as they are, header and all. */
+/**
+ * Layer III of MPEG audio (ISO 11172-3, 2.4.1.3, and ISO 13818-3 for the lower rates): raw frames including their
+ * header.
+ */
 export interface MpegAudioFrame {
   data: Buffer;
   sampleRate: number;
@@ -8,7 +11,7 @@ export interface MpegAudioFrame {
   samples: number;
 }
 
-/** Kilobits per second by the index in the header: version 1, and versions 2 and 2.5. */
+/** Kilobits per second by header index: version 1, and versions 2 and 2.5. */
 const BITRATES = [
   [0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320],
   [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160],
@@ -26,7 +29,7 @@ export function createMpegAudioReader(): { read(bytes: Buffer, pts: number): (Mp
     frameAt(bytes: Buffer, at: number) {
       const frame = frameAt(bytes, at);
       if (frame === undefined || frame === "incomplete") return frame;
-      // Once its layer is known, what looks like another one stands in the midst of a frame whose beginning was lost.
+      // Once the layer is known, an apparent other layer is in the middle of a frame whose beginning was lost.
       layer ??= frame === "other" ? "other" : "III";
       return frame === "other" ? undefined : { frame, end: at + frame.data.length };
     },

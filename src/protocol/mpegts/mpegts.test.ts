@@ -42,7 +42,7 @@ async function folder(t: TestContext): Promise<string> {
   return path;
 }
 
-/** What ffprobe says of the packets, in 1/90,000 s. */
+/** Packet times according to ffprobe, in 1/90,000 s. */
 async function packetsOf(path: string, stream: string) {
   const listed = await runFfmpeg(
     ["-select_streams", stream, "-show_entries", "packet=pts,dts,size", "-of", "csv=p=0", path],
@@ -55,13 +55,13 @@ async function packetsOf(path: string, stream: string) {
     .map((line) => line.split(",").slice(0, 3).map(Number));
 }
 
-test("the check of a table is that of MPEG-2", () => {
+test("the table CRC is that of MPEG-2", () => {
   assert.equal(crc32(Buffer.from("123456789")), 0x0376e6e7);
   assert.equal(crc32(Buffer.concat([Buffer.from("123456789"), Buffer.from([0x03, 0x76, 0xe6, 0xe7])])), 0);
 });
 
 test(
-  "a stream that ffmpeg wrote comes apart into its pictures and sound, whatever the pieces it comes in",
+  "a stream written by ffmpeg is split into its video and audio frames, whatever the chunking",
   needsFfmpeg,
   async () => {
     const bytes = await transport();
@@ -90,10 +90,10 @@ test(
   },
 );
 
-test("what is damaged is left out, and nothing else", needsFfmpeg, async () => {
+test("only damaged data is dropped", needsFfmpeg, async () => {
   const bytes = await transport();
   const { units } = demux(bytes);
-  // Without one packet in the middle of a picture, and with garbage between two others.
+  // With one packet missing in the middle of a frame, and garbage between two others.
   const at = Math.floor(bytes.length / 2 / TS_PACKET) * TS_PACKET;
   const cut = Buffer.concat([bytes.subarray(0, at), bytes.subarray(at + TS_PACKET)]);
   assert.ok(demux(cut).units.length >= units.length - 2 && demux(cut).units.length < units.length);
@@ -101,7 +101,7 @@ test("what is damaged is left out, and nothing else", needsFfmpeg, async () => {
   assert.deepEqual(demux(noisy).units, units);
 });
 
-test("times of 33 bits go on past their end", needsFfmpeg, async (t) => {
+test("33-bit times continue after they wrap", needsFfmpeg, async (t) => {
   const path = join(await folder(t), "wrap.ts");
   await runFfmpeg([
     "-i",
@@ -125,7 +125,7 @@ for (const [codec, options] of [
   ["other audio", ["-c:a", "ac3"]],
   ["mp3", ["-c:a", "mp2"]],
 ] as const) {
-  test(`sound by ${options.join(" ")}`, needsFfmpeg, async (t) => {
+  test(`audio encoded with ${options.join(" ")}`, needsFfmpeg, async (t) => {
     const path = join(await folder(t), "sound.ts");
     await runFfmpeg(["-f", "lavfi", "-i", "sine=duration=1:sample_rate=48000", ...options, path]);
     const { streams, units } = demux(await readFile(path));
@@ -156,12 +156,12 @@ for (const [codec, options] of [
   });
 }
 
-test("another layer than III is told of before the first frame, and is none of them behind it", () => {
+test("a layer other than III is reported before the first frame only", () => {
   const frame = Buffer.alloc(384);
   frame.set([0xff, 0xfb, 0x94, 0xc4]);
   const second = Buffer.from([0xff, 0xfd, 0x94, 0xc4]);
   const reader = createMpegAudioReader();
-  // What is left of a frame whose beginning was lost.
+  // The rest of a frame whose beginning was lost.
   const read = reader.read(Buffer.concat([frame, second, Buffer.alloc(50), frame]), 7);
   assert.deepEqual(read, [
     { data: frame, sampleRate: 48_000, channels: 1, samples: 1152, pts: 7 },
@@ -170,7 +170,7 @@ test("another layer than III is told of before the first frame, and is none of t
   assert.equal(createMpegAudioReader().read(Buffer.concat([second, Buffer.alloc(50), frame]), 7), "other");
 });
 
-test("what is written plays, and is read as it was", needsFfmpeg, async (t) => {
+test("the output plays and is read back as written", needsFfmpeg, async (t) => {
   const { units } = demux(await transport());
   const out: Buffer[] = [];
   const muxer = createTsMuxer((packets) => void out.push(packets));
@@ -198,11 +198,11 @@ test("what is written plays, and is read as it was", needsFfmpeg, async (t) => {
   const path = join(await folder(t), "again.ts");
   await writeFile(path, bytes);
   assert.equal(await countFrames(path), 60);
-  // Continuity, clocks and tables as ffmpeg checks them.
+  // ffmpeg checks continuity, clocks and tables.
   assert.equal((await runFfmpeg(["-v", "warning", "-i", path, "-c", "copy", "-f", "null", "-"])).length, 0);
 });
 
-test("units of every size fill their packets to the end", () => {
+test("units of every size fill their packets completely", () => {
   const sizes = [
     1, 2, 100, 150, 155, 156, 157, 158, 159, 160, 161, 162, 163, 164, 165, 166, 167, 168, 169, 170, 171, 172, 173, 180,
     184, 340, 350, 351, 352, 353, 354, 355, 356, 70_000,
@@ -231,13 +231,13 @@ test("units of every size fill their packets to the end", () => {
   }
 });
 
-test("a picture that comes an octet at a time is held up to a number of packets", () => {
+test("a frame that arrives one octet at a time is buffered up to a maximum number of packets", () => {
   const written: Buffer[] = [];
   const muxer = createTsMuxer((packets) => void written.push(Buffer.from(packets)));
   muxer.streams([{ kind: "video", codec: "h264" }]);
   muxer.unit({ kind: "video", dts: 0, pts: 0, key: true, data: Buffer.from([0, 0, 0, 1, 0x65]) });
   const { pid } = demux(Buffer.concat(written)).units[0]!.stream;
-  /** What does not fill it is stuffing; its counter may be any. */
+  /** Pads the packet with stuffing; any counter is accepted. */
   const packet = (payload: Buffer, begins: boolean) => {
     const bytes = Buffer.alloc(TS_PACKET, 0xff);
     bytes.set([0x47, (begins ? 0x40 : 0) | (pid >> 8), pid & 255, 0x30, TS_PACKET - 5 - payload.length, 0x80]);
@@ -254,7 +254,7 @@ test("a picture that comes an octet at a time is held up to a number of packets"
   assert.deepEqual(sizes(100_000), [1]);
 });
 
-test("garbage, and streams with garbage in them, are taken without harm", needsFfmpeg, async () => {
+test("garbage, and streams that contain garbage, do no harm", needsFfmpeg, async () => {
   const bytes = (await transport()).subarray(0, 40 * TS_PACKET);
   const adts = createAdtsReader();
   const mpeg = createMpegAudioReader();

@@ -2,27 +2,29 @@ import { writePes } from "./pes.ts";
 import { type TsCodec, type TsStream, writeAssociation, writeMap } from "./tables.ts";
 import { TS_PACKET } from "./demux.ts";
 
-/** Writes a transport stream of one program (ISO 13818-1). */
+/** Writes a transport stream with one program (ISO 13818-1). */
 export interface TsMuxer {
-  /** The streams from now on, at most one of each kind; before anything else, and again when they change. Codecs that are not "other". */
+  /**
+   * Sets the streams, at most one of each kind; called first, and again when they change. Codecs other than "other".
+   */
   streams(codecs: readonly { kind: "video" | "audio"; codec: TsCodec; channels?: number }[]): void;
-  /** One picture or some frames of sound, as the stream has them. Times in units of 1/90,000 s, from 0 on. */
+  /** Writes one video frame or several audio frames in stream format. Times in units of 1/90,000 s, from 0. */
   unit(unit: { kind: "video" | "audio"; pts: number; dts: number; key: boolean; data: Buffer }): void;
 }
 
 const MAP_PID = 0x1000;
 const PIDS = { video: 0x100, audio: 0x101 } as const;
 const STREAM_IDS = { video: 0xe0, audio: 0xc0 } as const;
-/** Of private streams, as Opus is one. */
+/** Stream id of private streams such as Opus. */
 const PRIVATE_STREAM = 0xbd;
-/** The clock is this much behind the time of decoding: what a receiver has to keep at least. */
+/** How far the clock is behind the decoding time: the minimum receiver buffer. */
 const AHEAD = 90_000 / 10;
-/** Times begin here, so that the clock begins above zero. */
+/** Times start here, so that the clock starts above zero. */
 const BEGIN = 90_000;
-/** Between two tables (they are asked for every half second at most), and two clocks (every tenth). */
+/** Interval between tables (required at least every half second) and between clocks (every tenth). */
 const TABLES_EVERY = 90_000 / 4;
 
-/** `write` gets whole packets of 188 octets, those of one unit at once. */
+/** `write` receives whole packets of 188 octets, all those of a unit together. */
 export function createTsMuxer(write: (packets: Buffer) => void): TsMuxer {
   const counters = new Map<number, number>();
   let streams: Omit<TsStream, "name">[] = [];
@@ -48,7 +50,7 @@ export function createTsMuxer(write: (packets: Buffer) => void): TsMuxer {
 
   const clockPid = () => streams[0]?.pid ?? 0x1fff;
 
-  /** The packets of one unit; the first has the clock, and says that decoding can begin here. */
+  /** The packets of one unit; the first one carries the clock and the random access flag. */
   function packets(pid: number, pes: Buffer, clock: number | undefined, key: boolean): Buffer {
     const first = adaptation(clock, key);
     const count = 1 + Math.max(0, Math.ceil((pes.length - (TS_PACKET - 4 - first.length)) / (TS_PACKET - 4)));
@@ -100,7 +102,7 @@ export function createTsMuxer(write: (packets: Buffer) => void): TsMuxer {
 
 const NOTHING = Buffer.alloc(0);
 
-/** 2.4.3.4: the field with the clock (27 MHz, in units of 300 and the rest) and the mark of random access. */
+/** 2.4.3.4: the field with the clock (27 MHz, in units of 300 and a remainder) and the random access flag. */
 function adaptation(clock: number | undefined, key: boolean): Buffer {
   if (clock === undefined && !key) return NOTHING;
   if (clock === undefined) return Buffer.from([1, 0x40]);
@@ -111,7 +113,7 @@ function adaptation(clock: number | undefined, key: boolean): Buffer {
   return field;
 }
 
-/** The field with stuffing, so that what is left fills the packet to its end. */
+/** Adds stuffing to the field, so that the remaining data fills the packet. */
 function filled(field: Buffer, left: number): Buffer {
   const spare = TS_PACKET - 4 - field.length - left;
   if (spare <= 0) return field;

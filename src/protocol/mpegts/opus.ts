@@ -1,4 +1,7 @@
-/** Opus in a transport stream: before each packet its length (ETSI TS 103 491 and the mapping that ffmpeg and OBS use). */
+/**
+ * Opus in a transport stream: each packet is preceded by its length (ETSI TS 103 491 and the mapping used by ffmpeg and
+ * OBS).
+ */
 export interface OpusPacket {
   data: Buffer;
   /** At 48,000 Hz. */
@@ -7,7 +10,7 @@ export interface OpusPacket {
 
 const MARK = 0x3ff;
 
-/** The packets of one PES packet. Stops at what is broken. */
+/** Returns the Opus packets of one PES packet. Stops at a malformed one. */
 export function readOpus(bytes: Buffer): OpusPacket[] {
   const packets: OpusPacket[] = [];
   for (let at = 0; at + 3 <= bytes.length && bytes.readUInt16BE(at) >> 5 === MARK;) {
@@ -27,14 +30,14 @@ export function readOpus(bytes: Buffer): OpusPacket[] {
   return packets;
 }
 
-/** The header before one packet. */
+/** Returns the header of one packet. */
 export function opusHeader(octets: number): Buffer {
   const sizes = Buffer.alloc(Math.floor(octets / 255) + 1, 255);
   sizes[sizes.length - 1] = octets % 255;
   return Buffer.concat([Buffer.from([0x7f, 0xe0]), sizes]);
 }
 
-/** How long a packet lasts (RFC 6716, 3.1), in samples at 48,000 Hz. */
+/** Returns the duration of a packet (RFC 6716, 3.1) in samples at 48,000 Hz. */
 export function opusSamples(packet: Buffer): number {
   const first = packet[0] ?? 0;
   const config = first >> 3;
@@ -48,7 +51,7 @@ export function opusSamples(packet: Buffer): number {
   return frame * (code === 0 ? 1 : code === 3 ? (packet[1] ?? 0) & 63 : 2);
 }
 
-/** What tells a decoder of it (RFC 7845, 5.1), of up to two channels. */
+/** Returns the decoder configuration (RFC 7845, 5.1) for up to two channels. */
 export function opusHead(channels: number): Buffer {
   const head = Buffer.alloc(19);
   head.write("OpusHead", 0, "latin1");

@@ -1,12 +1,15 @@
-/** One packet of an elementary stream (ISO 13818-1, 2.4.3.6): as a rule one picture, or some frames of sound. Times in units of 1/90,000 s, 33 bits. */
+/**
+ * One packet of an elementary stream (ISO 13818-1, 2.4.3.6): usually one video frame, or several audio frames. Times in
+ * units of 1/90,000 s, 33 bits.
+ */
 export interface Pes {
   pts: number | undefined;
-  /** That of showing it where there is no other. */
+  /** Equals the presentation time if absent in the packet. */
   dts: number | undefined;
   data: Buffer;
 }
 
-/** Undefined for what is none, or is cut off in its header. */
+/** Undefined if it is not a PES packet, or its header is truncated. */
 export function readPes(bytes: Buffer): Pes | undefined {
   if (bytes.length < 9 || bytes.readUIntBE(0, 3) !== 1 || (bytes[6]! & 0xc0) !== 0x80) return undefined;
   const start = 9 + bytes[8]!;
@@ -17,7 +20,10 @@ export function readPes(bytes: Buffer): Pes | undefined {
   return { pts, dts, data: bytes.subarray(start) };
 }
 
-/** The length that a packet tells of itself, its first six octets included; 0: until the next one begins. Undefined: there are no six octets yet. */
+/**
+ * Declared length of a packet, including its first six octets; 0: until the next one starts. Undefined: fewer than six
+ * octets.
+ */
 export function pesSize(bytes: Buffer): number | undefined {
   if (bytes.length < 6) return undefined;
   const length = bytes.readUInt16BE(4);
@@ -39,7 +45,7 @@ export function writePes(streamId: number, { pts, dts, data }: { pts: number; dt
   head[3] = streamId;
   const length = head.length - 6 + data.length;
   head.writeUInt16BE(length > 0xffff ? 0 : length, 4);
-  // Octets follow at a boundary: each packet begins a picture or a frame.
+  // data_alignment_indicator: each packet starts with a frame.
   head[6] = 0x84;
   head[7] = both ? 0xc0 : 0x80;
   head[8] = head.length - 9;
@@ -55,7 +61,7 @@ function writeTime(bytes: Buffer, at: number, mark: number, time: number): void 
   bytes.writeUInt16BE((((wrapped % 2 ** 15) << 1) | 1) & 0xffff, at + 3);
 }
 
-/** Times of 33 bits as if they never began anew: each is taken for the one that is nearest to the one before. */
+/** Unwraps 33-bit times: each is taken as the value nearest to the previous one. */
 export function createUnwrap(): (time: number) => number {
   let last: number | undefined;
   return (time) => {

@@ -1,26 +1,29 @@
-/** Where a frame of sound stands in time. */
+/** Time of an audio frame. */
 export interface Timed {
-  /** That of the packet, where the frame is the first that begins in it (ISO 13818-1, 2.4.3.7); undefined: it follows the one before. */
+  /**
+   * The packet's, if this is the first frame that starts in it (ISO 13818-1, 2.4.3.7); undefined: follows the previous
+   * frame.
+   */
   pts: number | undefined;
 }
 
 export interface SoundSyntax<Frame> {
-  /** Octets that have to be there for `frameAt` to look at. */
+  /** Octets that `frameAt` needs. */
   header: number;
-  /** Octets that are held for a frame to be whole. */
+  /** Maximum octets buffered while a frame is incomplete. */
   mostRest: number;
-  /** Undefined: none begins there. */
+  /** Undefined: no frame starts there. */
   frameAt(bytes: Buffer, at: number): { frame: Frame; end: number } | "incomplete" | undefined;
 }
 
-/** Takes packets that may end within a frame, and their times. Octets that are none are skipped. */
+/** Accepts packets with times, which may end within a frame. Skips octets that are not a frame. */
 export function createSoundFrames<Frame>({
   header,
   mostRest,
   frameAt,
 }: SoundSyntax<Frame>): (bytes: Buffer, pts: number) => (Frame & Timed)[] {
   let rest: Buffer = Buffer.alloc(0);
-  /** For the frame that has begun in `rest`. */
+  /** PTS of the frame that starts in `rest`. */
   let restPts: number | undefined;
 
   return (given, pts) => {

@@ -1,12 +1,12 @@
 import { crc32 } from "./crc.ts";
 
-/** What a program of a transport stream is made of (ISO 13818-1, 2.4.4). */
+/** Streams of a program in a transport stream (ISO 13818-1, 2.4.4). */
 export interface TsStream {
   pid: number;
   codec: TsCodec;
-  /** Of what `codec` calls "other": its name as people write it. */
+  /** Common name of a stream whose `codec` is "other". */
   name: string;
-  /** Of Opus: how many. */
+  /** Number of Opus channels. */
   channels?: number;
 }
 
@@ -14,10 +14,10 @@ export type TsCodec = "h264" | "hevc" | "aac" | "mp3" | "opus" | "other video" |
 
 const PAT = 0;
 const PMT = 2;
-/** 2.4.4.1: a section of these tables has at most 1021 octets after its length. */
+/** 2.4.4.1: a section of these tables has at most 1021 octets after its length field. */
 const MOST_SECTION = 1024;
 
-/** Puts sections together from the payloads of one PID; only whole ones with the right CRC come out. */
+/** Reassembles sections from the payloads of one PID; emits only complete ones with a valid CRC. */
 export function createSections(take: (section: Buffer) => void): (payload: Buffer, begins: boolean) => void {
   let gathered = Buffer.alloc(0);
 
@@ -46,7 +46,7 @@ export function createSections(take: (section: Buffer) => void): (payload: Buffe
   };
 }
 
-/** The PID of the map of the first program in an association table; undefined: there is none. */
+/** PID of the first program's map in an association table; undefined if there is none. */
 export function readAssociation(section: Buffer): number | undefined {
   if (section[0] !== PAT) return undefined;
   for (let at = 8; at + 4 <= section.length - 4; at += 4)
@@ -81,7 +81,7 @@ const REGISTERED: Record<string, readonly [TsCodec, string]> = {
 };
 const DESCRIPTOR = { registration: 5, ac3: 0x6a, eac3: 0x7a, extension: 0x7f } as const;
 
-/** The streams of a program map; undefined: it is none. */
+/** Streams of a program map; undefined if it is not a program map. */
 export function readMap(section: Buffer): TsStream[] | undefined {
   if (section[0] !== PMT || section.length < 16) return undefined;
   const streams: TsStream[] = [];
@@ -108,7 +108,7 @@ function kindOf(type: number, descriptors: Buffer): Omit<TsStream, "pid"> {
       [codec, name] = REGISTERED[body.toString("latin1", 0, 4)] ?? [codec, name];
     if (type === PRIVATE && tag === DESCRIPTOR.ac3) [codec, name] = ["other audio", "AC-3"];
     if (type === PRIVATE && tag === DESCRIPTOR.eac3) [codec, name] = ["other audio", "E-AC-3"];
-    // What ETSI calls user defined, and what is done with Opus: a code that is the number of channels up to 8.
+    // ETSI's user-defined extension descriptor, as used for Opus: the code is the number of channels up to 8.
     if (tag === DESCRIPTOR.extension && body[0] === 0x80 && body.length >= 2) channels = body[1]!;
   }
   return { codec, name, ...(channels !== undefined && { channels }) };

@@ -10,7 +10,7 @@ const read = (text: string): StsPolicy => {
   return reading.policy;
 };
 
-test("RFC 8461 3.2: the example of the standard", () => {
+test("RFC 8461 3.2: reads the example of the standard", () => {
   const text =
     "version: STSv1\r\nmode: enforce\r\nmx: mail.example.com\r\nmx: *.example.net\r\nmx: backupmx.example.com\r\nmax_age: 604800\r\n";
   assert.deepEqual(read(text), {
@@ -20,7 +20,7 @@ test("RFC 8461 3.2: the example of the standard", () => {
   });
 });
 
-test("order, bare line feeds, unknown keys, blank ends and a second value of a key do no harm", () => {
+test("ignores order, bare line feeds, unknown keys, trailing spaces and repeated keys", () => {
   const text =
     "max_age:86400\nx-new: anything at all\nmx:MAIL.Example.COM.\nmode: testing  \nversion: STSv1\nmode: none\n\n";
   assert.deepEqual(read(text), { mode: "testing", maxAge: 86_400, mx: ["mail.example.com"] });
@@ -33,7 +33,7 @@ test("accepts a policy of 64 kilobytes (RFC 8461 3.3)", () => {
   assert.deepEqual(read(start + "\n".repeat(65_536 - start.length)), { mode: "none", maxAge: 1, mx: [] });
 });
 
-test("a policy that says nothing clear is none, and tells why", () => {
+test("rejects an ambiguous policy with the reason", () => {
   const whys: [string, RegExp][] = [
     ["", /version/],
     ["version: STSv2\nmode: none\nmax_age: 1", /version/],
@@ -55,7 +55,7 @@ test("a policy that says nothing clear is none, and tells why", () => {
   }
 });
 
-test("RFC 8461 4.1: a wildcard stands for one label, never for none or two", () => {
+test("RFC 8461 4.1: a wildcard matches exactly one label", () => {
   const policy = { mx: ["mail.example.com", "*.example.net"] };
   assert.equal(allowsMx(policy, "MAIL.example.com."), true);
   assert.equal(allowsMx(policy, "mx1.example.net"), true);
@@ -67,7 +67,7 @@ test("RFC 8461 4.1: a wildcard stands for one label, never for none or two", () 
   assert.equal(allowsMx({ mx: [] }, ""), false);
 });
 
-test("what is written is read back", () => {
+test("reads back what it has written", () => {
   const host = fc.stringMatching(/^[a-z][a-z0-9]{0,8}(\.[a-z][a-z0-9]{0,5}){1,3}$/);
   const pattern = fc.tuple(fc.boolean(), host).map(([wild, name]) => (wild ? `*.${name}` : name));
   fc.assert(
@@ -86,7 +86,7 @@ test("what is written is read back", () => {
   );
 });
 
-test("RFC 8461 3.1: the id of a TXT record", () => {
+test("RFC 8461 3.1: reads the id of a TXT record", () => {
   assert.equal(policyIdOf(["v=STSv1; id=20160831085700Z;"]), "20160831085700Z");
   assert.equal(policyIdOf(["v=spf1 -all", "v=STSv1;id=1"]), "1");
   assert.equal(policyIdOf(["v=STSv1 ; ext=some:value ; id=a ; id=b"]), "a");
@@ -105,7 +105,7 @@ test("RFC 8461 3.1: the id of a TXT record", () => {
   }
 });
 
-test("any text can be read", () => {
+test("reads any text without an exception", () => {
   fc.assert(
     fc.property(
       fc.oneof(

@@ -1,24 +1,27 @@
 import { canonicalDomain } from "../rfc5322/index.ts";
 
-/** A policy for mail to one domain (RFC 8461 3.2), as https://mta-sts.<domain>/.well-known/mta-sts.txt gives it. */
+/** MTA-STS policy of a domain (RFC 8461 3.2), as served at https://mta-sts.<domain>/.well-known/mta-sts.txt. */
 export interface StsPolicy {
   mode: "enforce" | "testing" | "none";
-  /** Seconds the policy may be kept. */
+  /** Seconds for which the policy may be cached. */
   maxAge: number;
-  /** Host names in lower case, "*." in front of one for exactly one label. Empty only where the mode is "none". */
+  /** Host names in lower case; a leading "*." matches exactly one label. Empty only if the mode is "none". */
   mx: string[];
 }
 
 export type StsReading = { ok: true; policy: StsPolicy } | { ok: false; why: string };
 
-/** RFC 8461 3.3: 64 kilobytes are suggested as the most to read. */
+/** RFC 8461 3.3: suggests a limit of 64 kilobytes. */
 export const MAX_POLICY_BYTES = 64 * 1024;
 
-/** RFC 8461 3.2: 31557600, about a year. A larger value is not an error; it is read as this one. */
+/** RFC 8461 3.2: 31557600, about a year. Larger values are not an error; they are reduced to this one. */
 const MAX_AGE = 31_557_600;
 const MAX_PATTERNS = 500;
 
-/** Lines of `key: value`, in any order, LF or CRLF (3.2). Unknown keys are for later versions. Of a key that is there twice the first counts, mx excepted. */
+/**
+ * Lines of `key: value`, in any order, LF or CRLF (3.2). Unknown keys are for later versions. The first of several
+ * values of a key counts, except for mx.
+ */
 export function readPolicy(text: string): StsReading {
   if (text.length > MAX_POLICY_BYTES) return refused(`the policy is larger than ${MAX_POLICY_BYTES} bytes`);
   const values = new Map<string, string>();
@@ -45,7 +48,7 @@ function judge(values: Map<string, string>, mx: string[]): StsReading {
     return refused("mode is none of enforce, testing, none");
   const age = values.get("max_age") ?? "";
   if (!/^\d{1,10}$/.test(age)) return refused("max_age is not a number of seconds");
-  // 3.2: "at least one mx" in every mode but none.
+  // 3.2: "at least one mx" in every mode except none.
   if (mx.length === 0 && mode !== "none") return refused("the policy names no mx");
   return { ok: true, policy: { mode, maxAge: Math.min(Number(age), MAX_AGE), mx } };
 }
@@ -58,7 +61,7 @@ function readPattern(value: string): string | undefined {
   return host === undefined || host.startsWith("[") ? undefined : (wildcard ? "*." : "") + host;
 }
 
-/** Whether a policy lets mail go to this MX host (4.1): the whole name, or one label in place of "*". */
+/** True if the policy allows this MX host (4.1): the full name, or one label in place of "*". */
 export function allowsMx({ mx }: Pick<StsPolicy, "mx">, host: string): boolean {
   const name = host.replace(/\.$/, "").toLowerCase();
   const dot = name.indexOf(".");
@@ -66,7 +69,7 @@ export function allowsMx({ mx }: Pick<StsPolicy, "mx">, host: string): boolean {
   return mx.some((pattern) => pattern === name || pattern === wild);
 }
 
-/** The policy file for our own zones. */
+/** Formats the policy file of our own zones. */
 export const formatPolicy = ({ mode, maxAge, mx }: StsPolicy): string =>
   ["version: STSv1", `mode: ${mode}`, ...mx.map((host) => `mx: ${host}`), `max_age: ${maxAge}`]
     .map((line) => `${line}\r\n`)

@@ -1,20 +1,20 @@
 import { createHash } from "node:crypto";
 
 /**
- * The id in the TXT records of `_mta-sts.<domain>` (RFC 8461 3.1): when it changes, a cached policy is fetched anew. Each record is given in
- * one piece, its strings joined. Undefined when the domain has no usable record: none, more than one, or one with broken syntax; senders then
- * go on as without MTA-STS (or with the policy they still hold).
+ * Returns the id in the TXT records of `_mta-sts.<domain>` (RFC 8461 3.1): a changed id means that a cached policy must
+ * be fetched again. Each record is one text, its strings joined. Undefined if the domain has no usable record: none,
+ * more than one, or a malformed one; senders then proceed without MTA-STS (or with a cached policy).
  */
 export function policyIdOf(records: readonly string[]): string | undefined {
   const ours = records.filter((record) => /^v=STSv1[ \t]*;/.test(record));
   return ours.length === 1 && ours[0]!.length <= MAX_RECORD ? readId(ours[0]!) : undefined;
 }
 
-/** More than any real one has, and what keeps a hostile one cheap. */
+/** Longer than any real record; keeps hostile ones cheap. */
 const MAX_RECORD = 4096;
 
 function readId(record: string): string | undefined {
-  // *WSP ";" *WSP divides; one may stand at the end.
+  // Fields are separated by *WSP ";" *WSP, with an optional one at the end.
   const fields = record
     .split(";")
     .map((field) => field.replace(/^[ \t]+|[ \t]+$/g, ""))
@@ -22,11 +22,11 @@ function readId(record: string): string | undefined {
   if (fields.at(-1) === "") fields.pop();
   const values = fields.map((field) => /^([A-Za-z0-9][A-Za-z0-9_.-]{0,31})=([\x21-\x3a\x3c\x3e-\x7e]+)$/.exec(field));
   if (values.includes(null)) return undefined;
-  // A field that is there twice: the first one counts.
+  // The first of repeated fields counts.
   const id = values.find((value) => value![1] === "id")?.[2];
   return id !== undefined && /^[A-Za-z0-9]{1,32}$/.test(id) ? id : undefined;
 }
 
-/** The TXT record for a policy of ours: the same text always has the same id, so that processes need not agree on one. */
+/** TXT record for one of our policies: the id is derived from the text, so that processes need not agree on one. */
 export const recordFor = (policyText: string): string =>
   `v=STSv1; id=${createHash("sha256").update(policyText).digest("hex").slice(0, 32)};`;

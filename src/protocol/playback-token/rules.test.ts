@@ -11,7 +11,7 @@ const bad = (value: unknown): string => {
   return reading.why;
 };
 
-test("the first rule that matches decides, and without a match everybody is allowed", () => {
+test("the first matching rule decides, and without a match every viewer is allowed", () => {
   const rules: AccessRule[] = [
     { type: "ip.geoip.country", action: "block", country: ["US", "MX"] },
     { type: "ip.src", action: "allow", ip: ["93.184.216.0/24", "2400:cb00::/32"] },
@@ -26,7 +26,7 @@ test("the first rule that matches decides, and without a match everybody is allo
   assert.equal(judge([], "10.0.0.1"), "allow");
 });
 
-test("a range holds its own family only, and IPv4 in IPv6 clothing is IPv4", () => {
+test("a range contains only its own address family, and IPv4-mapped IPv6 is IPv4", () => {
   const block = (...ip: string[]): AccessRule[] => [{ type: "ip.src", action: "block", ip }];
   assert.equal(judge(block("0.0.0.0/0"), "2001:db8::1"), "allow");
   assert.equal(judge(block("0.0.0.0/0"), "::ffff:10.0.0.1"), "block");
@@ -39,7 +39,7 @@ test("a range holds its own family only, and IPv4 in IPv6 clothing is IPv4", () 
   assert.equal(judge(block("10.0.0.1"), "not an address"), "allow");
 });
 
-test("addresses match the ranges that hold them, as arithmetic says", () => {
+test("addresses match exactly the ranges that contain them", () => {
   const number = (n: number) => [n >>> 24, (n >>> 16) & 255, (n >>> 8) & 255, n & 255].join(".");
   fc.assert(
     fc.property(
@@ -63,7 +63,7 @@ test("addresses match the ranges that hold them, as arithmetic says", () => {
   );
 });
 
-test("a country that is not known is in no list", () => {
+test("an unknown country is in no list", () => {
   assert.equal(judge([{ type: "ip.geoip.country", action: "block", country: ["US"] }], "10.0.0.1"), "allow");
   assert.equal(
     judge(
@@ -77,7 +77,7 @@ test("a country that is not known is in no list", () => {
   );
 });
 
-test("nobody's country is looked up without a rule that asks for it", () => {
+test("the country is looked up only if a rule needs it", () => {
   const country = () => assert.fail("it was asked for");
   assert.equal(
     compileRules([
@@ -88,7 +88,7 @@ test("nobody's country is looked up without a rule that asks for it", () => {
   );
 });
 
-test("rules that cannot be read are refused, with the one that is wrong", () => {
+test("invalid rules are rejected, naming the invalid one", () => {
   const reading = parseRules([
     { type: "ip.geoip.country", action: "allow", country: ["de", "T1"] },
     { type: "ip.src", action: "block", ip: "10.0.0.1" },
@@ -115,7 +115,7 @@ test("rules that cannot be read are refused, with the one that is wrong", () => 
     assert.match(bad([{ type: "ip.geoip.country", action: "block", country: [country] }]), /\.country/);
 });
 
-test("whatever comes, rules are read or refused, and those that are read can be asked", () => {
+test("any input is either rejected or yields rules that can be evaluated", () => {
   fc.assert(
     fc.property(
       fc.array(

@@ -1,23 +1,23 @@
 import { isIPv6 } from "node:net";
 import { networkSet, parseNetwork, plainAddress, type NetworkSet } from "../../kernel/networks.ts";
 
-/** Who may use a token, as its claim `accessRules` says. */
+/** Who may use a token, from its claim `accessRules`. */
 export interface AccessRule {
   type: "any" | "ip.src" | "ip.geoip.country";
   action: "allow" | "block";
-  /** ISO 3166-1 alpha-2; of `ip.geoip.country`. */
+  /** ISO 3166-1 alpha-2; for `ip.geoip.country`. */
   country?: string[];
-  /** Addresses and ranges (CIDR) of either family; of `ip.src`. */
+  /** Addresses and CIDR ranges of either family; for `ip.src`. */
   ip?: string[];
 }
 
 export const MAX_RULES = 5;
-/** Of one rule; the bound on the length of a token leaves little more. */
+/** Per rule; the maximum token length hardly permits more. */
 const MAX_VALUES = 500;
 
 export type RulesReading = { ok: true; rules: AccessRule[] } | { ok: false; why: string };
 
-/** Absent means none. A rule that cannot be read refuses the lot: to pass over it could let in whom it was to keep out. */
+/** Absent means no rules. One invalid rule rejects all: ignoring it could admit viewers it was meant to block. */
 export function parseRules(value: unknown): RulesReading {
   if (value === undefined || value === null) return { ok: true, rules: [] };
   if (!Array.isArray(value)) return { ok: false, why: "accessRules is no list" };
@@ -32,7 +32,7 @@ export function parseRules(value: unknown): RulesReading {
   return { ok: true, rules };
 }
 
-/** The rule, or what is wrong with it. */
+/** Returns the rule, or the error text. */
 function parseRule(value: unknown): AccessRule | string {
   if (typeof value !== "object" || value === null) return " is no object";
   const { type, action, country, ip } = value as Record<string, unknown>;
@@ -55,7 +55,7 @@ function parseRule(value: unknown): AccessRule | string {
   return ".type is none of any, ip.src, ip.geoip.country";
 }
 
-/** At least one, or it would be a rule that never matches. */
+/** At least one; otherwise the rule would never match. */
 function texts(value: unknown): string[] | undefined {
   const list = typeof value === "string" ? [value] : value;
   if (!Array.isArray(list) || list.length === 0 || list.length > MAX_VALUES) return undefined;
@@ -64,13 +64,13 @@ function texts(value: unknown): string[] | undefined {
 
 export interface RuleViewer {
   ip: string;
-  /** Asked only when a rule needs it. Undefined: not known, which is in no list. */
+  /** Called only if a rule needs it. Undefined: unknown, and in no list. */
   country(): string | undefined;
 }
 
 export type Judge = (viewer: RuleViewer) => "allow" | "block";
 
-/** The first rule that matches decides; a viewer whom none matches is allowed. */
+/** The first matching rule decides; viewers without a match are allowed. */
 export function compileRules(rules: readonly AccessRule[]): Judge {
   const matchers = rules.map((rule) => ({ action: rule.action, matches: matcherOf(rule) }));
   return (viewer) => matchers.find(({ matches }) => matches(viewer))?.action ?? "allow";
@@ -89,7 +89,7 @@ function matcherOf({ type, country, ip }: AccessRule): (viewer: RuleViewer) => b
   };
 }
 
-/** Ranges hold addresses of their own family only: `::/0` is everybody with IPv6, and nobody else. */
+/** Ranges contain only addresses of their own family: `::/0` matches all IPv6 viewers and no others. */
 function addressMatcher(ranges: readonly string[]): NetworkSet {
   const impossible = (range: string) => new TypeError(`not a range: ${range}`);
   const own = ranges.map(unclothed);
@@ -104,7 +104,7 @@ function addressMatcher(ranges: readonly string[]): NetworkSet {
   return (ip) => (isIPv6(plainAddress(ip)) ? six(ip) : four(ip));
 }
 
-/** IPv4 in IPv6 clothing (RFC 4291 2.5.5.2) is IPv4: so viewers are known. */
+/** IPv4-mapped IPv6 (RFC 4291 2.5.5.2) is converted to IPv4, as viewer addresses are. */
 function unclothed(range: string): string {
   const [, address, digits] = /^::ffff:(\d+\.[\d.]+)(?:\/(\d+))?$/i.exec(range) ?? [];
   const prefix = digits === undefined ? 32 : Number(digits) - 96;

@@ -37,7 +37,7 @@ function why(text: string): string {
   return reading.why;
 }
 
-test("what is signed is read again as it was, and any change of a character spoils it", () => {
+test("a signed token is read back, and changing any character invalidates it", () => {
   const rules: AccessRule[] = [
     { type: "any", action: "block" },
     { type: "ip.src", action: "allow", ip: ["10.0.0.0/8", "2001:db8::1"] },
@@ -73,7 +73,7 @@ test("what is signed is read again as it was, and any change of a character spoi
   );
 });
 
-test("only RS256 is a signature: none, HS256 with the public key as its secret, and other families are refused", () => {
+test("only RS256 is accepted: none, HS256 with the public key as secret, and other families are rejected", () => {
   assert.match(why(`${part({ alg: "none", kid: KID })}.${part(plain)}.${part("x")}`), /not RS256/);
   assert.match(why(`${part({ alg: "none", kid: KID })}.${part(plain)}.`), /three parts/);
   const signed = `${part({ alg: "HS256", kid: KID })}.${part(plain)}`;
@@ -88,7 +88,7 @@ test("only RS256 is a signature: none, HS256 with the public key as its secret, 
   assert.ok(!isSignedBy(read(tokenOf(plain)), ec.publicKey));
 });
 
-test("the key is named in the header, in the claims, or in both alike", () => {
+test("the key id is in the header, in the claims, or identical in both", () => {
   assert.equal(read(tokenOf(plain)).claims.kid, KID);
   assert.equal(read(tokenOf({ ...plain, kid: KID }, { alg: "RS256" })).claims.kid, KID);
   assert.equal(read(tokenOf({ ...plain, kid: KID })).claims.kid, KID);
@@ -98,7 +98,7 @@ test("the key is named in the header, in the claims, or in both alike", () => {
     assert.match(why(tokenOf(plain, { alg: "RS256", kid })), /names no key/);
 });
 
-test("a token that names no video, or has no end, is refused", () => {
+test("rejects a token without a video or an expiry", () => {
   for (const sub of [undefined, null, "", 5, [SUB]]) assert.match(why(tokenOf({ ...plain, sub })), /names no video/);
   for (const exp of [undefined, null]) assert.match(why(tokenOf({ ...plain, exp })), /has no end/);
 });
@@ -126,7 +126,7 @@ test("times are numbers, or numbers written as text", () => {
   }
 });
 
-test("what is no token at all is told apart from a uid, and from nonsense of its form", () => {
+test("distinguishes non-tokens from uids and from malformed tokens", () => {
   assert.ok(!looksLikeToken(SUB));
   for (const text of [
     "a.b",
@@ -145,7 +145,7 @@ test("what is no token at all is told apart from a uid, and from nonsense of its
   assert.match(why(`${Buffer.from([0x7b, 0xff, 0x7d]).toString("base64url")}.${part(plain)}.AA`), /JSON/);
 });
 
-test("whatever comes, reading it gives a token or a reason", () => {
+test("reading any input yields a token or a reason", () => {
   fc.assert(
     fc.property(fc.oneof(fc.string(), fc.json(), fc.base64String()), fc.json(), fc.string(), (head, body, tail) => {
       const reading = readToken(`${part(head)}.${part(body)}.${part(tail)}`);
@@ -167,7 +167,7 @@ test("whatever comes, reading it gives a token or a reason", () => {
         try {
           text = tokenOf(claims);
         } catch {
-          return; // No JSON can be made of it.
+          return; // Not serializable as JSON.
         }
         const reading = readToken(text);
         if (reading.ok) assert.equal(typeof reading.token.claims.exp, "number");
@@ -177,7 +177,7 @@ test("whatever comes, reading it gives a token or a reason", () => {
   );
 });
 
-test("only true is true", () => {
+test("only the value true counts as true", () => {
   for (const value of [1, "yes", {}, [], null, "TRUE"]) {
     const { claims } = read(tokenOf({ ...plain, downloadable: value, flags: { original: value } }));
     assert.deepEqual([claims.downloadable, claims.original], [false, false], JSON.stringify(value));
@@ -188,7 +188,7 @@ test("only true is true", () => {
     assert.equal(read(tokenOf({ ...plain, flags })).claims.original, false);
 });
 
-test("a token holds from nbf to exp, give or take what clocks differ by, and not longer than it may", () => {
+test("a token is valid from nbf to exp, allowing for clock skew, up to the maximum lifetime", () => {
   const rules = { skew: 5, maxLife: 86_400 };
   const at = (claims: { exp: number; nbf?: number; iat?: number }, now = NOW) => refusedByTime(claims, now, rules);
   assert.equal(at({ exp: NOW + 1, nbf: NOW }), undefined);
@@ -199,7 +199,7 @@ test("a token holds from nbf to exp, give or take what clocks differ by, and not
   assert.equal(at({ exp: NOW + 86_405 }), undefined);
   assert.match(at({ exp: NOW + 86_406 })!, /24 hours/);
   assert.match(at({ exp: NOW * 1000 })!, /counts seconds/);
-  // Signed long ago: its day began then. Signed in the future: the clock of the signer is not believed.
+  // Signed long ago: the lifetime started then. Signed in the future: the signer's clock is not trusted.
   assert.match(at({ exp: NOW + 60, iat: NOW - 90_000 })!, /24 hours/);
   assert.match(at({ exp: NOW + 100_000, iat: NOW + 50_000 })!, /24 hours/);
   assert.equal(refusedByTime({ exp: NOW + 1e8 }, NOW, { skew: 5, maxLife: 0 }), undefined);

@@ -2,43 +2,43 @@ import { sign, verify, type KeyObject } from "node:crypto";
 import { parseRules, type AccessRule } from "./rules.ts";
 
 /**
- * Playback tokens: JSON Web Tokens (RFC 7519) in the compact form of RFC 7515 7.1, signed with RS256 and with nothing else: "none" and HS256 with a
- * public key as its secret are how such tokens get forged. A token stands in the place of a video's id, so one that names no video (`sub`) is refused.
- * Times are seconds since the epoch; signers in the field write them as decimal strings too.
+ * Playback tokens: JSON Web Tokens (RFC 7519) in the compact form of RFC 7515 7.1, signed with RS256 only: "none" and
+ * HS256 with a public key as secret are the usual forgeries. A token replaces a video's id in a URL, so one without a
+ * video (`sub`) is rejected. Times are seconds since the epoch; some signers write them as decimal strings.
  */
 export interface PlaybackToken {
   claims: PlaybackClaims;
   rules: AccessRule[];
-  /** What the signature is over, and the signature. */
+  /** Signed text, and the signature over it. */
   signed: string;
   signature: Buffer;
 }
 
 export interface PlaybackClaims {
-  /** Of the signing key: from the header, or from the claims where the header has none. */
+  /** Signing key id: from the header, otherwise from the claims. */
   kid: string;
-  /** Uid of the video (or live input). */
+  /** Uid of the video or live input. */
   sub: string;
   exp: number;
   nbf?: number;
   iat?: number;
-  /** Also for downloads. */
+  /** Also valid for downloads. */
   downloadable: boolean;
-  /** Also for the file as it was uploaded. */
+  /** Also valid for the original file. */
   original: boolean;
 }
 
-/** `why` is for the eyes of whoever made the token: it quotes nothing but names of fields. */
+/** `why` is for the token's issuer: it quotes only field names. */
 export type TokenReading = { ok: true; token: PlaybackToken } | { ok: false; why: string };
 
-/** A token is part of an address; servers and proxies cut those at about this. */
+/** A token is part of a URL; servers and proxies limit those to about this length. */
 const MAX_LENGTH = 8192;
 const COMPACT = /^([\w-]+)\.([\w-]+)\.([\w-]+)$/;
 
-/** Whether this can be meant for a token at all. */
+/** True if this could be intended as a token. */
 export const looksLikeToken = (text: string): boolean => text.includes(".");
 
-/** Everything that can be said of a token without its key and the time. */
+/** Checks everything that requires neither the key nor the time. */
 export function readToken(text: string): TokenReading {
   if (text.length > MAX_LENGTH) return refuse(`it has more than ${MAX_LENGTH} characters`);
   const [, head, body, signature] = COMPACT.exec(text) ?? [];
@@ -48,7 +48,7 @@ export function readToken(text: string): TokenReading {
   const claims = readObject(body);
   if (header === undefined || claims === undefined) return refuse("its header or its claims are no JSON object");
   if (header["alg"] !== "RS256") return refuse("its algorithm is not RS256");
-  // RFC 7515 4.1.11: extensions that must be understood, of which there are none here.
+  // RFC 7515 4.1.11: critical extensions; none are supported here.
   if ("crit" in header) return refuse("its header demands extensions (crit)");
   const kid = keyOf(header["kid"], claims["kid"]);
   if (!kid.ok) return kid;
@@ -103,7 +103,7 @@ function readClaims(
 
 const isTrue = (value: unknown): boolean => value === true || value === "true";
 
-/** NumericDate of RFC 7519 2, or the same as text. */
+/** NumericDate of RFC 7519 2, or the same as a string. */
 export function numericDate(value: unknown): number | undefined {
   const number = typeof value === "string" && /^\d{1,15}(?:\.\d{1,9})?$/.test(value) ? Number(value) : value;
   return typeof number === "number" && Number.isFinite(number) && number >= 0 ? number : undefined;
@@ -120,18 +120,18 @@ function readObject(part: string): Record<string, unknown> | undefined {
   }
 }
 
-/** `key` is RSA. */
+/** `key` must be RSA. */
 export const isSignedBy = ({ signed, signature }: PlaybackToken, key: KeyObject): boolean =>
   key.asymmetricKeyType === "rsa" && verify("sha256", Buffer.from(signed), key, signature);
 
 export interface TimeRules {
-  /** Seconds that clocks may differ by. */
+  /** Tolerated clock skew in seconds. */
   skew: number;
-  /** Seconds from now, or from `iat` where the token tells it, that a token may be good for at most; 0: as long as it likes. */
+  /** Maximum lifetime in seconds, from `iat` if present, otherwise from now; 0: unlimited. */
   maxLife: number;
 }
 
-/** Why a token is not good at this time. */
+/** Returns why a token is not valid at this time. */
 export function refusedByTime(
   { exp, nbf, iat }: Pick<PlaybackClaims, "exp" | "nbf" | "iat">,
   now: number,
@@ -154,7 +154,7 @@ export interface NewToken {
   rules?: readonly AccessRule[];
 }
 
-/** Numbers are written as numbers, and what is not said is left out. */
+/** Writes numbers as numbers, and omits defaults. */
 export function signToken(
   { kid, sub, exp, nbf, downloadable = false, original = false, rules = [] }: NewToken,
   key: KeyObject,

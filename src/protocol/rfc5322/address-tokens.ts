@@ -1,7 +1,10 @@
-/** Lexical tokens of address fields (RFC 5322 3.2). White space and comments are dropped, but `spaced` tells that some stood before. */
+/**
+ * Lexical tokens of address fields (RFC 5322 3.2). White space and comments are dropped; `spaced` means that some
+ * preceded the token.
+ */
 export interface Token {
   kind: "atom" | "quoted" | "literal" | "<" | ">" | "@" | "," | ";" | ":" | ".";
-  /** The value: without quotes and escapes for "quoted", with brackets for "literal". */
+  /** Value: without quotes and escapes for "quoted", with brackets for "literal". */
   text: string;
   spaced: boolean;
 }
@@ -10,7 +13,10 @@ const SPECIALS = new Set(["<", ">", "@", ",", ";", ":", "."]);
 const SPACE = new Set([" ", "\t", "\r", "\n"]);
 const MAX_COMMENT_DEPTH = 50;
 
-/** Undefined for an unclosed quote, comment or literal, or a character that has no place in an address field. Each character is looked at once. */
+/**
+ * Undefined for an unclosed quote, comment or literal, or a character not allowed in an address field. Runs in linear
+ * time.
+ */
 export function tokenize(text: string): Token[] | undefined {
   const tokens: Token[] = [];
   let spaced = false;
@@ -52,7 +58,7 @@ function readToken(
 
 const NOT_IN_ATOMS = new Set([...'()<>[]:;@\\,."'].map((char) => char.charCodeAt(0)));
 
-/** Everything printable that is no special; RFC 6532 adds all of UTF-8 beyond ASCII, of which the C1 controls have no use. */
+/** All printable characters except specials; RFC 6532 adds non-ASCII UTF-8, here without the C1 controls. */
 const isAtomChar = (code: number) =>
   code > 0x20 && code !== 0x7f && !(code >= 0x80 && code <= 0x9f) && !NOT_IN_ATOMS.has(code);
 

@@ -3,17 +3,21 @@ import { tokenize, type Token } from "./address-tokens.ts";
 
 /** One mailbox of an address list (RFC 5322 3.4). */
 export interface Mailbox {
-  /** The display name, unquoted; "" when there is none. */
+  /** Display name, unquoted; "" if there is none. */
   name: string;
-  /** `local@domain` as it goes on the wire: the domain in lower case and ASCII (A-labels), the local part quoted only where it must be. */
+  /**
+   * `local@domain` as on the wire: the domain in lower case and ASCII (A-labels), the local part quoted only if
+   * necessary.
+   */
   address: string;
   local: string;
   domain: string;
 }
 
 /**
- * Reads what From, To, Cc, Bcc and Reply-To hold: mailboxes and groups (flattened), comments, quoted names and local parts, internationalised
- * names, local parts (RFC 6532) and domains. Undefined when the text is not an address list. Empty list elements are skipped (RFC 5322 4.4).
+ * Parses the content of From, To, Cc, Bcc and Reply-To: mailboxes and groups (flattened), comments, quoted names and
+ * local parts, internationalised names, local parts (RFC 6532) and domains. Undefined if the text is not an address
+ * list. Skips empty list elements (RFC 5322 4.4).
  */
 export function parseAddressList(text: string): Mailbox[] | undefined {
   const tokens = tokenize(text);
@@ -56,7 +60,7 @@ export function parseAddress(text: string): Mailbox | undefined {
   return read && read.end === tokens.length ? mailboxOf("", read.local, read.domain) : undefined;
 }
 
-/** What two spellings of one address share. Domains are caseless (RFC 5321 2.4), and so is every local part in practice. */
+/** Key for comparing addresses. Domains are case-insensitive (RFC 5321 2.4), and so are local parts in practice. */
 export const addressKey = ({ local, domain }: Pick<Mailbox, "local" | "domain">): string =>
   `${local.toLowerCase()}@${domain.toLowerCase()}`;
 
@@ -65,7 +69,7 @@ export function sameAddress(a: string, b: string): boolean {
   return left !== undefined && right !== undefined && addressKey(left) === addressKey(right);
 }
 
-/** The domain of an address as it stands in an envelope; "" for the null sender. */
+/** Domain of an envelope address; "" for the null sender. */
 export const domainOf = (address: string): string => address.slice(address.lastIndexOf("@") + 1).toLowerCase();
 
 function words(tokens: Token[], from: number): number {
@@ -112,7 +116,7 @@ function readAddrSpec(tokens: Token[], from: number): { local: string; domain: s
   return domain === undefined ? undefined : { local, domain, end };
 }
 
-/** `word *("." word)`; RFC 5322 4.4 allows white space around the dots, never two words side by side. */
+/** `word *("." word)`; RFC 5322 4.4 allows white space around the dots, but not two adjacent words. */
 function dotted(tokens: Token[]): string | undefined {
   if (tokens.length % 2 === 0) return undefined;
   const joined = tokens.every((token, i) => (token.kind === ".") === (i % 2 === 1));
@@ -125,7 +129,7 @@ const phrase = (tokens: Token[]) =>
     .join("")
     .trim();
 
-/** RFC 5321 4.5.3.1.3: a path has 256 octets, the angle brackets among them. */
+/** RFC 5321 4.5.3.1.3: a path has 256 octets, including the angle brackets. */
 const MAX_ADDRESS = 254;
 
 function mailboxOf(name: string, local: string, rawDomain: string): Mailbox | undefined {
@@ -137,13 +141,13 @@ function mailboxOf(name: string, local: string, rawDomain: string): Mailbox | un
 
 const hasControl = (text: string) => /\p{Cc}/u.test(text);
 
-/** RFC 5321 4.1.2: only what is no dot-string needs quotes. */
+/** RFC 5321 4.1.2: only a local part that is not a dot-string needs quotes. */
 function quoteLocal(local: string): string {
   if (/^[\w!#$%&'*+\-/=?^`{|}~\u0080-\uffff]+(?:\.[\w!#$%&'*+\-/=?^`{|}~\u0080-\uffff]+)*$/.test(local)) return local;
   return `"${local.replace(/["\\]/g, "\\$&")}"`;
 }
 
-/** Lower case, A-labels, every label of letters, digits, hyphens and underscores; an address literal as it stands. */
+/** Lower case, A-labels, each label of letters, digits, hyphens and underscores; address literals stay unchanged. */
 export function canonicalDomain(domain: string): string | undefined {
   if (domain.startsWith("["))
     return /^\[(?:\d{1,3}(?:\.\d{1,3}){3}|IPv6:[0-9a-f:.]{2,45})\]$/i.test(domain) ? domain : undefined;

@@ -10,7 +10,7 @@ function fieldsOf(text: string | Buffer): HeaderField[] {
   return reading.fields;
 }
 
-test("fields keep order and case, values are unfolded and trimmed", () => {
+test("keeps the order and case of fields; unfolds and trims values", () => {
   assert.deepEqual(fieldsOf("Subject:  two\r\n  lines\r\nX-Odd :y\r\nsubject:again\r\n"), [
     ["Subject", "two  lines"],
     ["X-Odd", "y"],
@@ -18,20 +18,20 @@ test("fields keep order and case, values are unfolded and trimmed", () => {
   ]);
 });
 
-test("bare LF line ends are read like CRLF", () => {
+test("reads bare LF line ends like CRLF", () => {
   assert.deepEqual(fieldsOf("A: 1\nB: 2\n\t3\n"), [
     ["A", "1"],
     ["B", "2\t3"],
   ]);
 });
 
-test("a line that is no field is left out with its continuation, the next field is not lost", () => {
+test("drops a line that is not a field with its continuation, but not the next field", () => {
   assert.deepEqual(fieldsOf("no colon here\r\n and more\r\n: empty name\r\nbad name: x\r\nÜ: y\r\nGood: 1"), [
     ["Good", "1"],
   ]);
 });
 
-test("UTF-8 is read as UTF-8, other octets as Latin-1, each field for itself", () => {
+test("decodes UTF-8 as such and other octets as Latin-1, field by field", () => {
   const block = Buffer.concat([
     Buffer.from("A: grün\r\n"),
     Buffer.from("B: gr\xfcn\r\n", "latin1"),
@@ -44,18 +44,18 @@ test("UTF-8 is read as UTF-8, other octets as Latin-1, each field for itself", (
   ]);
 });
 
-test("NUL and stray CR become a space, so that no consumer trips over them", () => {
+test("replaces NUL and stray CR by a space", () => {
   assert.deepEqual(fieldsOf("A: x\0y\rz\r\n"), [["A", "x y z"]]);
 });
 
-test("names are compared without regard to case", () => {
+test("compares names case-insensitively", () => {
   const fields = fieldsOf("Received: a\r\nRECEIVED: b\r\nTo: c\r\n");
   assert.deepEqual(headerValues(fields, "received"), ["a", "b"]);
   assert.equal(headerValue(fields, "TO"), "c");
   assert.equal(headerValue(fields, "Cc"), undefined);
 });
 
-test("limits are refused by name: 10,000 fields pass, one more does not", () => {
+test("names the exceeded limit: accepts 10,000 fields, not one more", () => {
   const block = Buffer.from("X-A: 1\r\n".repeat(10_000));
   const reading = readHeader(block);
   assert.ok(reading.ok && reading.fields.length === 10_000);
@@ -69,19 +69,19 @@ test("limits are refused by name: 10,000 fields pass, one more does not", () => 
   });
 });
 
-test("hostile blocks of a megabyte take the time of a megabyte", () => {
+test("parses hostile blocks of a megabyte in linear time", () => {
   for (const piece of ["\r", "\n ", "\r\n\t", ":", "a", "a:\r", "\0", " "]) {
     const block = Buffer.from(piece.repeat(Math.floor((1024 * 1024) / piece.length)));
     assert.ok(cpuMs(() => void readHeader(block)) < 2000, JSON.stringify(piece));
   }
 });
 
-test("any octets are read without an exception", () => {
+test("reads any octets without an exception", () => {
   fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => void readHeader(bytes)));
   fc.assert(fc.property(fc.stringMatching(/^[a: \t\r\n\0]{0,60}$/), (text) => void readHeader(Buffer.from(text))));
 });
 
-test("what was written comes back", () => {
+test("reads back formatted addresses", () => {
   const name = fc.stringMatching(/^[A-Za-z][A-Za-z0-9-]{0,20}$/);
   const value = fc.stringMatching(/^[!-~]([ -~]{0,30}[!-~])?$/);
   fc.assert(
@@ -91,7 +91,7 @@ test("what was written comes back", () => {
   );
 });
 
-test("the header section ends at the first empty line, however the message is cut", () => {
+test("finds the end of the header section at the first empty line, for any chunking", () => {
   const end = (text: string, size: number) => {
     const scan = createHeaderEnd();
     for (let at = 0; at < text.length; at += size) {

@@ -1,15 +1,15 @@
 import { Buffer, isAscii, isUtf8 } from "node:buffer";
 
 /**
- * The header section of a message (RFC 5322 2.2), read the way mail in the wild needs it: CRLF or bare LF line ends, raw UTF-8 or
- * Latin-1 octets, lines that are no fields at all. Reading is one pass, so its time grows with the size and nothing else.
+ * Parser for the header section of a message (RFC 5322 2.2), tolerant of real-world mail: CRLF or bare LF line ends,
+ * raw UTF-8 or Latin-1 octets, lines that are not fields. Single pass, linear time.
  */
 export type HeaderField = [name: string, value: string];
 
 export interface HeaderLimits {
-  /** Octets of the whole block. */
+  /** Octets in the whole block. */
   maxBytes: number;
-  /** Lines that begin a field, whether they are well formed or not. */
+  /** Lines that begin a field, well-formed or not. */
   maxFields: number;
 }
 
@@ -18,8 +18,9 @@ export const HEADER_LIMITS: HeaderLimits = { maxBytes: 1024 * 1024, maxFields: 1
 export type HeaderReading = { ok: true; fields: HeaderField[] } | { ok: false; why: string };
 
 /**
- * Splits a header block (without the empty line that ends it) into its fields, in order, names as written, values unfolded and
- * trimmed. A line that is not a field is left out together with its continuation lines; NUL and stray CR in a value become a space.
+ * Splits a header block (without the empty line that ends it) into its fields, in order, with unchanged names, and
+ * unfolded and trimmed values. Drops lines that are not fields with their continuation lines; replaces NUL and stray CR
+ * in a value by a space.
  */
 export function readHeader(block: Uint8Array, limits: HeaderLimits = HEADER_LIMITS): HeaderReading {
   if (block.length > limits.maxBytes)
@@ -37,7 +38,7 @@ export function readHeader(block: Uint8Array, limits: HeaderLimits = HEADER_LIMI
   return { ok: true, fields };
 }
 
-/** Where each field of a header block begins and ends, its line end and continuation lines included. */
+/** Yields start and end of each field of a header block, including its line end and continuation lines. */
 export function* fieldRanges(block: Uint8Array): Generator<[start: number, end: number]> {
   for (let at = 0; at < block.length;) {
     const end = endOfField(block, at);
@@ -46,7 +47,7 @@ export function* fieldRanges(block: Uint8Array): Generator<[start: number, end: 
   }
 }
 
-/** The first value of a field, by its name without regard to case (RFC 5322 1.2.2). */
+/** First value of a field, by case-insensitive name (RFC 5322 1.2.2). */
 export const headerValue = (fields: HeaderField[], name: string): string | undefined =>
   fields.find(([other]) => isField(other, name))?.[1];
 
@@ -56,7 +57,7 @@ export const headerValues = (fields: HeaderField[], name: string): string[] =>
 const isField = (name: string, wanted: string) =>
   name.length === wanted.length && name.toLowerCase() === wanted.toLowerCase();
 
-/** RFC 6532 allows UTF-8; what is not UTF-8 is most likely Latin-1 from an old sender, decided field by field. */
+/** RFC 6532 allows UTF-8; anything else is probably Latin-1 from an old client. Decided per field. */
 function decoderFor(bytes: Buffer): (from: number, to: number) => string {
   if (isAscii(bytes)) return (from, to) => bytes.toString("latin1", from, to);
   if (isUtf8(bytes)) return (from, to) => bytes.toString("utf8", from, to);
@@ -68,7 +69,7 @@ const LF = 0x0a;
 const SPACE = 0x20;
 const TAB = 0x09;
 
-/** A field ends at the first line end that no white space follows (RFC 5322 2.2.3). */
+/** A field ends at the first line end not followed by white space (RFC 5322 2.2.3). */
 function endOfField(bytes: Uint8Array, from: number): number {
   for (let at = from; ;) {
     const lf = bytes.indexOf(LF, at);
@@ -81,7 +82,7 @@ function endOfField(bytes: Uint8Array, from: number): number {
 function readField(text: string): HeaderField | undefined {
   const colon = text.indexOf(":");
   if (colon <= 0) return undefined;
-  // RFC 5322 4.5.8 lets old mail put white space between name and colon.
+  // RFC 5322 4.5.8: old messages may have white space between name and colon.
   const name = text.slice(0, colon).trimEnd();
   if (!isFieldName(name)) return undefined;
   return [
@@ -97,7 +98,10 @@ function readField(text: string): HeaderField | undefined {
 /** RFC 5322 3.6.8: printable ASCII without the colon. */
 export const isFieldName = (name: string): boolean => /^[\x21-\x39\x3b-\x7e]+$/.test(name);
 
-/** Finds the end of the header section in a stream of chunks: fed the chunks in order, it answers the section's length once it is known. */
+/**
+ * Finds the end of the header section in a stream: returns the section's length once it is known. Push the chunks in
+ * order.
+ */
 export interface HeaderEnd {
   push(chunk: Uint8Array): number | undefined;
 }

@@ -17,7 +17,7 @@ test("lone line ends become CRLF, CRLF stays", async () => {
   assert.equal(await convert(""), "");
 });
 
-test("the result has no lone line end, does not depend on the cutting, and is a fixed point", async () => {
+test("the result has no lone line end, does not depend on chunking, and is a fixed point", async () => {
   await fc.assert(
     fc.asyncProperty(fc.stringMatching(/^[\r\na\xff]{0,30}$/), fc.integer({ min: 1, max: 5 }), async (text, size) => {
       const whole = await convert(text);

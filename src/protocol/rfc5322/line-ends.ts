@@ -1,6 +1,6 @@
 /**
- * Gives a message the line ends of the wire (RFC 5322 2.3): a CR or LF that stands alone becomes CRLF. Messages put together in code
- * are full of bare LF, and no server may pass one on (RFC 5321 2.3.8).
+ * Normalizes line ends for the wire (RFC 5322 2.3): a lone CR or LF becomes CRLF. Messages built in code often contain
+ * bare LF, and no server may forward one (RFC 5321 2.3.8).
  */
 export async function* crlfLineEnds(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let heldCr = false;
@@ -9,7 +9,7 @@ export async function* crlfLineEnds(body: AsyncIterable<Uint8Array>): AsyncGener
     const bytes: Buffer = heldCr
       ? Buffer.concat([CR_BYTE, chunk])
       : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
-    // A final CR waits for what follows it.
+    // A final CR is held back until the next byte.
     heldCr = bytes[bytes.length - 1] === CR;
     const whole = heldCr ? bytes.subarray(0, -1) : bytes;
     if (whole.length > 0)

@@ -4,26 +4,26 @@ import * as fc from "fast-check";
 import { cpuMs } from "../../../test/support/cpu-time.ts";
 import { parseMessageId, parseMessageIds } from "./message-id.ts";
 
-test("identifiers are read in order, phrases between them are skipped", () => {
+test("reads identifiers in order and skips phrases between them", () => {
   assert.deepEqual(parseMessageIds("<a@b> your mail of Monday <c@d>\t<e@f>"), ["<a@b>", "<c@d>", "<e@f>"]);
   assert.deepEqual(parseMessageIds("<a@b><c@d>"), ["<a@b>", "<c@d>"]);
   assert.deepEqual(parseMessageIds("< a@b >"), ["<a@b>"]);
 });
 
-test("what is no identifier is not taken for one", () => {
+test("ignores values that are not identifiers", () => {
   for (const value of ["", "a@b", "<>", "< >", "<a@b", "a@b>", "<a\0@b>"])
     assert.deepEqual(parseMessageIds(value), [], JSON.stringify(value));
   assert.deepEqual(parseMessageIds("<<a@b>"), ["<a@b>"]);
 });
 
-test("a Message-ID may lack its brackets, not its content", () => {
+test("accepts a Message-ID without brackets, but not an empty one", () => {
   assert.equal(parseMessageId(" <a@b> "), "<a@b>");
   assert.equal(parseMessageId("a@b"), "<a@b>");
   for (const value of ["", "   ", "two words", "<>"])
     assert.equal(parseMessageId(value), undefined, JSON.stringify(value));
 });
 
-test("identifiers without brackets inside come back as written, from any text without an exception", () => {
+test("reads back identifiers without inner brackets, and any text without an exception", () => {
   fc.assert(
     fc.property(fc.array(fc.stringMatching(/^[!-;=?-~]{1,20}$/), { maxLength: 10 }), (ids) => {
       assert.deepEqual(
@@ -37,7 +37,7 @@ test("identifiers without brackets inside come back as written, from any text wi
   );
 });
 
-test("hostile values of a megabyte take the time of a megabyte", () => {
+test("parses hostile values of a megabyte in linear time", () => {
   for (const piece of ["<", ">", "<>", "< ", "a"]) {
     const value = piece.repeat(Math.floor((1024 * 1024) / piece.length));
     const ms = cpuMs(() => {

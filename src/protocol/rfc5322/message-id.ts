@@ -1,15 +1,15 @@
-/** Message identifiers (RFC 5322 3.6.4). Kept with their angle brackets, compared octet by octet. */
+/** Message identifiers (RFC 5322 3.6.4). Stored with their angle brackets, compared octet by octet. */
 
 /**
- * Every `<...>` of a References or In-Reply-To value, in order. Phrases between them are allowed by RFC 5322 4.5.4 and skipped.
- * One pass; an unclosed bracket ends it.
+ * Returns every `<...>` of a References or In-Reply-To value, in order. Phrases between them are allowed by RFC 5322
+ * 4.5.4 and skipped. Single pass; stops at an unclosed bracket.
  */
 export function parseMessageIds(value: string): string[] {
   const ids: string[] = [];
   for (let at = value.indexOf("<"); at !== -1;) {
     const end = value.indexOf(">", at);
     if (end === -1) break;
-    // A stray "<" before the real one: the identifier begins at the last of them.
+    // After stray "<" characters, the identifier begins at the last one.
     const start = value.lastIndexOf("<", end);
     const inner = value.slice(start + 1, end).replace(/[ \t]/g, "");
     if (inner !== "" && !hasControl(inner)) ids.push(`<${inner}>`);
@@ -19,8 +19,8 @@ export function parseMessageIds(value: string): string[] {
 }
 
 /**
- * The identifier in a Message-ID value, or undefined when there is none. Old software leaves the brackets away; a single word is taken
- * as the identifier it means to be.
+ * Returns the identifier of a Message-ID value, or undefined if there is none. Old software omits the brackets; a
+ * single word is accepted as an identifier.
  */
 export function parseMessageId(value: string): string | undefined {
   const [id] = parseMessageIds(value);

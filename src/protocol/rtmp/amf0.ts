@@ -1,6 +1,8 @@
 import { RtmpViolation } from "./violation.ts";
 
-/** Values of Action Message Format 0, as far as they are met in RTMP. Objects have no prototype: a name such as "__proto__" is one like any other. */
+/**
+ * Values of Action Message Format 0, as used in RTMP. Objects have no prototype, so "__proto__" is an ordinary name.
+ */
 export type AmfValue = number | boolean | string | null | undefined | Date | AmfObject | AmfValue[];
 export interface AmfObject {
   [name: string]: AmfValue;
@@ -24,10 +26,10 @@ const MARKER = {
   xml: 15,
   typedObject: 16,
 } as const;
-/** Objects in objects: clients send three or four. */
+/** Maximum object nesting: clients send three or four levels. */
 const DEEPEST = 16;
 
-/** All values of a message, one after the other. Throws RtmpViolation for what is cut off, nested too deep, or of AMF 3. */
+/** Reads all values of a message. Throws RtmpViolation if one is truncated, too deeply nested, or AMF 3. */
 export function readAmf0(bytes: Buffer): AmfValue[] {
   let at = 0;
 
@@ -55,7 +57,7 @@ export function readAmf0(bytes: Buffer): AmfValue[] {
 
   function array(depth: number): AmfValue[] {
     const values: AmfValue[] = [];
-    // Every value has an octet at least: a count that is not true ends where the bytes do.
+    // Every value has at least one octet, so a false count ends with the bytes.
     for (let left = bytes.readUInt32BE(take(4)); left > 0; left--) values.push(value(depth + 1));
     return values;
   }
@@ -81,7 +83,7 @@ export function readAmf0(bytes: Buffer): AmfValue[] {
         take(2);
         return undefined;
       case MARKER.ecmaArray:
-        // The count is a guess of the sender (2.10): the end is marked as that of an object.
+        // The count is only a hint (2.10): the end is marked as for an object.
         take(4);
         return object(depth);
       case MARKER.strictArray:
@@ -107,7 +109,7 @@ export function readAmf0(bytes: Buffer): AmfValue[] {
   return values;
 }
 
-/** Values one after the other. Members of objects that are undefined are written as such. */
+/** Writes values in sequence. Undefined members of objects are written as such. */
 export function writeAmf0(...values: AmfValue[]): Buffer {
   const parts: Buffer[] = [];
 
@@ -168,6 +170,6 @@ export function writeAmf0(...values: AmfValue[]): Buffer {
   return Buffer.concat(parts);
 }
 
-/** Of objects that came from the other side: undefined for anything else. */
+/** Returns a received object; undefined for any other value. */
 export const amfObject = (value: AmfValue): AmfObject | undefined =>
   typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Date) ? value : undefined;

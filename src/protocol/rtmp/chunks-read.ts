@@ -3,56 +3,56 @@ import { RtmpViolation } from "./violation.ts";
 
 export interface ChunkReader {
   /**
-   * The messages that are whole by now, read as they are asked for: all of them are to be taken before the next octets come, and until then `bytes` may not
-   * change. Throws RtmpViolation, after which nothing more is to be asked for.
+   * Yields the complete messages lazily: consume all of them before pushing more octets, and do not change `bytes`
+   * until then. Throws RtmpViolation, after which the reader must not be used.
    */
   push(bytes: Buffer): IterableIterator<RtmpMessage>;
-  /** Size of the chunks that follow (5.4.1). */
+  /** Sets the size of subsequent chunks (5.4.1). */
   setChunkSize(octets: number): void;
-  /** What is there of a message is forgotten (5.4.2). */
+  /** Discards a partial message (5.4.2). */
   abort(chunkStream: number): void;
-  /** Octets that one message, and all that are not whole yet together, may have from now on. */
+  /** Sets the maximum size of a message, and of all incomplete messages together. */
   setMost(octets: number): void;
 }
 
 interface ChunkStream {
   time: number;
-  /** Added to the time by the next message that says nothing of it. */
+  /** Added to the time by the next message without one. */
   delta: number;
   length: number;
   type: number;
   stream: number;
-  /** `delta` stood behind the header. */
+  /** `delta` was an extended timestamp. */
   extended: boolean;
-  /** Of the message that is being read; undefined between two. */
+  /** The message being read; undefined between messages. */
   data: Buffer | undefined;
   filled: number;
 }
 
-/** Octets of message headers, by format (5.3.1.2). */
+/** Size of message headers in octets, by format (5.3.1.2). */
 const MESSAGE_HEADER = [11, 7, 3, 0] as const;
 const EXTENDED = 0xffffff;
-/** Publishers have three to six. */
+/** Publishers use three to six. */
 const MOST_STREAMS = 64;
 export const FIRST_CHUNK_SIZE = 128;
 const NOTHING = Buffer.alloc(0);
 
 /**
- * Puts messages together from chunks (5.3), of which those of several messages may alternate. Payload is copied to where it belongs as it comes; besides
- * messages that are not whole it holds a header that is not, of at most 18 octets.
+ * Reassembles messages from chunks (5.3), which may be interleaved. Payload is copied directly to its destination;
+ * apart from incomplete messages, only an incomplete header of up to 18 octets is buffered.
  */
 export function createChunkReader({ most }: { most: number }): ChunkReader {
   const streams = new Map<number, ChunkStream>();
   let chunkSize = FIRST_CHUNK_SIZE;
   let held = 0;
-  /** What is being read, and how far it has been. */
+  /** Current input and read position. */
   let bytes: Buffer = NOTHING;
   let at = 0;
-  /** In the midst of a chunk: whose it is, and how much of it is to come. */
+  /** Within a chunk: its chunk stream and the missing octets. */
   let current: ChunkStream | undefined;
   let missing = 0;
 
-  /** Reads the header of a chunk. False while it is not whole. */
+  /** Reads a chunk header. False while it is incomplete. */
   function begin(): boolean {
     const left = bytes.length - at;
     if (left === 0) return false;
@@ -69,7 +69,7 @@ export function createChunkReader({ most }: { most: number }): ChunkReader {
     if (extended) {
       if (left < size + 4) return false;
       const extension = bytes.readUInt32BE(at + size);
-      // Some senders leave it out in chunks of type 3: it is there if it says the same.
+      // Some senders omit it in type 3 chunks: it is present if it has the same value.
       if (format < 3 || extension === known!.delta) size += 4;
       delta = extension;
     }
@@ -112,7 +112,7 @@ export function createChunkReader({ most }: { most: number }): ChunkReader {
 
   function beginMessage(stream: ChunkStream, format: number) {
     drop(stream);
-    // Type 3 after type 0 repeats its timestamp as a difference (5.3.1.2.4).
+    // Type 3 after type 0 repeats its timestamp as a delta (5.3.1.2.4).
     stream.time = format === 0 ? stream.delta : (stream.time + stream.delta) >>> 0;
     if (stream.length > most - held)
       throw new RtmpViolation(`a message has ${stream.length} octets, ${most} are taken at once`);
@@ -126,17 +126,17 @@ export function createChunkReader({ most }: { most: number }): ChunkReader {
     stream.filled = 0;
   }
 
-  /** The next message that is whole. */
+  /** Returns the next complete message. */
   function read(): RtmpMessage | undefined {
     for (;;) {
       if (current === undefined && !begin()) {
-        // A header across two reads.
+        // A header split across two reads.
         bytes = at === bytes.length ? NOTHING : Buffer.from(bytes.subarray(at));
         at = 0;
         return undefined;
       }
       const stream = current!;
-      // An abort may have come for it, but only between chunks: here it is there.
+      // An abort can only arrive between chunks, so the data exists here.
       const data = stream.data!;
       const octets = Math.min(missing, bytes.length - at);
       bytes.copy(data, stream.filled, at, at + octets);

@@ -2,13 +2,13 @@ import type { RtmpMessage } from "./messages.ts";
 
 const EXTENDED = 0xffffff;
 const NOTHING = Buffer.alloc(0);
-/** What is so small costs less copied than handed over in pieces. */
+/** Below this size, copying is cheaper than separate buffers. */
 const SMALL = 2048;
 
 /**
- * One message as chunks of at most `chunkSize` octets (5.3), each with all that is to be said of it: nothing depends on what was sent before, so what could
- * not be sent may be left out. In pieces, to be written one after the other: large payload is not copied. `chunkStream` is one of 2 to 63; `head` is what
- * the payload begins with, before `data`.
+ * Encodes a message as chunks of at most `chunkSize` octets (5.3) with full headers: nothing depends on earlier
+ * messages, so unsent ones can be dropped. Returns buffers to be written in order: large payload is not copied.
+ * `chunkStream` is 2 to 63; `head` precedes `data` in the payload.
  */
 export function encodeMessage(
   chunkStream: number,
@@ -18,7 +18,7 @@ export function encodeMessage(
 ): Buffer[] {
   const { time, data } = message;
   const length = head.length + data.length;
-  // Most are one chunk, made with as few buffers as can be.
+  // Most messages are one chunk, built with as few buffers as possible.
   if (length <= chunkSize) {
     const small = length <= SMALL;
     const first = firstOctets(chunkStream, message, head, small ? data.length : 0);
@@ -26,14 +26,14 @@ export function encodeMessage(
     data.copy(first, first.length - data.length);
     return [first];
   }
-  // Heads have some octets; a chunk that ends inside of one is no chunk that anybody asks for.
+  // Heads have only a few octets; a chunk size that ends within one is not used in practice.
   if (head.length >= chunkSize)
     return encodeMessage(chunkStream, { ...message, data: Buffer.concat([head, data]) }, chunkSize);
 
   const extended = time >= EXTENDED;
   const next = Buffer.allocUnsafe(extended ? 5 : 1);
   next[0] = 0xc0 | chunkStream;
-  // What 5.3.1.3 says, and what all readers take.
+  // Conforms to 5.3.1.3, and every reader accepts it.
   if (extended) next.writeUInt32BE(time, 1);
   const parts = [firstOctets(chunkStream, message, head, 0), data.subarray(0, chunkSize - head.length)];
   for (let from = chunkSize - head.length; from < data.length; from += chunkSize)
@@ -41,7 +41,7 @@ export function encodeMessage(
   return length <= SMALL ? [Buffer.concat(parts)] : parts;
 }
 
-/** The header of the first chunk, `head`, and `room` octets for more. */
+/** Returns the header of the first chunk, `head`, and space for `room` more octets. */
 function firstOctets(
   chunkStream: number,
   { type, stream, time, data }: RtmpMessage,

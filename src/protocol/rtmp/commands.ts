@@ -5,17 +5,17 @@ import { RtmpViolation } from "./violation.ts";
 /** 7.2: "connect", "publish", "onStatus", … */
 export interface RtmpCommand {
   name: string;
-  /** Of the answer: 0 where none is wanted. */
+  /** Transaction for the response: 0 if none is expected. */
   transaction: number;
-  /** Command object: undefined where it is null. */
+  /** Command object; undefined if null. */
   object: AmfObject | undefined;
   args: AmfValue[];
 }
 
-/** Undefined for messages that are no commands. Throws RtmpViolation for one that cannot be read. */
+/** Undefined for messages that are not commands. Throws RtmpViolation if malformed. */
 export function readCommand({ type, data }: RtmpMessage): RtmpCommand | undefined {
   if (type !== MESSAGE.command && type !== MESSAGE.commandAmf3) return undefined;
-  // A command of AMF 3 is one of AMF 0 behind an octet of zero, whose values could be of AMF 3, but never are.
+  // An AMF 3 command is an AMF 0 command after a zero octet; its values could be AMF 3, but never are.
   const [name, transaction, object, ...args] = readAmf0(type === MESSAGE.command ? data : data.subarray(1));
   if (typeof name !== "string") throw new RtmpViolation("a command has no name");
   return { name, transaction: typeof transaction === "number" ? transaction : 0, object: amfObject(object), args };
@@ -28,18 +28,18 @@ export const writeCommand = (
   ...args: AmfValue[]
 ): Buffer => writeAmf0(name, transaction, object, ...args);
 
-/** 7.2.2: what became of a stream, in a word for programs ("NetStream.Publish.Start") and a sentence for people. */
+/** 7.2.2: reports the status of a stream as a code ("NetStream.Publish.Start") and a description. */
 export const writeStatus = (level: "status" | "error", code: string, description: string): Buffer =>
   writeCommand("onStatus", 0, null, { level, code, description });
 
-/** What onStatus, _result and _error carry; empty texts where they do not. */
+/** Reads the contents of onStatus, _result and _error; missing texts are empty. */
 export function readStatus({ args }: RtmpCommand): { level: string; code: string; description: string } {
   const about = args.map(amfObject).find((object) => object !== undefined);
   const text = (value: AmfValue) => (typeof value === "string" ? value : "");
   return { level: text(about?.["level"]), code: text(about?.["code"]), description: text(about?.["description"]) };
 }
 
-/** Metadata of a stream, with or without the word that makes a server keep it; undefined for other data. Throws RtmpViolation. */
+/** Reads stream metadata, with or without @setDataFrame; undefined for other data. Throws RtmpViolation. */
 export function readMetadata({ type, data }: RtmpMessage): AmfObject | undefined {
   if (type !== MESSAGE.data && type !== MESSAGE.dataAmf3) return undefined;
   const [first, ...more] = readAmf0(type === MESSAGE.data ? data : data.subarray(1));

@@ -1,7 +1,7 @@
-/** One RTMP message (RTMP specification 1.0, 4.1). */
+/** An RTMP message (RTMP specification 1.0, 4.1). */
 export interface RtmpMessage {
   type: number;
-  /** Message stream: 0 for what concerns the connection. */
+  /** Message stream: 0 for the connection itself. */
   stream: number;
   /** Milliseconds, modulo 2^32. */
   time: number;
@@ -28,7 +28,7 @@ export const MESSAGE = {
 /** 7.1.7 */
 export const USER_CONTROL = { streamBegin: 0, streamEof: 1, pingRequest: 6, pingResponse: 7 } as const;
 
-/** Chunk streams that we write to: one for each purpose, so that headers of chunks do not depend on each other. 2 is given (5.3.1.1). */
+/** Our outgoing chunk streams: one per purpose, so that chunk headers are independent. 2 is fixed (5.3.1.1). */
 export const CHUNK_STREAM = { control: 2, command: 3, audio: 4, status: 5, video: 6 } as const;
 
 export function u32(...values: number[]): Buffer {
@@ -37,7 +37,7 @@ export function u32(...values: number[]): Buffer {
   return bytes;
 }
 
-/** 7.1.7: what happened, and to what. */
+/** 7.1.7: an event and the stream or value it concerns. */
 export function userControl(event: number, about: number): Buffer {
   const bytes = Buffer.allocUnsafe(6);
   bytes.writeUInt16BE(event, 0);

@@ -4,32 +4,32 @@ import { createHandshake } from "./handshake.ts";
 import { CHUNK_STREAM, MESSAGE, type RtmpMessage, u32, USER_CONTROL, userControl } from "./messages.ts";
 import { RtmpViolation } from "./violation.ts";
 
-/** One side of a connection, without the socket: octets go in and out. */
+/** One side of a connection, without the socket. */
 export interface RtmpPeer {
-  /** What is to be sent first of all. */
+  /** Sends the first octets. */
   opening(): void;
   /**
-   * Messages that are not of the protocol itself: commands, data, sound and pictures, read as they are asked for. Chunk sizes, acknowledgements and pings
-   * are done with. All of them are to be taken before the next octets come, and until then `bytes` may not change. Both throw RtmpViolation, after which nothing
-   * more is to be asked for.
+   * Yields messages above the protocol level lazily: commands, data, audio and video. Handles chunk sizes,
+   * acknowledgements and pings itself. Consume all messages before pushing more octets, and do not change `bytes` until
+   * then. Both throw RtmpViolation, after which the peer must not be used.
    */
   push(bytes: Buffer): IterableIterator<RtmpMessage>;
-  /** `head`: what its payload begins with, before `data`. */
+  /** `head`: precedes `data` in the payload. */
   send(chunkStream: number, message: RtmpMessage, head?: Buffer): void;
-  /** Protocol control (5.4): windows, bandwidth, what happened to a stream. */
+  /** Sends protocol control (5.4): windows, bandwidth, stream events. */
   control(type: number, data: Buffer): void;
-  /** From now on what we send comes in chunks of so many octets. */
+  /** Sets the size of the chunks that we send. */
   setChunkSize(octets: number): void;
-  /** Octets of one message, and of all that are begun, that are taken from now on. */
+  /** Sets the maximum size of a message, and of all incomplete messages together. */
   setMost(octets: number): void;
   readonly greeted: boolean;
 }
 
 export interface RtmpPeerOptions {
   role: "server" | "client";
-  /** As `setMost`, until then. */
+  /** Initial value of `setMost`. */
   most: number;
-  /** Pieces, in this order. */
+  /** Writes the buffers in this order. */
   write(pieces: readonly Buffer[]): void;
 }
 
@@ -38,11 +38,11 @@ const NOTHING = Buffer.alloc(0);
 export function createRtmpPeer({ role, most, write }: RtmpPeerOptions): RtmpPeer {
   const reader = createChunkReader({ most });
   const handshake = createHandshake(role);
-  /** Of what came last. */
+  /** Iterator over the latest input. */
   let read = reader.push(NOTHING);
   let greeted = false;
   let chunkSize = FIRST_CHUNK_SIZE;
-  /** Octets after which the other side wants to hear how many came (5.4.4); how many came, and were told. */
+  /** Octets after which the peer expects an acknowledgement (5.4.4); octets received and acknowledged. */
   let window = 0;
   let received = 0;
   let acknowledged = 0;
@@ -57,7 +57,7 @@ export function createRtmpPeer({ role, most, write }: RtmpPeerOptions): RtmpPeer
     return rest;
   }
 
-  /** True: it was of the protocol itself. */
+  /** True if it was a protocol message. */
   function handled({ type, data }: RtmpMessage): boolean {
     switch (type) {
       case MESSAGE.setChunkSize:

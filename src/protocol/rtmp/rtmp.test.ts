@@ -22,7 +22,7 @@ import {
   writeStatus,
 } from "./index.ts";
 
-/** The bytes, cut at the given places. */
+/** Splits the bytes at the given offsets. */
 function* cut(bytes: Buffer, cuts: readonly number[]): Iterable<Buffer> {
   const edges = [0, ...cuts.map((at) => at % (bytes.length + 1)).sort((a, b) => a - b), bytes.length];
   for (let i = 0; i + 1 < edges.length; i++) yield bytes.subarray(edges[i], edges[i + 1]);
@@ -44,7 +44,7 @@ const message = fc.record({
     .map((octets) => Buffer.from(octets)),
 });
 
-test("messages come out as they were written, whatever the size of chunks and wherever the bytes are cut", () => {
+test("messages are read back as written, for any chunk size and any splitting of the bytes", () => {
   fc.assert(
     fc.property(
       fc.array(fc.tuple(fc.integer({ min: 2, max: 63 }), message), { maxLength: 8 }),
@@ -67,7 +67,7 @@ test("messages come out as they were written, whatever the size of chunks and wh
   );
 });
 
-test("all that comes may come in the same memory, written over each time", () => {
+test("the input buffer may be reused", () => {
   fc.assert(
     fc.property(
       fc.array(message, { minLength: 1, maxLength: 6 }),
@@ -82,7 +82,7 @@ test("all that comes may come in the same memory, written over each time", () =>
           write: (pieces) => void answers.push(...pieces),
         });
         sender.opening();
-        // C2 is not looked at.
+        // The content of C2 is ignored.
         client.push(Buffer.alloc(1536));
         for (const one of messages) sender.send(4, { ...one, type: MESSAGE.video });
         const memory = Buffer.alloc(client.reduce((octets, { length }) => octets + length, 0));
@@ -103,7 +103,7 @@ test("all that comes may come in the same memory, written over each time", () =>
   );
 });
 
-test("garbage is read or refused, and never anything else", () => {
+test("garbage is either read or rejected with FlvError", () => {
   fc.assert(
     fc.property(fc.array(fc.uint8Array({ maxLength: 400 }), { maxLength: 6 }), (pieces) => {
       const reader = createChunkReader({ most: 1000 });
@@ -118,18 +118,18 @@ test("garbage is read or refused, and never anything else", () => {
   );
 });
 
-/** A chunk of which everything is said by the test. */
+/** A chunk with every field given by the test. */
 const chunk = (format: number, id: number, head: number[], data: number[]) =>
   Buffer.from([(format << 6) | id, ...head, ...data]);
 
-test("shorter headers go on from what was said before (5.3.1.2)", () => {
+test("shorter headers continue from earlier ones (5.3.1.2)", () => {
   const reader = createChunkReader({ most: 100 });
   const wire = Buffer.concat([
     chunk(0, 4, [0, 0, 40, 0, 0, 1, 8, 1, 0, 0, 0], [1]),
     chunk(1, 4, [0, 0, 10, 0, 0, 2, 8], [2, 2]),
     chunk(2, 4, [0, 0, 7], [3, 3]),
     chunk(3, 4, [], [4, 4]),
-    // Behind a whole timestamp it is the difference too.
+    // A full timestamp also becomes the delta.
     chunk(0, 6, [0, 0, 20, 0, 0, 1, 9, 1, 0, 0, 0], [5]),
     chunk(3, 6, [], [6]),
   ]);
@@ -146,7 +146,7 @@ test("shorter headers go on from what was said before (5.3.1.2)", () => {
   );
 });
 
-test("chunks of messages alternate; ids of two and three octets, and timestamps that are left out of later chunks, are read", () => {
+test("reads interleaved chunks, ids of two and three octets, and timestamps omitted in later chunks", () => {
   const reader = createChunkReader({ most: 1000 });
   reader.setChunkSize(2);
   const wire = Buffer.concat([
@@ -164,7 +164,7 @@ test("chunks of messages alternate; ids of two and three octets, and timestamps 
   );
 });
 
-test("more than is taken at once is refused at its header, in one message or in several", () => {
+test("data above the limit is rejected at its header, in one message or in several", () => {
   assert.throws(
     () => [
       ...createChunkReader({ most: 10 }).push(encoded(4, { type: 8, stream: 1, time: 0, data: Buffer.alloc(11) }, 128)),
@@ -184,7 +184,7 @@ test("more than is taken at once is refused at its header, in one message or in 
   assert.equal([...createChunkReader({ most: 300 }).push(many.subarray(0, 12 * 62))].length, 62);
 });
 
-test("an abort forgets what is there of a message", () => {
+test("an abort discards a partial message", () => {
   const reader = createChunkReader({ most: 1000 });
   const whole = encoded(4, { type: 8, stream: 1, time: 0, data: Buffer.alloc(200, 1) }, 128);
   assert.deepEqual([...reader.push(whole.subarray(0, 140))], []);
@@ -213,7 +213,7 @@ const amf: fc.Arbitrary<AmfValue> = fc.letrec<{ value: AmfValue }>((tie) => ({
   ),
 })).value;
 
-test("values of AMF 0 come out as they were written", () => {
+test("AMF 0 values are read back as written", () => {
   fc.assert(
     fc.property(fc.array(amf, { maxLength: 5 }), (values) => assert.deepEqual(readAmf0(writeAmf0(...values)), values)),
   );
@@ -221,7 +221,7 @@ test("values of AMF 0 come out as they were written", () => {
   assert.deepEqual(readAmf0(writeAmf0(long)), [long]);
 });
 
-test("what is no AMF 0 is refused, and does not cost more than it weighs", () => {
+test("invalid AMF 0 is rejected at low cost", () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 200 }), (octets) => {
       try {
@@ -239,7 +239,7 @@ test("what is no AMF 0 is refused, and does not cost more than it weighs", () =>
   );
 });
 
-test("a name such as __proto__ is one like any other", () => {
+test("a name such as __proto__ is an ordinary one", () => {
   const [object] = readAmf0(
     Buffer.concat([Buffer.from([3, 0, 9]), Buffer.from("__proto__"), writeAmf0({ x: 1 }), Buffer.from([0, 0, 9])]),
   ) as [Record<string, unknown>];
@@ -247,7 +247,7 @@ test("a name such as __proto__ is one like any other", () => {
   assert.equal((object as { x?: unknown }).x, undefined);
 });
 
-test("commands, statuses and metadata are read as they are sent", () => {
+test("commands, statuses and metadata are read as sent", () => {
   const as = (type: number, data: Buffer): RtmpMessage => ({ type, stream: 0, time: 0, data });
   const connect = readCommand(as(MESSAGE.command, writeCommand("connect", 1, { app: "live" }, "more")))!;
   assert.deepEqual(
@@ -269,12 +269,12 @@ test("commands, statuses and metadata are read as they are sent", () => {
   assert.equal(readMetadata(as(MESSAGE.data, writeAmf0("onTextData", {}))), undefined);
 });
 
-test("the first octet decides whether a handshake begins", () => {
+test("the first octet decides whether a handshake starts", () => {
   assert.throws(() => createHandshake("server").push(Buffer.from("GET / HTTP/1.1\r\n")), /begins with 71/);
   assert.deepEqual(createHandshake("server").push(Buffer.from([3])), {});
 });
 
-test("two sides greet each other, acknowledge, answer pings and take chunk sizes, wherever the bytes are cut", () => {
+test("two sides complete the handshake, acknowledge, answer pings and accept chunk sizes, for any splitting of the bytes", () => {
   fc.assert(
     fc.property(fc.array(fc.nat(), { maxLength: 10 }), (cuts) => {
       const wires = { server: [] as Buffer[], client: [] as Buffer[] };

@@ -1,4 +1,4 @@
-/** The other side does not speak RTMP, or asks for more than it may have; the connection is of no more use. The message says what it did. */
+/** The peer does not speak RTMP, or exceeds a limit; the connection is unusable. The message says why. */
 export class RtmpViolation extends Error {
   override readonly name: string = "RtmpViolation";
 }

@@ -1,12 +1,15 @@
 import type { OrderedPart } from "./ordering.ts";
 
-/** The packets of one picture. */
+/** The packets of one frame. */
 export interface RtpFrame {
   timestamp: number;
   payloads: Buffer[];
-  /** Packets that are missing in it or before it. */
+  /** Packets missing within or before it. */
   missing: number;
-  /** Nothing is missing between its packets, and it ends where it should. Its first ones may be missing where `missing` is over 0. */
+  /**
+   * No packet is missing between its first and last one, and it ends properly. Its beginning may be missing if
+   * `missing` is above 0.
+   */
   whole: boolean;
 }
 
@@ -14,10 +17,13 @@ export interface Framing {
   push(part: OrderedPart): RtpFrame[];
 }
 
-/** Of one picture: no encoder makes larger ones, and a sender must not fill the memory. */
+/** Maximum frame size: no encoder exceeds it, and a sender must not exhaust memory. */
 const MOST_OCTETS = 16 * 1024 * 1024;
 
-/** Puts together what has the same timestamp, up to the one with the marker bit: so do H.264 (RFC 6184, 5.1), VP8 (RFC 7741, 4.1) and VP9 (RFC 9628, 4.1). */
+/**
+ * Groups packets with the same timestamp, up to the one with the marker bit, as in H.264 (RFC 6184, 5.1), VP8 (RFC
+ * 7741, 4.1) and VP9 (RFC 9628, 4.1).
+ */
 export function createFraming(): Framing {
   let open: (RtpFrame & { octets: number }) | undefined;
   let lostBefore = 0;
@@ -34,12 +40,12 @@ export function createFraming(): Framing {
       const out: RtpFrame[] = [];
       const missing = lostBefore + missingHere;
       lostBefore = 0;
-      // Padding, to find out what the network carries: it belongs to no picture.
+      // Padding for bandwidth probing: not part of a frame.
       if (payload.length === 0 && !marker && (open === undefined || open.timestamp !== timestamp)) {
         lostBefore = missing;
         return out;
       }
-      // An end that was lost, or an encoder that sets no markers.
+      // The last packet was lost, or the encoder sets no markers.
       if (open !== undefined && open.timestamp !== timestamp) close(missing === 0, out);
       if (open === undefined) open = { timestamp, payloads: [], missing, whole: true, octets: 0 };
       else if (missing > 0) {

@@ -7,8 +7,8 @@ const IMPORTANCE = 0x60;
 const TYPE = 0x1f;
 
 /**
- * NAL units of one picture as payloads of at most `most` octets: parameter sets and other small ones that follow each other in one (5.7.1), large ones in
- * pieces (5.8).
+ * Packs the NAL units of a frame into payloads of at most `most` octets: consecutive small ones such as parameter sets
+ * share one (5.7.1), large ones are fragmented (5.8).
  */
 export function packH264(nals: readonly Buffer[], most: number): Buffer[] {
   const payloads: Buffer[] = [];
@@ -45,7 +45,7 @@ function aggregate(nals: readonly Buffer[], octets: number): Buffer {
 
 function* fragments(nal: Buffer, most: number): Generator<Buffer> {
   const head = nal[0]!;
-  // Pieces of about one size: a last one of some octets costs a packet as well.
+  // Fragments of about equal size: a tiny last one would cost a whole packet.
   const count = Math.ceil((nal.length - 1) / (most - 2));
   const size = Math.ceil((nal.length - 1) / count);
   for (let at = 1; at < nal.length; at += size) {
@@ -58,7 +58,7 @@ function* fragments(nal: Buffer, most: number): Generator<Buffer> {
   }
 }
 
-/** The NAL units of one picture, and whether all of them are whole: a piece that is missing takes its NAL unit with it. */
+/** Returns the NAL units of a frame, and whether all are complete: a missing fragment drops its NAL unit. */
 export function unpackH264(payloads: readonly Buffer[]): { nals: Buffer[]; whole: boolean } {
   const nals: Buffer[] = [];
   let pieces: Buffer[] | undefined;
@@ -83,7 +83,7 @@ export function unpackH264(payloads: readonly Buffer[]): { nals: Buffer[]; whole
         pieces = undefined;
       }
     } else if (type >= 1 && type < STAP_A) nals.push(payload);
-    // Modes with interleaving are not negotiated.
+    // Interleaved modes are not negotiated.
     else whole = false;
   }
   return { nals, whole: whole && pieces === undefined && nals.length > 0 };

@@ -1,7 +1,7 @@
-/** Opus in RTP (RFC 7587): one Opus packet is one payload, and the clock has 48,000 ticks whatever is sampled. */
+/** Opus in RTP (RFC 7587): one Opus packet per payload; the clock has 48,000 ticks per second at any sample rate. */
 export const OPUS_RATE = 48_000;
 
-/** Samples at 48,000 a second that a packet stands for (RFC 6716, 3.1 and 3.2); 0 for one that is none. */
+/** Duration of a packet in samples at 48,000 Hz (RFC 6716, 3.1 and 3.2); 0 if it is invalid. */
 export function opusSamples(packet: Buffer): number {
   const toc = packet[0];
   if (toc === undefined) return 0;
@@ -19,7 +19,7 @@ export function opusSamples(packet: Buffer): number {
   return samples > 5760 ? 0 : samples;
 }
 
-/** OpusHead (RFC 7845, 5.1) of one or two channels. */
+/** OpusHead (RFC 7845, 5.1) for one or two channels. */
 export function writeOpusHead({ channels, preSkip }: { channels: number; preSkip: number }): Buffer {
   const head = Buffer.alloc(19);
   head.write("OpusHead", "latin1");

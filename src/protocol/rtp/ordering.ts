@@ -1,6 +1,6 @@
 import { createUnwrapping } from "./sequence.ts";
 
-/** What is of interest of an RTP packet (RFC 3550, 5.1). */
+/** The parts of an RTP packet needed here (RFC 3550, 5.1). */
 export interface RtpPart {
   sequence: number;
   timestamp: number;
@@ -9,23 +9,23 @@ export interface RtpPart {
 }
 
 export interface OrderedPart extends RtpPart {
-  /** Packets before this one that did not come in time. */
+  /** Packets before this one that did not arrive in time. */
   missing: number;
 }
 
 export interface Ordering {
-  /** What can be gone on with now, in the order in which it was sent. `now`: milliseconds of any clock. */
+  /** Returns packets that are ready, in sending order. `now`: milliseconds of any clock. */
   push(part: RtpPart, now: number): OrderedPart[];
-  /** Sequence numbers that are waited for, as they are in packets. */
+  /** Missing sequence numbers, as in packets. */
   missing(): number[];
 }
 
-/** A jump of so many numbers is no loss: the sender begins anew. */
+/** A jump of this size is not a loss: the sender has restarted. */
 const ANOTHER_BEGINNING = 3000;
 
 /**
- * Packets in the order of their sequence numbers, each once. Those that came too early wait for the missing ones, which are being asked for again, for
- * `waitMs` at most and never more than `most`; nothing waits while nothing is missing.
+ * Orders packets by sequence number, without duplicates. Early packets wait for missing ones, which are being requested
+ * again, for at most `waitMs` and never more than `most`; if nothing is missing, nothing waits.
  */
 export function createOrdering({ waitMs, most }: { waitMs: number; most: number }): Ordering {
   let unwrap = createUnwrapping(16);
@@ -41,7 +41,7 @@ export function createOrdering({ waitMs, most }: { waitMs: number; most: number 
     }
   }
 
-  /** Gives up what is missing before the first that waits. */
+  /** Gives up the packets missing before the first waiting one. */
   function skip(out: OrderedPart[]): void {
     const first = Math.min(...waiting.keys());
     const missing = first - next!;

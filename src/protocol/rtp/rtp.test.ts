@@ -17,7 +17,7 @@ import {
 const MOST = 1200;
 const octets = (minLength: number, maxLength: number) =>
   fc.uint8Array({ minLength, maxLength }).map((bytes) => Buffer.from(bytes));
-/** A NAL unit of a type that is not one of RTP's own. */
+/** A NAL unit whose type is not specific to RTP. */
 const nal = fc
   .tuple(fc.integer({ min: 1, max: 23 }), fc.nat(3), octets(1, 5000))
   .map(([type, importance, body]) => Buffer.concat([Buffer.from([(importance << 5) | type]), body]));
@@ -30,7 +30,7 @@ const part = (sequence: number, more: Partial<RtpPart> = {}): RtpPart => ({
 });
 
 describe("H.264", () => {
-  test("NAL units come back as they were, and no payload is larger than it may be", () => {
+  test("reads NAL units back unchanged, and no payload exceeds the maximum", () => {
     fc.assert(
       fc.property(fc.array(nal, { minLength: 1, maxLength: 6 }), fc.integer({ min: 60, max: MOST }), (nals, most) => {
         const payloads = packH264(nals, most);
@@ -40,7 +40,7 @@ describe("H.264", () => {
     );
   });
 
-  test("parameter sets and a small picture share a packet (STAP-A), a large one is cut (FU-A)", () => {
+  test("packs parameter sets and a small frame together (STAP-A), and fragments a large frame (FU-A)", () => {
     const [sps, pps, idr] = [
       Buffer.from([0x67, 1, 2]),
       Buffer.from([0x68, 3]),
@@ -58,20 +58,20 @@ describe("H.264", () => {
     );
   });
 
-  test("a piece that is missing makes the picture incomplete, whichever it is", () => {
+  test("a missing fragment, whichever it is, makes the frame incomplete", () => {
     const payloads = packH264([Buffer.concat([Buffer.from([0x65]), Buffer.alloc(5000, 7)])], MOST);
     for (const missing of [0, payloads.length - 1])
       assert.equal(unpackH264(payloads.filter((_, i) => i !== missing)).whole, false);
     assert.equal(unpackH264([]).whole, false);
   });
 
-  test("anything at all is taken without failing", () => {
+  test("accepts any input without an exception", () => {
     fc.assert(fc.property(fc.array(octets(0, 40), { maxLength: 10 }), (payloads) => void unpackH264(payloads)));
   });
 });
 
 describe("VP8", () => {
-  test("a frame comes back as it was", () => {
+  test("reads a frame back unchanged", () => {
     fc.assert(
       fc.property(octets(1, 6000), fc.nat(0xffff), (frame, picture) => {
         const payloads = packVp8(frame, MOST, picture);
@@ -81,7 +81,7 @@ describe("VP8", () => {
     );
   });
 
-  test("descriptors as other senders write them", () => {
+  test("reads descriptors as other senders write them", () => {
     const piece = Buffer.from([1, 2, 3]);
     for (const head of ["10", "908005", "908085aa", "90c0850102", "90e085010201", "90f0810102ff", "9000"]) {
       assert.deepEqual(
@@ -92,22 +92,22 @@ describe("VP8", () => {
     }
   });
 
-  test("without its beginning a frame is incomplete; anything at all is taken without failing", () => {
+  test("a frame without its beginning is incomplete; any input is accepted without an exception", () => {
     const payloads = packVp8(Buffer.alloc(3000), MOST, 1);
     assert.equal(unpackVp8(payloads.slice(1)).whole, false);
     assert.equal(unpackVp8([]).whole, false);
     fc.assert(fc.property(fc.array(octets(0, 20), { maxLength: 8 }), (any) => void readVp8Key(unpackVp8(any).frame)));
   });
 
-  test("a key frame tells its size", () => {
+  test("reads the size from a key frame", () => {
     const key = Buffer.from("1002009d012a8002e0010000", "hex");
     assert.deepEqual(readVp8Key(key), { width: 640, height: 480 });
     assert.equal(readVp8Key(Buffer.concat([Buffer.from([0x11]), key.subarray(1)])), undefined);
   });
 });
 
-describe("the order of packets", () => {
-  test("whatever the order is in which they come, they go on in theirs, each once, and nothing is called missing that came in time", () => {
+describe("packet ordering", () => {
+  test("restores the order for any arrival order, without duplicates, and reports no packet missing that arrived in time", () => {
     fc.assert(
       fc.property(
         fc.nat(0xffff),
@@ -135,7 +135,7 @@ describe("the order of packets", () => {
     );
   });
 
-  test("who does not come in time is counted and not waited for", () => {
+  test("counts late packets and does not wait for them", () => {
     const ordering = createOrdering({ waitMs: 50, most: 100 });
     assert.equal(ordering.push(part(1), 0).length, 1);
     assert.equal(ordering.push(part(4), 10).length, 0);
@@ -158,7 +158,7 @@ describe("the order of packets", () => {
     assert.deepEqual(ordering.push(part(2), 72), []);
   });
 
-  test("no more wait than may, and a sender that begins anew is followed", () => {
+  test("limits the number of waiting packets, and follows a restarted sender", () => {
     const ordering = createOrdering({ waitMs: 1e9, most: 3 });
     ordering.push(part(1), 0);
     const out = [3, 5, 7, 9].flatMap((sequence) => ordering.push(part(sequence), 0));
@@ -177,13 +177,13 @@ describe("the order of packets", () => {
   });
 });
 
-describe("pictures out of packets", () => {
+describe("frames from packets", () => {
   const frames = (...parts: Partial<RtpPart & { missing: number }>[]) => {
     const framing = createFraming();
     return parts.flatMap((one, i) => framing.push({ ...part(i), missing: 0, ...one }));
   };
 
-  test("they end with the marker, or where the time changes", () => {
+  test("end with the marker, or when the timestamp changes", () => {
     const out = frames(
       { timestamp: 1 },
       { timestamp: 1, marker: true },
@@ -200,7 +200,7 @@ describe("pictures out of packets", () => {
     );
   });
 
-  test("what is missing is told of the picture it is missing in, and of the one after it", () => {
+  test("report missing packets within the frame and before the next one", () => {
     const out = frames(
       { timestamp: 1 },
       { timestamp: 1, marker: true, missing: 1 },
@@ -218,7 +218,7 @@ describe("pictures out of packets", () => {
   });
 });
 
-test("padding between pictures is none, and what is missing before it is told of the next", () => {
+test("exclude padding between frames, and packets missing before it are reported for the next frame", () => {
   const framing = createFraming();
   const empty = { payload: Buffer.alloc(0), timestamp: 1 };
   const parts = [{ timestamp: 1, marker: true }, empty, { ...empty, missing: 1 }, { timestamp: 2, marker: true }];
@@ -232,7 +232,7 @@ test("padding between pictures is none, and what is missing before it is told of
   );
 });
 
-test("numbers go on over their end, forwards and back", () => {
+test("sequence numbers continue across a wrap, forwards and backwards", () => {
   fc.assert(
     fc.property(fc.nat(0xffff), fc.array(fc.integer({ min: -30_000, max: 30_000 })), (first, steps) => {
       const unwrap = createUnwrapping(16);
@@ -246,7 +246,7 @@ test("numbers go on over their end, forwards and back", () => {
   );
 });
 
-test("Opus packets tell how long they are", () => {
+test("the duration of Opus packets is read", () => {
   for (const [head, samples] of [
     ["fc", 960],
     ["78", 960],

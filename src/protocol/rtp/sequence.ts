@@ -1,4 +1,7 @@
-/** Numbers that begin again at zero after so many bits, as one that goes on: what is nearer ahead is taken for later. May begin with any number, and go back. */
+/**
+ * Unwraps numbers that wrap around after this many bits, each to the nearest value. May begin with any number, and go
+ * back.
+ */
 export function createUnwrapping(bits: 16 | 32): (value: number) => number {
   const range = 2 ** bits;
   let last: number | undefined;

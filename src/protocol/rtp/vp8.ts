@@ -1,4 +1,4 @@
-/** VP8 in RTP (RFC 7741): one frame as payloads, each with a descriptor of its own. */
+/** VP8 in RTP (RFC 7741): one frame as payloads, each with its own descriptor. */
 const EXTENDED = 0x80;
 const STARTS = 0x10;
 const PARTITION = 0x07;
@@ -7,7 +7,7 @@ const HAS_TL0 = 0x40;
 const HAS_TID_OR_KEY = 0x30;
 const LONG_PICTURE = 0x80;
 
-/** `picture` is the number of the frame: by it a receiver sees what it lacks. */
+/** `picture` is the frame number: it lets a receiver detect missing frames. */
 export function packVp8(frame: Buffer, most: number, picture: number): Buffer[] {
   const payloads: Buffer[] = [];
   const room = most - 4;
@@ -25,7 +25,7 @@ export function packVp8(frame: Buffer, most: number, picture: number): Buffer[] 
   return payloads;
 }
 
-/** The frame, and whether its beginning is there and every payload is one of VP8. */
+/** Returns the frame, and whether its beginning is present and every payload is valid VP8. */
 export function unpackVp8(payloads: readonly Buffer[]): { frame: Buffer; whole: boolean } {
   const pieces: Buffer[] = [];
   let whole = payloads.length > 0;
@@ -53,10 +53,10 @@ function afterDescriptor(payload: Buffer): number {
   return at;
 }
 
-/** Of a key frame (RFC 6386, 9.1): pixels. Undefined for every other frame. */
+/** Size in pixels of a key frame (RFC 6386, 9.1). Undefined for other frames. */
 export function readVp8Key(frame: Buffer): { width: number; height: number } | undefined {
   if (frame.length < 10 || (frame[0]! & 1) !== 0) return undefined;
   if (frame[3] !== 0x9d || frame[4] !== 0x01 || frame[5] !== 0x2a) return undefined;
-  // Two bits above each are how it is to be scaled.
+  // The upper two bits are the scaling mode.
   return { width: frame.readUInt16LE(6) & 0x3fff, height: frame.readUInt16LE(8) & 0x3fff };
 }

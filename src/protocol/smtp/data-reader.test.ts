@@ -4,7 +4,7 @@ import * as fc from "fast-check";
 import { cpuMs } from "../../../test/support/cpu-time.ts";
 import { createDataReader, hasStrayLineEnd } from "./data-reader.ts";
 
-/** Reads `wire`, cut at the given places, and says what came out. */
+/** Reads `wire`, split at the given offsets, and returns the results. */
 function read(wire: string, cuts: number[] = []) {
   const reader = createDataReader();
   const edges = [0, ...[...new Set(cuts.map((cut) => cut % (wire.length + 1)))].sort((a, b) => a - b), wire.length];
@@ -23,7 +23,7 @@ function read(wire: string, cuts: number[] = []) {
   return { content, rest, stray: reader.stray };
 }
 
-test("the end of data is CRLF.CRLF; what follows it is handed back", () => {
+test("DATA ends at CRLF.CRLF; what follows is returned", () => {
   assert.deepEqual(read("Subject: x\r\n\r\nhello\r\n.\r\nQUIT\r\n"), {
     content: "Subject: x\r\n\r\nhello\r\n",
     rest: "QUIT\r\n",
@@ -35,7 +35,7 @@ test("a message may be empty", () => {
   assert.deepEqual(read(".\r\n"), { content: "", rest: "", stray: undefined });
 });
 
-test("a leading dot is taken off, a dot elsewhere stays", () => {
+test("a leading dot is removed, others stay", () => {
   assert.equal(read("..\r\n...x\r\na.b\r\n.y\r\n.\r\n").content, ".\r\n..x\r\na.b\r\ny\r\n");
 });
 
@@ -49,7 +49,7 @@ for (const [name, wire] of Object.entries({
   "CRLF . CR CRLF": "a\r\n.\r\r\nMAIL FROM:<x@y>\r\n",
   "LF . CR": "a\n.\rMAIL FROM:<x@y>\r\n",
 })) {
-  test(`${name} does not end a message and makes it refusable`, () => {
+  test(`${name} does not end a message and makes it rejectable`, () => {
     for (const cuts of [[], Array.from({ length: wire.length }, (_, i) => i)]) {
       const got = read(`${wire}\r\n.\r\nNOOP\r\n`, cuts);
       assert.notEqual(got.stray, undefined);
@@ -66,7 +66,7 @@ for (const wire of ["a\r\n\0.\r\nb\r\n", "a\r\n.\0\r\nb\r\n", "a\r\n..\r\nb\r\n"
   });
 }
 
-test("any CRLF text survives stuffing and any cutting of the stream", () => {
+test("any CRLF text survives dot stuffing and any splitting of the stream", () => {
   const lines = fc.array(fc.stringMatching(/^[.a\x80 ]{0,6}$/), { maxLength: 12 });
   fc.assert(
     fc.property(lines, fc.array(fc.nat(), { maxLength: 20 }), (parts, cuts) => {
@@ -77,7 +77,7 @@ test("any CRLF text survives stuffing and any cutting of the stream", () => {
   );
 });
 
-test("how a stream is cut changes nothing", () => {
+test("the result does not depend on the splitting of the stream", () => {
   fc.assert(
     fc.property(fc.stringMatching(/^[.\r\na]{0,30}$/), fc.array(fc.nat(), { maxLength: 20 }), (wire, cuts) => {
       const [whole, cut] = [read(wire), read(wire, cuts)];
@@ -88,7 +88,7 @@ test("how a stream is cut changes nothing", () => {
   );
 });
 
-test("a stray CR or LF is never taken for content without notice", () => {
+test("a stray CR or LF is always reported", () => {
   fc.assert(
     fc.property(fc.stringMatching(/^[.\r\na]{0,30}$/), (body) => {
       const { content, stray } = read(`${body}\r\n.\r\n`);
@@ -97,7 +97,7 @@ test("a stray CR or LF is never taken for content without notice", () => {
   );
 });
 
-test("commands end in CRLF", () => {
+test("commands must end in CRLF", () => {
   for (const commands of [
     "",
     "NOOP\r\nRSET\r\n",
@@ -122,7 +122,7 @@ test("commands end in CRLF", () => {
   }
 });
 
-test("a megabyte of stuffed dots is read in the time of a megabyte", () => {
+test("a megabyte of stuffed dots is read in linear time", () => {
   const wire = Buffer.from(`${"..\r\n".repeat(1024 * 1024)}.\r\n`);
   const reader = createDataReader();
   let length = 0;

@@ -1,12 +1,15 @@
 /**
- * The receiving half of DATA (RFC 5321 4.1.1.4, 4.5.2): finds the end, removes the stuffed dots and insists on CRLF.
+ * The receiving half of DATA (RFC 5321 4.1.1.4, 4.5.2): finds the end, removes stuffed dots and requires CRLF.
  *
- * The end is `CRLF . CRLF` and nothing like it. A CR or LF that stands alone makes the message refusable (`stray`): servers disagree on
- * what such bytes end, and that disagreement is what SMTP smuggling lives on (CVE-2023-51764). Reading goes on to the real end, so that
- * the client gets one answer to one message.
+ * Only `CRLF . CRLF` is the end. A lone CR or LF makes the message rejectable (`stray`): servers disagree on whether
+ * such bytes end a line, and SMTP smuggling exploits that (CVE-2023-51764). Reading continues to the real end, so that
+ * the client gets one reply per message.
  */
 export interface DataReader {
-  /** Takes the next bytes. The content is a part of `chunk`, whose bytes may be moved. `rest`, once the end was seen, is what follows it. */
+  /**
+   * Processes the next bytes. The content is a part of `chunk`, whose bytes may be moved. `rest` follows the end, once
+   * it was found.
+   */
   push(chunk: Buffer): { content: Buffer; rest?: Buffer };
   readonly stray: "CR" | "LF" | undefined;
 }
@@ -26,13 +29,13 @@ export function createDataReader(): DataReader {
   let stray: "CR" | "LF" | undefined;
 
   function push(chunk: Buffer): { content: Buffer; rest?: Buffer } {
-    // Content is compacted in place: as long as no dot was removed, `to` runs along with `at` and nothing is written.
+    // Content is compacted in place: until a dot is removed, `to` equals `at` and nothing is written.
     let to = 0;
     for (let at = 0; at < chunk.length; at++) {
       const byte = chunk[at]!;
       switch (state) {
         case IN_LINE: {
-          // Nearly every octet is one inside a line: a loop of its own, without the states.
+          // Nearly all octets are within a line: a separate loop without the state machine.
           const from = at;
           while (at < chunk.length && chunk[at] !== CR && chunk[at] !== LF) at++;
           if (at > from) {
@@ -60,7 +63,7 @@ export function createDataReader(): DataReader {
           }
           break;
         case AFTER_DOT:
-          // RFC 5321 4.5.2: a leading dot is either the end or a stuffed one; gone it is in both cases.
+          // RFC 5321 4.5.2: a leading dot is either the end or stuffing; it is removed in both cases.
           if (byte === CR) {
             state = AFTER_DOT_CR;
             continue;
@@ -81,7 +84,7 @@ export function createDataReader(): DataReader {
     return { content: chunk.subarray(0, to) };
   }
 
-  /** The state after a byte inside a line. A stray LF does not begin a line: the dot after it is content. */
+  /** State after a byte within a line. A stray LF does not start a line: a dot after it is content. */
   function lineByte(byte: number): number {
     if (byte === LF) stray ??= "LF";
     return byte === CR ? AFTER_CR : IN_LINE;
@@ -96,8 +99,8 @@ export function createDataReader(): DataReader {
 }
 
 /**
- * Whether commands, so far read up to somewhere in a line, hold a CR or LF that stands alone (RFC 5321 2.3.8). A final CR may still get its
- * LF. What follows a DATA command is not looked at: it is a message unless the command is refused.
+ * True if commands, of which the last line may be incomplete, contain a lone CR or LF (RFC 5321 2.3.8). A final CR may
+ * still be followed by LF. Data after a DATA command is ignored: it is a message unless the command is rejected.
  */
 export function hasStrayLineEnd(commands: string): boolean {
   const data = /(?:^|\n)DATA[ \t]*\r?\n/i.exec(commands);

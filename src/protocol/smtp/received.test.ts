@@ -12,7 +12,7 @@ const facts = {
   at: new Date(Date.UTC(2026, 0, 5, 7, 8, 9)),
 };
 
-test("a Received field names both ends, the protocol, the id and the time", () => {
+test("a Received field contains both hosts, the protocol, the id and the time", () => {
   assert.equal(
     receivedField({ ...facts, recipient: "a@b.example" }),
     "Received: from mail.sender.example ([192.0.2.1])\r\n\tby mx.reelpost.example with ESMTP id 0123\r\n\tfor <a@b.example>;\r\n\tMon, 5 Jan 2026 07:08:09 +0000\r\n",
@@ -28,7 +28,7 @@ test("a Received field names both ends, the protocol, the id and the time", () =
   );
 });
 
-test("no HELO name and no recipient can break out of the field", () => {
+test("HELO names and recipients cannot break out of the field", () => {
   fc.assert(
     fc.property(fc.string({ unit: "binary" }), fc.string({ unit: "binary" }), (helo, recipient) => {
       const lines = receivedField({ ...facts, helo, recipient }).split("\r\n");
@@ -40,6 +40,6 @@ test("no HELO name and no recipient can break out of the field", () => {
   );
 });
 
-test("dates are those of the standard", () => {
+test("dates have the standard format", () => {
   assert.equal(new Date(rfc5322Date(facts.at)).getTime(), facts.at.getTime());
 });

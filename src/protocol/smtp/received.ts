@@ -1,27 +1,27 @@
-/** What a server writes on top of a message it takes (RFC 5321 4.4). */
+/** Contents of the Received field of an accepted message (RFC 5321 4.4). */
 export interface ReceivedFacts {
   helo: string;
   ip: string;
-  /** Our own name. */
+  /** Our own host name. */
   by: string;
   /** "ESMTP", "ESMTPS", "UTF8SMTP" ... (RFC 3848, RFC 6531). */
   protocol: string;
   id: string;
-  /** "TLSv1.3 TLS_AES_256_GCM_SHA384", where there is any. */
+  /** "TLSv1.3 TLS_AES_256_GCM_SHA384"; absent without TLS. */
   tls?: string | undefined;
-  /** Named only where there is one recipient: the others' addresses are nobody's business. */
+  /** Only for a single recipient: recipients must not see each other's addresses. */
   recipient?: string;
   at: Date;
 }
 
-/** The field with its line end, folded. */
+/** Returns the folded field with its line end. */
 export function receivedField({ helo, ip, by, protocol, id, tls, recipient, at }: ReceivedFacts): string {
   const forClause = recipient === undefined ? "" : `\r\n\tfor <${harmless(recipient)}>`;
   const tlsComment = tls === undefined ? "" : `\r\n\t(${tls.split(" ").map(harmless).join(" ")})`;
   return `Received: from ${harmless(helo) || "unknown"} (${addressLiteral(ip)})\r\n\tby ${harmless(by)} with ${protocol} id ${id}${tlsComment}${forClause};\r\n\t${rfc5322Date(at)}\r\n`;
 }
 
-/** The client chose these words: nothing in them may end the clause, open a comment or begin a line. */
+/** Chosen by the client: must not end the clause, open a comment or start a line. */
 const harmless = (text: string) => text.replace(/[^A-Za-z0-9.:@_+=\-[\]\u00a0-\uffff]/g, "?").slice(0, 300);
 
 const addressLiteral = (ip: string) => (ip.includes(":") ? `[IPv6:${harmless(ip)}]` : `[${harmless(ip)}]`);

@@ -6,7 +6,7 @@ const isInclude = (term: string, host: string) =>
 
 export const includes = (spf: string, host: string): boolean => spf.split(/ +/).some((term) => isInclude(term, host));
 
-/** Adds the include as the first term: a match or `-all` before it would end the evaluation. */
+/** Adds the include as the first term: a preceding match or `-all` would end the evaluation. */
 export const withInclude = (spf: string, host: string): string =>
   includes(spf, host) ? spf : spf.replace(/^v=spf1 */i, (version) => `${version.trimEnd()} include:${host} `).trimEnd();
 

@@ -5,7 +5,7 @@ type SpfTermType = "ALL" | "A" | "MX" | "IP4" | "IP6" | "EXISTS" | "INCLUDE" | "
 
 export interface ParsedSpfTerm {
   type: SpfTermType;
-  /** As in the record, with its qualifier; of IP4 and IP6 the address alone. */
+  /** As in the record, with its qualifier; for IP4 and IP6 only the address. */
   value: string;
   result: SpfQualifier;
   /** Lookups of the term itself (RFC 7208 4.6.4). */
@@ -21,7 +21,7 @@ const QUALIFIERS: Record<string, SpfQualifier> = { "+": "pass", "?": "neutral", 
 const MECHANISM = /^([+?~-]?)(all|include|a|mx|ptr|ip4|ip6|exists)(?:([:/])(.*))?$/i;
 const NEEDS_VALUE = new Set(["include", "ip4", "ip6", "exists"]);
 
-/** The words of a record after its version. */
+/** Returns the words of a record after its version. */
 export const spfWords = (record: string): string[] =>
   record
     .split(/ +/)

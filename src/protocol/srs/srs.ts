@@ -2,29 +2,33 @@ import { parseAddress } from "../rfc5322/index.ts";
 import { dayStamp, isSigned, sign, stampAge } from "./stamp.ts";
 
 /**
- * The Sender Rewriting Scheme: a forwarder puts its own domain into the envelope sender, so that SPF holds at the next hop, and keeps the
- * way back to the first sender in the local part, signed and dated.
+ * The Sender Rewriting Scheme: a forwarder puts its own domain into the envelope sender, so that SPF passes at the next
+ * hop, and encodes the original sender in the local part, signed and dated.
  *
- *     SRS0=<signature>=<day>=<domain>=<local>@forwarder          written over a plain sender
- *     SRS1=<signature>=<first forwarder>=<rest of its SRS0>@us   written over somebody else's SRS address: two hops are kept, never more
+ *     SRS0=<signature>=<day>=<domain>=<local>@forwarder          for a plain sender
+ * SRS1=<signature>=<first forwarder>=<rest of its SRS0>@us   for another forwarder's SRS address: never more than two
+ *     hops
  *
- * Relays and mailbox providers change the case of local parts, so nothing here depends on it.
+ * Relays and mailbox providers change the case of local parts, so nothing here is case-sensitive.
  */
 export interface Srs {
   /**
-   * The envelope sender to forward with. The null sender stays the null sender: a bounce must never draw a bounce (RFC 5321 4.5.5). An
-   * address of our own domain stays as it is.
+   * Returns the envelope sender for forwarding. The null sender stays unchanged: a bounce must never cause a bounce
+   * (RFC 5321 4.5.5). So does an address of our own domain.
    */
   forward(sender: string, now: number): SrsForward;
-  /** Where a message to one of our SRS addresses belongs. Only bounces have business there: the caller lets nothing but the null sender in. */
+  /**
+   * Returns the destination of a message to one of our SRS addresses. Only bounces may be sent there: the caller
+   * accepts only the null sender.
+   */
   reverse(address: string, now: number): SrsReverse;
-  /** Whether an address has the form of ours, whatever it is worth. */
+  /** True if an address has the form of our SRS addresses, valid or not. */
   isOurs(address: string): boolean;
 }
 
 /**
- * `too-long`: the rewritten local part would have more than 64 octets (RFC 5321 4.5.3.1.1); `not-plain`: its local part cannot stand inside
- * another one (quotes, letters beyond ASCII, an address literal). In both cases a stored token in place of the address does the same work.
+ * `too-long`: the rewritten local part would exceed 64 octets (RFC 5321 4.5.3.1.1); `not-plain`: the local part cannot
+ * be nested (quotes, non-ASCII letters, an address literal). In both cases, a stored token can replace the address.
  */
 export type SrsForward =
   | { ok: true; address: string }
@@ -35,23 +39,25 @@ export type SrsReverse = { ok: true; address: string } | { ok: false; why: "not-
 export interface SrsOptions {
   /** The domain whose SPF record covers us. */
   domain: string;
-  /** The first one signs; all of them are believed, so that a key can be replaced while bounces to the old one are on their way. */
+  /**
+   * The first one signs; all are accepted, so that a key can be replaced while bounces to the old one are in transit.
+   */
   keys: readonly [string, ...string[]];
-  /** Default 21: servers give up after five days, people's holidays take longer. */
+  /** Default 21: servers give up after five days, but people may be on holiday for longer. */
   maxAgeDays?: number;
-  /** Letters of the signature, 5 bits each. Default 8. */
+  /** Signature length in characters of 5 bits each. Default 8. */
   signatureLength?: number;
 }
 
-/** RFC 5321 4.5.3.1.1 and 4.5.3.1.3, the latter without the angle brackets. */
+/** RFC 5321 4.5.3.1.1 and 4.5.3.1.3, the latter without angle brackets. */
 const MAX_LOCAL = 64;
 const MAX_PATH = 254;
 
-/** dot-string (RFC 5321 4.1.2) without "@": what may stand in a local part unquoted. */
+/** dot-string (RFC 5321 4.1.2) without "@": allowed in a local part unquoted. */
 const PLAIN_LOCAL = /^[A-Za-z0-9!#$%&'*+\-/=?^_`{|}~]+(?:\.[A-Za-z0-9!#$%&'*+\-/=?^_`{|}~]+)*$/;
 const PLAIN_DOMAIN = /^[a-z0-9_.-]+$/;
 
-/** The first separator may be "=", "+" or "-"; the ones inside are always "=". */
+/** The first separator may be "=", "+" or "-"; later ones are always "=". */
 const SRS0 = /^SRS0[=+-]([^=]{2,32})=([^=]{2})=([^=]{1,253})=(.+)$/i;
 const SRS0_REST = /^SRS0([=+-].+)$/i;
 const SRS1 = /^SRS1[=+-]([^=]{2,32})=([^=]{1,253})=([=+-].+)$/i;
@@ -71,7 +77,7 @@ export function createSrs({ domain, keys, maxAgeDays = 21, signatureLength = 8 }
 
   function rewritten(local: string, from: string, now: number): string {
     const again = SRS1.exec(local);
-    // A third forwarder keeps the first one and cuts the second one out: the way back stays two hops long.
+    // A third forwarder keeps the first one and removes the second: the way back stays two hops long.
     if (again) return `SRS1=${sign(keys[0], [again[2]!, again[3]!], signatureLength)}=${again[2]}=${again[3]}`;
     const rest = SRS0_REST.exec(local)?.[1];
     if (rest !== undefined && SRS0.test(local))
@@ -94,7 +100,7 @@ export function createSrs({ domain, keys, maxAgeDays = 21, signatureLength = 8 }
     const [, signature, day, from, user] = once as unknown as [string, string, string, string, string];
     if (!isSigned(keys, [day, from, user], signature, signatureLength)) return { ok: false, why: "forged" };
     const age = stampAge(day, now);
-    // A day ahead is a neighbour whose clock is past midnight already.
+    // One day in the future is valid: the clock of another server may already be past midnight.
     if (age === undefined || age > maxAgeDays) return { ok: false, why: "expired" };
     return { ok: true, address: `${user}@${from}` };
   }

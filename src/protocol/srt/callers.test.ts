@@ -17,7 +17,7 @@ import { CONTROL, readLosses, writeControl, writeData } from "./packets.ts";
 import { abilities, asking, openCallers, until } from "./srt.testing.ts";
 
 describe("callers", () => {
-  test("are answered without being remembered, let in with their cookie, and heard in order", async (t) => {
+  test("are answered statelessly, accepted with their cookie, and read in order", async (t) => {
     const { listener, events, open } = await openCallers(t);
     const { shake, connect, send, answers } = open();
     const induction = await shake(asking({ version: 4, type: HANDSHAKE_TYPE.induction }));
@@ -33,12 +33,12 @@ describe("callers", () => {
     const answer = await connect({ extensions: [abilities(), { type: EXTENSION.streamId, body: writeText("yes") }] });
     assert.deepEqual([answer.type, answer.sequence, listener.connections()], [HANDSHAKE_TYPE.conclusion, 1234, 1]);
     const response = readAbilities(answer.extensions[0]!.body)!;
-    // The longer of what both want.
+    // The longer of the two requested latencies.
     assert.deepEqual(
       [response.receiverDelay, response.senderDelay, response.flags & FLAG.marksResent],
       [300, 120, FLAG.marksResent],
     );
-    // Its answer was lost: it is the same again, and nobody else.
+    // The response was lost: the same caller retries.
     assert.equal((await connect({ extensions: [abilities()] })).socket, answer.socket);
     const data = (n: number, text: string) =>
       writeData({
@@ -59,16 +59,16 @@ describe("callers", () => {
     ] as const)
       send(data(n, text));
     await until(() => events.includes("d"));
-    // The missing one is asked for; what is heard and what is answered are two ways.
+    // The missing packet is requested; delivered and sent packets are observed separately.
     await until(() => answers.some(({ type, body }) => type === CONTROL.nak && readLosses(body)[0]![0] === 1235));
-    // As long as nobody says that it came.
+    // Until the acknowledgement is acknowledged.
     const acknowledgements = () =>
       answers.filter(({ type, body }) => type === CONTROL.ack && body.readUInt32BE(0) === 1238);
     await until(() => acknowledgements().length >= 3);
     send(
       writeControl({ type: CONTROL.ackAck, info: acknowledgements().at(-1)!.info, timestamp: 0, to: answer.socket }),
     );
-    // Somebody else, who has found out the number of the socket.
+    // Another client that has guessed the socket id.
     const other = open();
     await other.shake(asking({ version: 4, type: HANDSHAKE_TYPE.induction }));
     other.send(writeControl({ type: CONTROL.shutdown, timestamp: 0, to: answer.socket, body: Buffer.alloc(4) }));
@@ -78,7 +78,7 @@ describe("callers", () => {
     send(writeControl({ type: CONTROL.shutdown, timestamp: 0, to: answer.socket, body: Buffer.alloc(4) }));
     await until(() => listener.connections() === 0);
     assert.deepEqual(events, ["in", "a", "b", "c", "d", "lost 1", "f", "clean"]);
-    // A conclusion that was long on its way begins nothing.
+    // A delayed conclusion does not start a connection.
     send(
       writeControl({
         type: CONTROL.handshake,
@@ -91,7 +91,7 @@ describe("callers", () => {
     assert.equal(listener.connections(), 1);
   });
 
-  test("are refused with a reason", async (t) => {
+  test("are rejected with a reason", async (t) => {
     const { events, open } = await openCallers(t);
     const streamId = (text: string) => ({ type: EXTENSION.streamId, body: writeText(text) });
     let socket = 100;
@@ -116,7 +116,7 @@ describe("callers", () => {
     assert.equal(await refused(abilities()), SRT_REJECTION.resource);
   });
 
-  test("of one network leave room for others while they wait", async (t) => {
+  test("of one network leave capacity for others while they wait", async (t) => {
     let answer = () => {};
     const waits = new Promise<"unauthorized">((resolve) => (answer = () => resolve("unauthorized")));
     let asked = 0;
@@ -130,7 +130,7 @@ describe("callers", () => {
     for (const { type } of await Promise.all([...crowd, other])) assert.equal(type, SRT_REJECTION.unauthorized);
   });
 
-  test("from port 0, to which nothing can be sent, are not heard", async (t) => {
+  test("from port 0, to which nothing can be sent, are ignored", async (t) => {
     let socket: Socket | undefined;
     const onSocket = (message: unknown) => void (socket ??= (message as { socket: Socket }).socket);
     subscribe("udp.socket", onSocket);
@@ -142,13 +142,13 @@ describe("callers", () => {
       to: 0,
       body: writeHandshake(asking({ version: 4, type: HANDSHAKE_TYPE.induction })),
     });
-    // No system lets a socket have it; whoever makes datagrams by hand has it.
+    // No system assigns this port to a socket, but raw datagrams can carry it.
     socket!.emit("message", induction, { address: "127.0.0.1", family: "IPv4", port: 0, size: induction.length });
     assert.equal((await open().connect({ extensions: [abilities()] })).type, HANDSHAKE_TYPE.conclusion);
     assert.deepEqual(events, ["in"]);
   });
 
-  test("whose handlers fail are hung up on, and nobody else", async (t) => {
+  test("whose handlers fail are disconnected without affecting others", async (t) => {
     const fail = (word: string) => {
       throw new Error(word);
     };
@@ -189,7 +189,7 @@ describe("callers", () => {
     assert.equal(listener.connections(), 0);
   });
 
-  test("are told when the listener goes, and when its directory fails", async (t) => {
+  test("are notified when the listener closes, and when the lookup of their stream id fails", async (t) => {
     const { listener, events, open } = await openCallers(t, {
       door: ({ streamId }) =>
         streamId === ""

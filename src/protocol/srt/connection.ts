@@ -12,32 +12,35 @@ import { createReceiver } from "./receiver.ts";
 import { EXTENSION } from "./handshake.ts";
 import { createSender } from "./sender.ts";
 
-/** One caller that was let in. */
+/** One accepted caller. */
 export interface SrtConnection {
   readonly address: string;
-  /** At most 1,456 octets, for a datagram of 1,500. After the end: nothing. */
+  /** At most 1,456 octets, for a datagram of 1,500. Ignored after the end. */
   send(payload: Buffer): void;
-  /** Octets that were sent and have not arrived yet. */
+  /** Octets sent but not yet acknowledged. */
   waiting(): number;
-  /** Tells the other side at once. `ended` is not called for it. */
+  /** Notifies the peer immediately. `ended` is not called. */
   close(): void;
-  /** Nothing follows: closed once everything has arrived, and the other side has had the time that it holds back what it shows. */
+  /** Ends the output: closes once everything has arrived and the peer's latency has passed. */
   finish(): void;
 }
 
 export interface SrtHandlers {
-  /** In order; gaps were told by `lost`. */
+  /** In order; gaps are reported by `lost` first. */
   data(payload: Buffer): void;
   lost(packets: number): void;
-  /** Once. `clean`: the other side said so; else nothing was heard of it for five seconds, or the listener was closed. */
+  /**
+   * Called once. `clean`: the peer closed the connection; otherwise it was silent for five seconds, or the listener was
+   * closed.
+   */
   ended(clean: boolean): void;
 }
 
 export interface ConnectionParts {
   address: string;
-  /** Socket id of the other side. */
+  /** Socket id of the peer. */
   peer: number;
-  /** Of the first packet, in both directions. */
+  /** First sequence number in both directions. */
   sequence: number;
   window: number;
   latencyMs: number;
@@ -46,9 +49,9 @@ export interface ConnectionParts {
   /** Milliseconds, monotonic. */
   now: () => number;
   transmit(bytes: Buffer): void;
-  /** It is over, whoever ended it. */
+  /** The connection has ended, on either side. */
   onClose(): void;
-  /** What nobody expected, in it or in its handlers: it has ended this connection. */
+  /** Unexpected error in the connection or its handlers: it has ended this connection. */
   onError(err: unknown): void;
 }
 
@@ -56,21 +59,21 @@ export interface OpenConnection extends SrtConnection {
   attach(handlers: SrtHandlers): void;
   handle(packet: DataPacket | ControlPacket): void;
   tick(): void;
-  /** Like `close`, and `ended` is called. */
+  /** Like `close`, but calls `ended`. */
   shutDown(): void;
 }
 
 const SILENT_MS = 5_000;
 const KEEP_ALIVE_MS = 1_000;
-/** Of an acknowledgement that was not acknowledged. */
+/** Interval for repeating an unacknowledged acknowledgement. */
 const REPEAT_ACK_MS = 100;
 const MOST_ACKS = 64;
-/** Some milliseconds more for what is done at ticks. */
+/** Extra milliseconds for work that is done at ticks. */
 const TICKS = 20;
-/** What a full acknowledgement holds (3.2.4). */
+/** Words in a full acknowledgement (3.2.4). */
 const ACK_WORDS = 7;
 
-/** What is not acknowledged in this time is not wanted any more. */
+/** Data not acknowledged within this time is no longer useful. */
 const keptFor = (latencyMs: number) => Math.max(1000, latencyMs * 1.25) + 20;
 
 export function createConnection({
@@ -111,7 +114,7 @@ export function createConnection({
   const receiver = createReceiver({
     first: sequence,
     latencyMs,
-    // Who has hung up while several came at once gets none of the others.
+    // If a handler closes the connection while several packets are delivered, it receives none of the others.
     deliver: (payload) => over || handlers?.data(payload),
     lost: (packets) => over || handlers?.lost(packets),
     ask: (ranges) => control(CONTROL.nak, { body: writeLosses(ranges) }),
@@ -153,7 +156,7 @@ export function createConnection({
     if (clean !== undefined) handlers?.ended(clean);
   }
 
-  /** What fails in one connection ends it, and neither the others nor the process: it is called by timers and by what a socket hears. */
+  /** An error ends only this connection, not others or the process: this runs from timers and socket events. */
   function guarded(work: () => void) {
     try {
       work();
@@ -163,7 +166,7 @@ export function createConnection({
     }
   }
 
-  /** Nothing that is held goes out any more: it may be what cannot be taken. */
+  /** Discards what is buffered: it may be the cause of the error. */
   function breakOff() {
     if (over) return;
     over = true;
@@ -190,7 +193,7 @@ export function createConnection({
 
   function takeData({ key, sequence, payload }: DataPacket, at: number) {
     if (keys === undefined && key !== "none") return;
-    // Whoever is to encrypt and does not is not who holds the passphrase.
+    // A caller that must encrypt but does not, does not have the passphrase.
     const plain = keys === undefined ? payload : key === "none" ? undefined : keys.crypt(key, sequence, payload);
     if (plain !== undefined) receiver.take(sequence, plain, at);
   }
@@ -245,14 +248,14 @@ export function createConnection({
   function takeAck({ info, body }: ControlPacket) {
     if (body.length < 4) return;
     sender.acknowledged(body.readUInt32BE(0) & 0x7fff_ffff);
-    // Light ones, which hold the number of the packet alone, are not answered (3.2.4).
+    // Light acknowledgements, which contain only the packet number, are not acknowledged (3.2.4).
     if (body.length < 16) return;
     const theirs = body.readUInt32BE(4) / 1000;
     if (theirs > 0 && theirs < 60_000) [roundTrip, variance] = [theirs, body.readUInt32BE(8) / 1000];
     control(CONTROL.ackAck, { info });
   }
 
-  /** New keys while it runs (section 6): what was sent with the old ones is still on its way, and they stay. */
+  /** New keys during a connection (section 6): the old ones stay valid for packets in transit. */
   function takeKeys(message: Buffer) {
     if (keys?.refresh(message) === true) control(CONTROL.user, { subtype: EXTENSION.keyResponse, body: message });
   }

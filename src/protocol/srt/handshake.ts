@@ -1,11 +1,11 @@
 import { CONTROL, type ControlPacket } from "./packets.ts";
 
-/** A handshake (draft-sharabayko-srt-01, 3.2.1), as the body of a control packet. */
+/** Body of a handshake control packet (draft-sharabayko-srt-01, 3.2.1). */
 export interface Handshake {
   version: number;
-  /** Length of the key in units of eight octets; 0: nothing is said. */
+  /** Key length in units of eight octets; 0: not stated. */
   encryption: number;
-  /** Of an induction from the listener the magic number; of a conclusion the kinds of extensions that follow. */
+  /** In an induction from the listener, the magic number; in a conclusion, the kinds of extensions that follow. */
   extensionField: number;
   sequence: number;
   mtu: number;
@@ -25,7 +25,7 @@ export interface SrtExtension {
 
 export const HANDSHAKE_TYPE = { induction: 1, conclusion: 0xffff_ffff } as const;
 export const SRT_MAGIC = 0x4a17;
-/** Types of extensions (3.2.1). */
+/** Extension types (3.2.1). */
 export const EXTENSION = {
   request: 1,
   response: 2,
@@ -36,9 +36,9 @@ export const EXTENSION = {
   filter: 7,
   group: 8,
 } as const;
-/** Kinds, in `extensionField`. */
+/** Flags in `extensionField`. */
 export const EXTENSION_FIELD = { handshake: 1, key: 2, config: 4 } as const;
-/** What both sides of a live connection do (3.2.1.1). */
+/** Flags of both sides of a live connection (3.2.1.1). */
 export const FLAG = {
   sendsInTime: 1,
   receivesInTime: 2,
@@ -53,7 +53,7 @@ export const FLAG = {
 const FIXED = 48;
 const MOST_EXTENSIONS = 16;
 
-/** Undefined for what is cut off or is no handshake. Extensions that are cut off are left out. */
+/** Undefined if it is truncated or not a handshake. Truncated extensions are omitted. */
 export function readHandshake({ type, body }: ControlPacket): Handshake | undefined {
   if (type !== CONTROL.handshake || body.length < FIXED) return undefined;
   const extensions: SrtExtension[] = [];
@@ -78,7 +78,7 @@ export function readHandshake({ type, body }: ControlPacket): Handshake | undefi
   };
 }
 
-/** The bodies of extensions have to be of whole words. */
+/** Extension bodies must consist of whole words. */
 export function writeHandshake(handshake: Handshake): Buffer {
   const { version, encryption, extensionField, sequence, mtu, window, type, socket, cookie, address, extensions } =
     handshake;
@@ -99,7 +99,7 @@ export function writeHandshake(handshake: Handshake): Buffer {
   ]);
 }
 
-/** The extension HSREQ or HSRSP (3.2.1.1): version as 0x010500, milliseconds of delay. */
+/** Extension HSREQ or HSRSP (3.2.1.1): version as 0x010500, delays in milliseconds. */
 export interface SrtAbilities {
   version: number;
   flags: number;
@@ -126,7 +126,7 @@ export function writeAbilities({ version, flags, receiverDelay, senderDelay }: S
   return body;
 }
 
-/** Text in words whose octets stand the wrong way round, filled up with zeros (3.2.1.3). */
+/** Text in words with reversed octets, padded with zeros (3.2.1.3). */
 export function readText(body: Buffer): string {
   const text = Buffer.from(body.subarray(0, body.length & ~3)).swap32();
   const end = text.indexOf(0);

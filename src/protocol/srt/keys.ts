@@ -3,17 +3,20 @@ import { promisify } from "node:util";
 import type { SrtKeyName } from "./packets.ts";
 
 /**
- * Encryption of the payload with AES in counter mode, by keys that come wrapped with one derived of the passphrase
- * (draft-sharabayko-srt-01, section 6, and 3.2.2 for the message that carries them).
+ * Payload encryption with AES in counter mode; the keys arrive wrapped with a key derived from the passphrase
+ * (draft-sharabayko-srt-01, section 6, and 3.2.2 for the key message).
  */
 export interface SrtKeys {
-  /** Octets of a key: 16, 24, 32. */
+  /** Key length in octets: 16, 24, 32. */
   size: number;
-  /** The key that was announced first: what is sent by us uses the same. */
+  /** The key announced first, also used for what we send. */
   name: "even" | "odd";
-  /** In place; the same does both. Undefined where there is no such key. */
+  /** Encrypts or decrypts in place. Undefined if there is no such key. */
   crypt(key: SrtKeyName, sequence: number, payload: Buffer): Buffer | undefined;
-  /** Takes new keys from a later message, wrapped as the first were. False: it is none, or another passphrase's. */
+  /**
+   * Accepts new keys from a later message, wrapped like the first ones. False: not a key message, or a different
+   * passphrase.
+   */
   refresh(message: Buffer): boolean;
 }
 
@@ -26,7 +29,7 @@ interface KeyMessage {
 
 const derive = promisify(pbkdf2);
 const ITERATIONS = 2048;
-/** Version 1, packet type 2 (keys), and the letters HAI as a maker's mark. */
+/** Version 1, packet type 2 (keys), and the vendor signature HAI. */
 const BEGINNING = Buffer.from([0x12, 0x20, 0x29]);
 const AES_CTR = 2;
 const FOR_SRT = 2;
@@ -51,7 +54,7 @@ function readKeyMessage(message: Buffer): KeyMessage | undefined {
   return { names, salt: Buffer.from(message.subarray(16, 32)), size, wrapped: message.subarray(32) };
 }
 
-/** RFC 3394. Undefined where the passphrase is another. */
+/** RFC 3394. Undefined if the passphrase is wrong. */
 function unwrap({ size, wrapped }: KeyMessage, kek: Buffer): Buffer | undefined {
   const decipher = createDecipheriv(`id-aes${size * 8}-wrap`, kek, WRAP_CHECK);
   try {
@@ -61,13 +64,13 @@ function unwrap({ size, wrapped }: KeyMessage, kek: Buffer): Buffer | undefined 
   }
 }
 
-/** Of the message in a handshake. "malformed": what it asks for is not handled here; "passphrase": it is another one's. */
+/** Opens the key message of a handshake. "malformed": unsupported or invalid; "passphrase": wrong passphrase. */
 export async function openKeys(message: Buffer, passphrase: string): Promise<SrtKeys | "malformed" | "passphrase"> {
   const first = readKeyMessage(message);
   if (first === undefined) return "malformed";
   const { salt, size } = first;
   const keys = new Map<SrtKeyName, Buffer>();
-  // Only the last eight octets of the salt are used for this.
+  // Only the last eight octets of the salt are used here.
   const kek = await derive(passphrase, salt.subarray(8), ITERATIONS, size, "sha1");
 
   function take(given: KeyMessage): boolean {

@@ -9,7 +9,7 @@ import { CONTROL, LARGEST, readPacket, writeControl } from "./packets.ts";
 import { WINDOW } from "./receiver.ts";
 import { SRT_REJECTION, type SrtRejection } from "./rejections.ts";
 
-/** Who wants in. */
+/** A connection request. */
 export interface SrtRequest {
   streamId: string;
   /** IP address. */
@@ -17,50 +17,56 @@ export interface SrtRequest {
 }
 
 export interface SrtDoor {
-  /** What the connection has to be encrypted with; "": it has to be in the clear. */
+  /** Required passphrase; "": must be unencrypted. */
   passphrase: string;
-  /** Called when the passphrase was right. Whoever is let in is given what it sends; the end of a refusal is that the caller is told why. */
+  /**
+   * Called after the passphrase was verified. Resolves with the handlers factory if accepted, otherwise with the reason
+   * sent to the caller.
+   */
   enter(): Promise<SrtRejection | ((connection: SrtConnection) => SrtHandlers)>;
-  /** Called when the passphrase is wrong, or there is none where one is needed. */
+  /** Called if the passphrase is wrong or missing. */
   refused?(): void;
 }
 
 export interface SrtListenerOptions {
   host: string;
-  /** 0 takes a free one. */
+  /** 0 selects a free port. */
   port: number;
-  /** Who is behind a stream id. */
+  /** Looks up a stream id. */
   door(request: SrtRequest): Promise<SrtRejection | SrtDoor>;
-  /** Connections at once. */
+  /** Maximum number of concurrent connections. */
   most: number;
-  /** Milliseconds for what was lost to be sent again, unless the caller wants more. Default 120, as libsrt has it. */
+  /** Milliseconds for retransmission of lost packets, unless the caller requests more. Default 120, as in libsrt. */
   latencyMs?: number;
-  /** What nobody expected: a caller that comes is told `serverError`, one that was let in is hung up on. */
+  /** Unexpected error: a new caller gets `serverError`, a connected one is disconnected. */
   onError(err: unknown): void;
 }
 
 export interface SrtListener {
   port: number;
   connections(): number;
-  /** Tells everybody that it is over. */
+  /** Notifies all callers. */
   close(): Promise<void>;
 }
 
 const TICK_MS = 10;
-/** Handshakes whose directory is being asked: each costs a derivation of keys. Those of one network leave room for others. */
+/**
+ * Handshakes with a pending stream id lookup: each costs a key derivation. The limit per network leaves capacity for
+ * others.
+ */
 const MOST_PENDING = 100;
 const MOST_PENDING_OF_NETWORK = 10;
 const COOKIE_MS = 60_000;
-/** Conclusions of connections that are over may still be on their way: so long, and of so many, they do not begin another one. */
+/** Late conclusions of ended connections: for this long, and for this many, they do not start another one. */
 const LATE_MS = 10_000;
 const MOST_LATE = 1000;
-/** A process that stood still for this long reads what has come first, before it holds anybody for gone. */
+/** After a stall of this length, the process reads pending input before it times out any caller. */
 const STOOD_STILL_MS = 500;
 const SOCKET_BUFFER = 4 * 1024 * 1024;
 
 /**
- * Callers of SRT (draft-sharabayko-srt-01) at one UDP port, in live mode, handshake version 5. What is known of a caller before its cookie came back
- * is nothing, so that forged addresses cost nothing.
+ * Accepts SRT callers (draft-sharabayko-srt-01) on one UDP port, in live mode, handshake version 5. Keeps no state
+ * about a caller before its cookie came back, so forged addresses cost nothing.
  */
 export async function listenSrt({
   host,
@@ -72,10 +78,10 @@ export async function listenSrt({
 }: SrtListenerOptions): Promise<SrtListener> {
   const udp = createSocket({ type: host.includes(":") ? "udp6" : "udp4" });
   const secret = randomBytes(16);
-  /** By our socket id; and by who they are, for conclusions that come twice. */
+  /** By our socket id; and by caller, for repeated conclusions. */
   const open = new Map<number, { connection: OpenConnection; from: string; answer: Buffer; caller: string }>();
   const callers = new Map<string, number>();
-  /** By caller, the network that it comes from. */
+  /** Network of each caller. */
   const pending = new Map<string, string>();
   const gone = new Map<string, number>();
   let timer: NodeJS.Timeout | undefined;
@@ -98,7 +104,7 @@ export async function listenSrt({
       .digest()
       .readUInt32BE(0);
 
-  /** `socket`: the caller's. */
+  /** `socket`: the socket id of the caller. */
   function reply(handshake: Handshake, to: RemoteInfo, socket = handshake.socket): Buffer {
     const bytes = writeControl({ type: CONTROL.handshake, timestamp: 0, to: socket, body: writeHandshake(handshake) });
     send(bytes, to);
@@ -130,7 +136,7 @@ export async function listenSrt({
     if (handshake.cookie !== cookieOf(from, minute) && handshake.cookie !== cookieOf(from, minute - 1)) return;
     const caller = `${placeOf(from)} ${handshake.socket}`;
     const before = open.get(callers.get(caller) ?? -1);
-    // Our answer was lost.
+    // Our response was lost.
     if (before !== undefined) return send(before.answer, from);
     if (pending.has(caller) || performance.now() - (gone.get(caller) ?? -Infinity) < LATE_MS) return;
     const network = networkOf(from.address);
@@ -148,7 +154,7 @@ export async function listenSrt({
   async function conclude(handshake: Handshake, from: RemoteInfo, caller: string) {
     const wanted = readWanted(handshake);
     if (typeof wanted === "string") return refuse(handshake, from, wanted);
-    // Views of a datagram: what is kept of it is kept as a copy.
+    // These are views of a datagram and must be copied to be kept.
     const asked: Wanted = { ...wanted, keys: wanted.keys && Buffer.from(wanted.keys) };
     const found = await door({ streamId: asked.streamId, address: from.address });
     if (typeof found === "string") return refuse(handshake, from, found);
@@ -242,7 +248,7 @@ export async function listenSrt({
   }
 
   udp.on("message", (bytes, from) => {
-    // Nobody can receive at port 0, and sending there throws.
+    // Port 0 cannot receive, and sending to it throws.
     if (closed || from.port === 0) return;
     try {
       take(bytes, from);
@@ -261,7 +267,7 @@ export async function listenSrt({
     try {
       udp[grow](SOCKET_BUFFER);
     } catch {
-      // The system allows less, and has given what it allows.
+      // The system allows less and has granted its maximum.
     }
   }
 
@@ -272,14 +278,14 @@ export async function listenSrt({
       if (closed) return;
       for (const { connection } of open.values()) connection.shutDown();
       closed = true;
-      // A socket that is closed sends nothing of what it was given before.
+      // Closing the socket would drop datagrams that are still being sent.
       if (sending > 0) await new Promise<void>((resolve) => (onSent = resolve));
       await new Promise<void>((resolve) => udp.close(() => resolve()));
     },
   };
 }
 
-/** A caller without the passphrase is told so, and so is one that does not encrypt. */
+/** A caller with a wrong passphrase, or without encryption, gets the reason. */
 async function keysOf({ keys: message }: Wanted, passphrase: string): Promise<SrtKeys | undefined | SrtRejection> {
   if ((message === undefined) !== (passphrase === "")) return "unsecured";
   if (message === undefined) return undefined;

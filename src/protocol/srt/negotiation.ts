@@ -11,22 +11,24 @@ import {
 } from "./handshake.ts";
 import type { SrtRejection } from "./rejections.ts";
 
-/** What a caller asks for in its conclusion. */
+/** Request of a caller in its conclusion. */
 export interface Wanted {
   streamId: string;
   abilities: SrtAbilities;
-  /** The message with its keys; undefined: it does not encrypt. */
+  /** Key message; undefined: unencrypted. */
   keys: Buffer | undefined;
 }
 
-/** 1.5.0: the oldest whose refusals have reasons for people in them. */
+/** 1.5.0: the oldest version whose rejections carry human-readable reasons. */
 const OUR_VERSION = 0x01_05_00;
-/** The first whose handshakes are of version 5. */
+/** The first version with handshake version 5. */
 const OLDEST = 0x01_03_00;
 const LONGEST_STREAM_ID = 512;
 const MOST_DELAY_MS = 10_000;
 
-/** Callers of version 4, files, groups and packet filters are refused: none of them belongs to a live broadcast of one sender. */
+/**
+ * Rejects callers of version 4, files, groups and packet filters: none of them fits a live broadcast from one sender.
+ */
 export function readWanted({ version, extensions }: Handshake): Wanted | SrtRejection {
   const find = (type: number): SrtExtension | undefined => extensions.find((extension) => extension.type === type);
   const request = find(EXTENSION.request);
@@ -46,13 +48,13 @@ export function readWanted({ version, extensions }: Handshake): Wanted | SrtReje
   };
 }
 
-/** The longer of what each of the two sides wants (section 4.4), in one direction and the other. */
+/** Returns the longer of the two requested latencies (section 4.4) for each direction. */
 export function agree(asked: SrtAbilities, latencyMs: number): { receiver: number; sender: number } {
   const within = (theirs: number) => Math.min(MOST_DELAY_MS, Math.max(latencyMs, theirs));
   return { receiver: within(asked.senderDelay), sender: within(asked.receiverDelay) };
 }
 
-/** The extensions of the answer to a conclusion. */
+/** Extensions of the response to a conclusion. */
 export function answerTo(
   { abilities, keys }: Wanted,
   latency: { receiver: number; sender: number },
@@ -69,7 +71,7 @@ export function answerTo(
     body: writeAbilities({ version: OUR_VERSION, flags, receiverDelay: latency.receiver, senderDelay: latency.sender }),
   };
   if (keys === undefined) return { field: EXTENSION_FIELD.handshake, extensions: [response] };
-  // That they were understood is said by repeating them.
+  // Repeating the keys confirms them.
   return {
     field: EXTENSION_FIELD.handshake | EXTENSION_FIELD.key,
     extensions: [response, { type: EXTENSION.keyResponse, body: keys }],

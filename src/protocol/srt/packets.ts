@@ -1,18 +1,18 @@
-/** SRT on the wire (draft-sharabayko-srt-01, section 3): sixteen octets of header, and what it carries. */
+/** SRT wire format (draft-sharabayko-srt-01, section 3): a header of sixteen octets, and the payload. */
 export const HEADER = 16;
-/** Of a UDP datagram over Ethernet; nobody sends larger ones. */
+/** Maximum UDP datagram over Ethernet; larger ones are not sent. */
 export const LARGEST = 1500;
 
 export interface DataPacket {
   kind: "data";
   sequence: number;
-  /** Which key it is encrypted with (the KK field). */
+  /** Encryption key (the KK field). */
   key: SrtKeyName;
   resent: boolean;
   message: number;
-  /** Microseconds since the connection began, modulo 2^32. */
+  /** Microseconds since the connection started, modulo 2^32. */
   timestamp: number;
-  /** Socket id of who gets it. */
+  /** Socket id of the receiver. */
   to: number;
   payload: Buffer;
 }
@@ -23,14 +23,14 @@ export interface ControlPacket {
   kind: "control";
   type: number;
   subtype: number;
-  /** The field "type-specific information". */
+  /** The "type-specific information" field. */
   info: number;
   timestamp: number;
   to: number;
   body: Buffer;
 }
 
-/** Types of control packets (3.2). */
+/** Control packet types (3.2). */
 export const CONTROL = {
   handshake: 0,
   keepAlive: 1,
@@ -45,7 +45,7 @@ export const CONTROL = {
 
 const KEYS: readonly (SrtKeyName | undefined)[] = ["none", "even", "odd", undefined];
 
-/** Undefined for what is no packet of SRT. Parts of it are views of `bytes`. */
+/** Undefined if it is not an SRT packet. The fields are views of `bytes`. */
 export function readPacket(bytes: Buffer): DataPacket | ControlPacket | undefined {
   if (bytes.length < HEADER || bytes.length > LARGEST) return undefined;
   const first = bytes.readUInt32BE(0);
@@ -63,7 +63,7 @@ export function readPacket(bytes: Buffer): DataPacket | ControlPacket | undefine
       body: bytes.subarray(HEADER),
     };
   const key = KEYS[(second >>> 27) & 3];
-  // Both bits of the key are for control packets (3.1). Messages of several packets do not occur in live mode.
+  // Both key bits set means a control packet (3.1). Messages of several packets do not occur in live mode.
   if (key === undefined || second >>> 30 !== 3) return undefined;
   return {
     kind: "data",
@@ -113,10 +113,10 @@ export function writeControl({
 }
 
 const EMPTY = Buffer.alloc(0);
-/** What one NAK has room for; the rest is told by the next. */
+/** Capacity of one NAK; the rest goes into the next. */
 const MOST_WORDS = 360;
 
-/** Lost packets as ranges, both ends included (appendix A). */
+/** Lost packets as ranges, both ends inclusive (appendix A). */
 export type LossRange = readonly [first: number, last: number];
 
 export function writeLosses(ranges: readonly LossRange[]): Buffer {

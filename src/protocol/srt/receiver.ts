@@ -1,20 +1,20 @@
 import { HEADER, type LossRange } from "./packets.ts";
 import { distance, nextSequence, plusSequence } from "./sequence.ts";
 
-/** What comes, in the order in which it was sent: what is missing is asked for again, and given up when the latency that was agreed on is over. */
+/** Restores the sending order: missing packets are requested again, and given up after the negotiated latency. */
 export interface Receiver {
   take(sequence: number, payload: Buffer, now: number): void;
-  /** Now and then; `roundTrip` in milliseconds. */
+  /** Called regularly; `roundTrip` in milliseconds. */
   tick(now: number, roundTrip: number): void;
-  /** The sender will not send these (again). */
+  /** The sender will not send (or resend) these. */
   giveUp(range: LossRange): void;
-  /** What is there goes out, whatever is missing before it. */
+  /** Delivers everything received, skipping what is missing. */
   flush(): void;
-  /** The first that has not come: what is acknowledged. */
+  /** First missing number: the acknowledgement number. */
   expected(): number;
-  /** Packets that there is room for. */
+  /** Free packet slots. */
   room(): number;
-  /** Octets and packets that came, the resent ones too. */
+  /** Octets and packets received, including retransmissions. */
   came(): { packets: number; octets: number };
 }
 
@@ -22,20 +22,20 @@ export interface ReceiverParts {
   first: number;
   latencyMs: number;
   deliver(payload: Buffer): void;
-  /** Packets that were given up. */
+  /** Number of packets given up. */
   lost(packets: number): void;
   ask(ranges: LossRange[]): void;
 }
 
-/** Packets that are held, waiting for others before them: at the largest size 12 MiB. */
+/** Maximum number of buffered packets: 12 MiB at the largest size. */
 export const WINDOW = 8192;
-/** Fewest milliseconds between two questions for the same. */
+/** Minimum milliseconds between two requests for the same packet. */
 const ASK_MS = 20;
 
 export function createReceiver({ first, latencyMs, deliver, lost, ask }: ReceiverParts): Receiver {
   const held = new Map<number, { payload: Buffer; at: number }>();
   let expected = first;
-  /** Behind the last that came. */
+  /** One after the last one received. */
   let end = first;
   let asked = 0;
   let packets = 0;
@@ -57,7 +57,7 @@ export function createReceiver({ first, latencyMs, deliver, lost, ask }: Receive
     drain();
   }
 
-  /** What is missing in front of something that is there. */
+  /** Ranges missing before a received packet. */
   function gaps(): LossRange[] {
     const ranges: LossRange[] = [];
     for (let at = expected; at !== end;) {
@@ -90,7 +90,7 @@ export function createReceiver({ first, latencyMs, deliver, lost, ask }: Receive
       octets += payload.length + HEADER;
       const ahead = distance(expected, sequence);
       if (ahead < 0 || held.has(sequence)) return;
-      // Further on than can be held: the sender has given up what is in between long ago.
+      // Beyond the window: the sender has given up everything in between long ago.
       if (ahead >= WINDOW) {
         flush();
         skipTo(sequence);
@@ -118,9 +118,9 @@ export function createReceiver({ first, latencyMs, deliver, lost, ask }: Receive
       ask(gaps());
     },
     giveUp([from, to]) {
-      // Only what is missing at the front: further on it will be missed when its time has come.
+      // Only a gap at the front: later ones are given up when they are due.
       if (distance(expected, from) > 0 || distance(expected, to) < 0 || distance(to, end) <= 0) return;
-      // What did come of the range goes out, in its order.
+      // Received packets within the range are delivered in order.
       for (let next = firstHeld(); next !== undefined && distance(next.sequence, to) >= 0; next = firstHeld())
         skipTo(next.sequence);
       skipTo(nextSequence(to));

@@ -1,6 +1,6 @@
 /**
- * Why a handshake is refused: the number that stands in its type field then. Up to 1999 they are SRT's own (draft-sharabayko-srt-01, section 4.3);
- * those from 2000 on say it in the manner of HTTP (2000 and a status from 400 to 599, as libsrt's access control has them).
+ * Reasons for rejecting a handshake, sent as its type. Up to 1999 they are defined by SRT (draft-sharabayko-srt-01,
+ * section 4.3); from 2000 they are HTTP statuses (2000 plus 400 to 599, as in libsrt's access control).
  */
 export const SRT_REJECTION = {
   unknown: 1000,

@@ -1,26 +1,26 @@
 import type { LossRange } from "./packets.ts";
 import { distance, nextMessage, nextSequence, plusSequence } from "./sequence.ts";
 
-/** What is sent, kept until it has arrived or is too late, and sent again when it is asked for. */
+/** Buffers sent packets until they are acknowledged or too late, and resends them on request. */
 export interface Sender {
   /** At most 1,456 octets, for a datagram of 1,500. */
   send(payload: Buffer, now: number): void;
   tick(now: number): void;
   acknowledged(sequence: number): void;
-  /** Asked for again. */
+  /** Resends these packets. */
   missing(ranges: readonly LossRange[], now: number, roundTrip: number): void;
-  /** Octets that were not acknowledged, sent or not. */
+  /** Octets not acknowledged, sent or not. */
   waiting(): number;
 }
 
 export interface SenderParts {
   first: number;
-  /** Packets that may be under way: the receiver's window. */
+  /** Maximum packets in flight: the receiver's window. */
   window: number;
-  /** After this nobody wants it any more. */
+  /** After this time, a packet is no longer useful. */
   keepMs: number;
   transmit(packet: { sequence: number; message: number; sentAt: number; payload: Buffer; resent: boolean }): void;
-  /** What was asked for is not there any more. */
+  /** The requested packets no longer exist. */
   dropped(range: LossRange, message: number): void;
 }
 
@@ -28,13 +28,13 @@ interface Sent {
   message: number;
   payload: Buffer;
   at: number;
-  /** When it was last sent. */
+  /** Time of the last transmission. */
   last: number;
 }
 
-/** New packets in ten milliseconds: 67 Mbit/s, so that what is sent at the beginning does not overrun the receiver's socket. */
+/** New packets per ten milliseconds: 67 Mbit/s, so that the initial burst does not overrun the receiver's socket. */
 const BURST = 64;
-/** Packets that are looked at for one NAK: what else is missing is asked for by the next. */
+/** Packets examined per NAK: the next one requests the others. */
 const MOST_LOOKED = 512;
 
 export function createSender({ first, window, keepMs, transmit, dropped }: SenderParts): Sender {
@@ -82,7 +82,7 @@ export function createSender({ first, window, keepMs, transmit, dropped }: Sende
       push(now);
     },
     acknowledged(sequence) {
-      // Beyond what was sent: not of this connection.
+      // Beyond what was sent: not from this connection.
       if (distance(sequence, next) >= 0) forget(sequence);
     },
     missing(ranges, now, roundTrip) {
@@ -97,7 +97,7 @@ export function createSender({ first, window, keepMs, transmit, dropped }: Sende
         for (let at = begin; distance(at, end) >= 0 && looked < MOST_LOOKED; at = nextSequence(at)) {
           looked++;
           const packet = sent.get(at);
-          // It may be on its way already.
+          // It may already be in transit.
           if (packet === undefined || now - packet.last < roundTrip / 2) continue;
           packet.last = now;
           transmit({ sequence: at, message: packet.message, sentAt: packet.at, payload: packet.payload, resent: true });

@@ -1,11 +1,13 @@
-/** Numbers of packets: 31 bits, and 0 follows the last (draft-sharabayko-srt-01, 3.1). Those of messages have 26, and begin at 1. */
+/**
+ * Packet numbers: 31 bits, wrapping to 0 (draft-sharabayko-srt-01, 3.1). Message numbers have 26 bits and start at 1.
+ */
 const SPAN = 2 ** 31;
 const LAST_MESSAGE = 0x03ff_ffff;
 
 export const nextSequence = (n: number): number => (n + 1) % SPAN;
 export const plusSequence = (n: number, by: number): number => (n + by + SPAN) % SPAN;
 
-/** How far `b` is behind `a`: negative where it is before it. */
+/** Distance from `a` to `b`: negative if `b` is before `a`. */
 export function distance(a: number, b: number): number {
   const ahead = (b - a + SPAN) % SPAN;
   return ahead < SPAN / 2 ? ahead : ahead - SPAN;

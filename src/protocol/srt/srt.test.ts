@@ -14,7 +14,7 @@ import { distance, nextMessage, nextSequence, plusSequence } from "./sequence.ts
 const sequence = fc.integer({ min: 0, max: 2 ** 31 - 1 });
 const octets = (max: number) => fc.uint8Array({ maxLength: max }).map((bytes) => Buffer.from(bytes));
 
-test("numbers go on past their end", () => {
+test("sequence numbers continue across a wrap", () => {
   assert.deepEqual([nextSequence(2 ** 31 - 1), plusSequence(0, -1), nextMessage(0x03ff_ffff)], [0, 2 ** 31 - 1, 1]);
   fc.assert(
     fc.property(sequence, fc.integer({ min: -(2 ** 29), max: 2 ** 29 }), (from, by) =>
@@ -23,7 +23,7 @@ test("numbers go on past their end", () => {
   );
 });
 
-test("packets are read as they were written, and anything else harms nothing", () => {
+test("packets are read back as written, and any other input is harmless", () => {
   fc.assert(
     fc.property(
       sequence,
@@ -66,20 +66,20 @@ test("packets are read as they were written, and anything else harms nothing", (
   );
 });
 
-test("handshakes are read as they were written", () => {
+test("handshakes are read back as written", () => {
   fc.assert(
     fc.property(
       fc.string({ maxLength: 128 }).filter((text) => !text.includes("\0") && text.isWellFormed()),
       (text) => assert.equal(readText(writeText(text)), text),
     ),
   );
-  // As libsrt sends "#!::m" (words whose octets stand the wrong way round).
+  // As libsrt sends "#!::m" (words with reversed octets).
   assert.equal(readText(Buffer.from("3a3a21230000006d", "hex")), "#!::m");
   const given = asking({ extensions: [abilities(), { type: EXTENSION.streamId, body: writeText("abc") }] });
   assert.deepEqual(readHandshake({ type: CONTROL.handshake, body: writeHandshake(given) } as ControlPacket), given);
 });
 
-/** The message a caller sends with its keys, made by other means than those that read it. */
+/** A caller's key message, built independently of the code that reads it. */
 function keyMessage(passphrase: string, keys: Buffer[], which: 1 | 2 | 3, salt: Buffer): Buffer {
   const size = keys[0]!.length;
   const kek = pbkdf2Sync(passphrase, salt.subarray(8), 2048, size, "sha1");
@@ -92,7 +92,7 @@ function keyMessage(passphrase: string, keys: Buffer[], which: 1 | 2 | 3, salt: 
   ]);
 }
 
-test("keys are opened with the right passphrase, used, and replaced while it runs", async () => {
+test("keys are opened with the right passphrase, used, and replaced during the connection", async () => {
   const salt = randomBytes(16);
   for (const size of [16, 24, 32]) {
     const [first, second] = [randomBytes(size), randomBytes(size)];
@@ -101,7 +101,7 @@ test("keys are opened with the right passphrase, used, and replaced while it run
     assert.equal(await openKeys(message.subarray(1), "right"), "malformed");
     const keys = (await openKeys(message, "right")) as SrtKeys;
     assert.deepEqual([keys.size, keys.name], [size, "even"]);
-    // The block as the standard has it: the salt, with the number of the packet on its octets 10 to 13, and the counter.
+    // The block according to the standard: the salt, with the packet number in octets 10 to 13, and the counter.
     const block = Buffer.concat([salt.subarray(0, 14), Buffer.alloc(2)]);
     block.writeUInt32BE((block.readUInt32BE(10) ^ 0x70605040) >>> 0, 10);
     const sealed = createCipheriv(`aes-${size * 8}-ctr`, first, block).update("something to be seen");
@@ -121,7 +121,7 @@ test("keys are opened with the right passphrase, used, and replaced while it run
   );
 });
 
-/** A sender and a receiver with a line between them that loses, delays and turns things round. Time is what the test says. */
+/** A sender and a receiver, connected by a link with loss, delay and reordering. Time is simulated. */
 function line(options: {
   first: number;
   latencyMs: number;
@@ -175,7 +175,7 @@ function line(options: {
   };
 }
 
-test("what is lost is sent again, and everything arrives in order", () => {
+test("lost packets are resent, and everything arrives in order", () => {
   fc.assert(
     fc.property(
       fc.array(fc.integer({ min: 0, max: 99 }), { minLength: 50, maxLength: 50 }),
@@ -191,7 +191,7 @@ test("what is lost is sent again, and everything arrives in order", () => {
           way.send(i);
           if (i % 3 === 0) way.step();
         }
-        // Something has to come behind it for the last to be missed.
+        // Packets must follow for the last one to be detected as missing.
         for (let i = 300; i < 700; i++) {
           if (i % 5 === 0) way.send(i);
           way.step();
@@ -203,7 +203,7 @@ test("what is lost is sent again, and everything arrives in order", () => {
   );
 });
 
-test("a packet that comes twice while others are missing does not put off their end", () => {
+test("a duplicate packet does not delay giving up the missing ones", () => {
   const got: string[] = [];
   const receiver = createReceiver({
     first: 1,
@@ -218,7 +218,7 @@ test("a packet that comes twice while others are missing does not put off their 
   assert.deepEqual(got, ["two"]);
 });
 
-test("what is missing is asked for at once, and again each round trip, 20 ms at least", () => {
+test("missing packets are requested immediately, and again each round trip, at least 20 ms apart", () => {
   const asked: number[] = [];
   let now = 1000;
   const receiver = createReceiver({
@@ -238,7 +238,7 @@ test("what is missing is asked for at once, and again each round trip, 20 ms at 
   assert.deepEqual(asked.slice(-2), [1281, 1381]);
 });
 
-test("what cannot be had is given up after the latency, and counted", () => {
+test("packets that cannot be recovered are given up after the latency, and counted", () => {
   const way = line({ first: 2 ** 31 - 3, latencyMs: 100, loss: (n) => n === 6, delay: () => 10 });
   const gone = createReceiver({
     first: 10,
@@ -259,7 +259,7 @@ test("what cannot be had is given up after the latency, and counted", () => {
   assert.equal(way.lost(), 0);
 });
 
-test("nothing that arrives makes the receiver hold more than its window", () => {
+test("the receiver never buffers more than its window", () => {
   const givenUp = fc.option(fc.tuple(fc.integer({ min: -9000, max: 100 }), fc.integer({ min: -100, max: 9000 })), {
     nil: undefined,
   });
@@ -301,7 +301,7 @@ test("nothing that arrives makes the receiver hold more than its window", () => 
   );
 });
 
-test("what came of a range that is given up goes out, however often it is done", () => {
+test("received packets within a range given up are delivered, however often that happens", () => {
   const got: number[] = [];
   let lost = 0;
   let octetsOut = 0;
@@ -352,11 +352,11 @@ test("what came of a range that is given up goes out, however often it is done",
   const before = octetsOut;
   now += 500;
   connection.tick();
-  // Nothing is asked for: an acknowledgement, again.
+  // Only a repeated acknowledgement, not a retransmission request.
   assert.equal(octetsOut - before, 16 + 28);
 });
 
-test("nothing that a caller sends once it was let in does harm", () => {
+test("an accepted caller cannot do harm", () => {
   const types = fc.constantFrom(...Object.values(CONTROL), 99);
   const words = fc.array(
     fc.oneof(fc.nat(2 ** 32 - 1), fc.integer({ min: 900, max: 1300 }), fc.constant(0x8000_0000 + 1000)),

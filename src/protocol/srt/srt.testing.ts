@@ -31,7 +31,7 @@ export const abilities = (flags = FLAG.sendsInTime | FLAG.marksResent, version =
   body: writeAbilities({ version, flags, receiverDelay: 0, senderDelay: 300 }),
 });
 
-/** Says what a test wants to a listener, packet by packet. */
+/** Sends packets of a test to a listener. */
 export async function openCallers(t: TestContext, options: Partial<SrtListenerOptions> = {}) {
   const events: string[] = [];
   const listener = await listenSrt({
@@ -56,7 +56,7 @@ export async function openCallers(t: TestContext, options: Partial<SrtListenerOp
     ...options,
   });
   t.after(() => listener.close());
-  /** `address`: where it comes from. */
+  /** `address`: the source address. */
   const open = (address = "127.0.0.1") => {
     const socket = createSocket("udp4").bind(0, address);
     t.after(() => void socket.close());

@@ -7,13 +7,13 @@ const KNOWN: ReadonlySet<number> = new Set(Object.values(OPCODE));
 export interface Frame {
   fin: boolean;
   opcode: number;
-  /** Whether the sender had masked it; `payload` is plain either way. */
+  /** True if the frame was masked; `payload` is always unmasked. */
   masked: boolean;
   payload: Buffer;
 }
 
 export interface FrameReader {
-  /** The frames that are whole by now, read as they are asked for. Throws WebSocketViolation, after which nothing more is read. */
+  /** Yields the complete frames lazily. Throws WebSocketViolation, after which nothing more is read. */
   push(chunk: Uint8Array): Iterable<Frame>;
 }
 
@@ -21,19 +21,22 @@ interface Head {
   fin: boolean;
   opcode: number;
   masked: boolean;
-  /** Octets of header, masking key included. */
+  /** Size of the header in octets, including the masking key. */
   size: number;
   length: number;
 }
 
-/** Takes a byte stream apart. It holds at most one frame that is not whole, never more than `maxPayload` octets and a header. */
+/**
+ * Splits a byte stream into frames. Buffers at most one incomplete frame, never more than `maxPayload` octets and a
+ * header.
+ */
 export function createFrameReader({ maxPayload }: { maxPayload: number }): FrameReader {
   let chunks: Buffer[] = [];
   let size = 0;
-  /** Octets without which it is no use to look again. */
+  /** Octets needed before parsing again. */
   let needed = 2;
 
-  /** The first frame, or undefined while it is not whole. */
+  /** Returns the first frame, or undefined while it is incomplete. */
   function next(): Frame | undefined {
     if (size < needed) return undefined;
     const bytes = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
@@ -74,7 +77,7 @@ function readHead(bytes: Buffer, size: number, maxPayload: number): Head {
     size,
     length: lengthOf(bytes),
   };
-  // Extensions would give these bits a meaning, and none was agreed on (5.2).
+  // These bits belong to extensions, and none was negotiated (5.2).
   if ((first & 0x70) !== 0)
     throw new WebSocketViolation(CLOSE.protocolError, "a reserved bit is set, and no extension was agreed on");
   if (!KNOWN.has(head.opcode)) throw new WebSocketViolation(CLOSE.protocolError, `opcode ${head.opcode} is reserved`);
@@ -100,7 +103,7 @@ function unmask(payload: Buffer, key: Buffer): void {
   for (let i = 0; i < payload.length; i++) payload[i]! ^= key[i & 3]!;
 }
 
-/** One frame. Servers never mask (5.1); `mask` is for clients. */
+/** Encodes one frame. Servers never mask (5.1); `mask` is for clients. */
 export function encodeFrame(
   opcode: number,
   payload: Uint8Array,
@@ -122,10 +125,10 @@ export function encodeFrame(
   return frame;
 }
 
-/** The reason is cut to what fits into a control frame (5.5.1). */
+/** Truncates the reason to the size of a control frame (5.5.1). */
 export function encodeClose(code: number, reason = ""): Buffer {
   const text = Buffer.from(reason);
-  // Cut between characters: octets 10xxxxxx go on with the one before.
+  // Cuts between characters: octets 10xxxxxx continue the previous one.
   let end = Math.min(text.length, 123);
   while (end < text.length && (text[end]! & 0xc0) === 0x80) end--;
   const payload = Buffer.allocUnsafe(2 + end);

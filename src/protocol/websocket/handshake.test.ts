@@ -9,10 +9,10 @@ const headers = {
   "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
 };
 
-test("the example of RFC 6455 1.3", () =>
+test("follows the example of RFC 6455 1.3", () =>
   assert.equal(acceptOf("dGhlIHNhbXBsZSBub25jZQ=="), "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="));
 
-test("a handshake is recognised, with the protocols it offers in their order", () => {
+test("recognises a handshake, with its protocols in order", () => {
   assert.deepEqual(
     readHandshake({
       method: "GET",
@@ -36,7 +36,7 @@ const REFUSED: [string, Record<string, string | undefined>, number][] = [
   ["GET", { ...headers, "sec-websocket-key": "c2hvcnQ=" }, 400],
 ];
 for (const [index, [method, wrong, status]] of REFUSED.entries()) {
-  test(`what is no handshake is refused: case ${index}`, () => {
+  test(`rejects an invalid handshake: case ${index}`, () => {
     const handshake = readHandshake({ method, headers: wrong });
     assert.equal(handshake.ok ? 101 : handshake.status, status);
     if (!handshake.ok && status === 426)

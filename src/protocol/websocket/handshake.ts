@@ -10,7 +10,7 @@ export const acceptOf = (key: string): string =>
     .digest("base64");
 
 export type Handshake =
-  /** Subprotocols in the order in which the client likes them. */
+  /** Subprotocols in the client's order of preference. */
   | { ok: true; key: string; protocols: string[] }
   | { ok: false; status: 400 | 405 | 426; reason: string; headers: Record<string, string> };
 
@@ -21,7 +21,7 @@ const refusal = (status: 400 | 405 | 426, reason: string, headers: Record<string
   headers,
 });
 
-/** Whether a request is a client's opening handshake (RFC 6455 4.2.1). */
+/** Checks a client's opening handshake (RFC 6455 4.2.1). */
 export function readHandshake({
   method,
   headers,
@@ -50,7 +50,7 @@ const listOf = (value: string | undefined) =>
     .map((part) => part.trim())
     .filter((part) => part !== "");
 
-/** The server's answer, which agrees to no extension whatever was offered. */
+/** The server's response; it accepts no extension. */
 export const acceptance = (key: string, protocol?: string): string =>
   [
     "HTTP/1.1 101 Switching Protocols",

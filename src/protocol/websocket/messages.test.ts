@@ -10,7 +10,7 @@ const masked = (opcode: number, payload: string | Uint8Array, fin = true) =>
   encodeFrame(opcode, Buffer.from(payload), { fin, mask: MASK });
 const { text, binary, continuation, ping, pong, close } = OPCODE;
 
-/** What a reader makes of `wire`, cut at the given places. */
+/** Events read from `wire`, split at the given offsets. */
 function read(
   wire: Uint8Array,
   { cuts = [], ...options }: Partial<MessageReaderOptions> & { cuts?: number[] } = {},
@@ -31,7 +31,7 @@ const codeOf = (wire: Uint8Array, options?: Partial<MessageReaderOptions>): numb
 };
 const bytes = (...values: number[]) => Uint8Array.from(values);
 
-test("the frames that RFC 6455 5.7 shows", () => {
+test("reads the example frames of RFC 6455 5.7", () => {
   assert.deepEqual(read(bytes(0x81, 0x85, 0x37, 0xfa, 0x21, 0x3d, 0x7f, 0x9f, 0x4d, 0x51, 0x58)), [
     { kind: "text", text: "Hello" },
   ]);
@@ -43,7 +43,7 @@ test("the frames that RFC 6455 5.7 shows", () => {
   assert.deepEqual([...encodeFrame(binary, Buffer.alloc(65_536))].slice(0, 10), [0x82, 0x7f, 0, 0, 0, 0, 0, 1, 0, 0]);
 });
 
-test("a frame that is not masked is refused, unless it may come; both kinds may share a connection", () => {
+test("rejects an unmasked frame unless allowed; both kinds may share a connection", () => {
   const plain = encodeFrame(text, Buffer.from('{"debug":false}'));
   assert.equal(codeOf(plain), 1002);
   assert.deepEqual(read(Buffer.concat([plain, masked(text, "ping")]), { acceptUnmasked: true }), [
@@ -52,7 +52,7 @@ test("a frame that is not masked is refused, unless it may come; both kinds may 
   ]);
 });
 
-test("control frames come in between fragments", () => {
+test("reads control frames between fragments", () => {
   const wire = Buffer.concat([
     masked(text, "a€".slice(0, 1), false),
     masked(ping, "now"),
@@ -69,7 +69,7 @@ test("control frames come in between fragments", () => {
   ]);
 });
 
-test("what follows a close frame is not looked at", () => {
+test("ignores everything after a close frame", () => {
   assert.deepEqual(read(Buffer.concat([masked(close, ""), Buffer.alloc(50, 0xff)])), [{ kind: "close", reason: "" }]);
 });
 
@@ -98,11 +98,11 @@ const VIOLATIONS: [what: string, wire: Uint8Array, code: number][] = [
   ],
 ];
 for (const [what, wire, code] of VIOLATIONS) {
-  // Some are seen by their header alone: the rest of it need not come.
+  // Some are detected from the header alone: the rest need not arrive.
   test(`${what} closes with ${code}`, () => assert.equal(codeOf(Buffer.concat([wire, Buffer.alloc(12)])), code));
 }
 
-test("a close reason is cut between characters, to what a control frame holds", () => {
+test("truncates a close reason between characters to fit a control frame", () => {
   const [event] = read(encodeClose(1000, "é".repeat(100)), { acceptUnmasked: true });
   assert.deepEqual(event, { kind: "close", code: 1000, reason: "é".repeat(61) });
 });
@@ -114,7 +114,7 @@ const anyMessage = fc.record({
   mask: fc.option(fc.uint8Array({ minLength: 4, maxLength: 4 })),
 });
 
-test("whatever is sent is read, in whatever pieces it comes", () => {
+test("reads anything that is sent, for any chunking", () => {
   fc.assert(
     fc.property(fc.array(anyMessage, { maxLength: 6 }), fc.array(fc.nat(5000), { maxLength: 12 }), (messages, cuts) => {
       const wire = Buffer.concat(
@@ -137,7 +137,7 @@ test("whatever is sent is read, in whatever pieces it comes", () => {
   );
 });
 
-test("any bytes are messages or a violation, and the pieces they come in make no difference", () => {
+test("any bytes are messages or a violation, independent of chunking", () => {
   const outcome = (wire: Uint8Array, cuts: number[]) => {
     const seen: SocketEvent[] = [];
     const reader = createMessageReader({ maxMessage: 300, acceptUnmasked: true });
@@ -151,7 +151,7 @@ test("any bytes are messages or a violation, and the pieces they come in make no
       return { seen, code: err.code };
     }
   };
-  // Heads that make sense, so that more than the first octet is reached.
+  // Plausible headers, so that more than the first octet is tested.
   const likely = fc
     .tuple(
       fc.constantFrom(0x81, 0x82, 0x01, 0x80, 0x88, 0x89),

@@ -1,4 +1,4 @@
-/** The peer broke the protocol: the connection is closed with this status code (RFC 6455 7.4.1). */
+/** The peer violated the protocol: the connection is closed with this status code (RFC 6455 7.4.1). */
 export class WebSocketViolation extends Error {
   override readonly name = "WebSocketViolation";
   readonly code: number;
@@ -13,12 +13,12 @@ export const CLOSE = {
   normal: 1000,
   goingAway: 1001,
   protocolError: 1002,
-  /** Text that is not UTF-8. */
+  /** Invalid UTF-8. */
   badData: 1007,
   tooBig: 1009,
   tryAgain: 1013,
 } as const;
 
-/** Codes that may stand in a Close frame: those defined for it and those left to libraries and applications (RFC 6455 7.4). */
+/** Codes allowed in a Close frame: defined ones, and those reserved for libraries and applications (RFC 6455 7.4). */
 export const mayBeSent = (code: number): boolean =>
   (code >= 1000 && code <= 1014 && ![1004, 1005, 1006].includes(code)) || (code >= 3000 && code <= 4999);

@@ -1,4 +1,4 @@
-/** WebVTT 4.4, the values as far as players agree on them. */
+/** WebVTT 4.4, limited to values that players agree on. */
 const SETTINGS: Record<string, RegExp> = {
   vertical: /^(?:rl|lr)$/,
   line: /^(?:-?\d{1,4}|\d{1,3}(?:\.\d{1,6})?%)(?:,(?:start|center|end))?$/,
@@ -21,7 +21,7 @@ const REGION_SETTINGS: Record<string, RegExp> = {
 export const cueSettings = (text: string): string => known(text, SETTINGS);
 export const regionSettings = (text: string): string => known(text, REGION_SETTINGS);
 
-/** Those that can be read, each once, by the last that was given. "middle" is what "center" was called. */
+/** Returns the valid settings, each once; the last value counts. "middle" is the old name of "center". */
 function known(text: string, patterns: Record<string, RegExp>): string {
   const kept = new Map<string, string>();
   for (const setting of text.split(/[\s]+/)) {

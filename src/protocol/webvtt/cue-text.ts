@@ -1,6 +1,6 @@
 import { MAX_CUE_TEXT } from "./types.ts";
 
-/** A tag, or what could be one: up to the first sign that ends it, or begins another. */
+/** A tag or possible tag: up to the first character that ends it or starts another one. */
 const PIECES = /<(\/?[a-z0-9][^<>\n]{0,500})>|[<>&]|[^<>&]+/giy;
 const TAG = /^(?:\/(?:c|i|b|u|v|lang|ruby|rt)|(?:c|i|b|u|v|lang|ruby|rt)(?:\.[^\s.&<>]{1,100}){0,10}(?:[ \t][^\n]*)?)$/;
 const TIMESTAMP = /^(?:\d{2,6}:)?[0-5]\d:[0-5]\d\.\d{3}$/;
@@ -9,8 +9,8 @@ const ENTITY = /&(?:[a-z][a-z0-9]{1,31}|#\d{1,7}|#x[0-9a-f]{1,6});/giy;
 const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f]/g;
 
 /**
- * Cue text as every player reads it alike: tags that WebVTT knows stay, others go and leave what is between them, and what only looks like
- * one is text. Nothing comes out that could end the cue it is put into. Done again it changes nothing. Undefined: it became too long on the way.
+ * Normalizes cue text to what all players read alike: keeps known WebVTT tags, removes others but keeps their content,
+ * and escapes the rest as text. The result cannot end its cue. Idempotent. Undefined if it became too long.
  */
 export function normaliseCueText(text: string): string | undefined {
   const plain = text.replaceAll(CONTROLS, "");
@@ -35,7 +35,7 @@ export function normaliseCueText(text: string): string | undefined {
     .join("\n");
 }
 
-/** "-->" ends a cue wherever it stands, also where an annotation makes it. */
+/** "-->" ends a cue anywhere, even if an annotation produces it. */
 function tagText(tag: string): string {
   const trimmed = tag.replace(/[\s-]+$/, "");
   return TAG.test(trimmed) || TIMESTAMP.test(trimmed) ? `<${trimmed}>` : "";

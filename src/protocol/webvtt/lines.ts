@@ -1,9 +1,9 @@
-/** Lines of a text one after the other: a list of all of them would be many times as large as a text of nothing but line ends. */
+/** Iterates over the lines of a text: a list of them would be many times larger than a text of only line ends. */
 export interface Lines {
-  /** The line after the last one taken; undefined at the end. */
+  /** The next line, not consumed; undefined at the end. */
   peek(): string | undefined;
   take(): string | undefined;
-  /** Of the line that was taken last, from 1. */
+  /** Number of the last line taken, from 1. */
   number(): number;
 }
 

@@ -2,7 +2,7 @@ import { parseSrt } from "./srt.ts";
 import type { CaptionsReading } from "./types.ts";
 import { isVtt, parseVtt } from "./vtt.ts";
 
-/** Captions of a file, WebVTT or SubRip; what it is is seen by its content. */
+/** Reads captions in WebVTT or SubRip format, detected by content. */
 export function readCaptions(bytes: Uint8Array): CaptionsReading {
   const text = decode(bytes);
   if (text === undefined) return { ok: false, why: "it is not in UTF-8" };
@@ -12,7 +12,10 @@ export function readCaptions(bytes: Uint8Array): CaptionsReading {
   return { ok: false, why: `none of its cues can be read (line ${reading.skipped.line})` };
 }
 
-/** UTF-8 with or without a byte order mark, or UTF-16 with one: editors on Windows save that as "Unicode". A NUL is replaced as WebVTT 6.1 says. */
+/**
+ * UTF-8 with or without a byte order mark, or UTF-16 with one: Windows editors call that "Unicode". NUL is replaced as
+ * in WebVTT 6.1.
+ */
 function decode(bytes: Uint8Array): string | undefined {
   const encoding =
     bytes[0] === 0xff && bytes[1] === 0xfe ? "utf-16le" : bytes[0] === 0xfe && bytes[1] === 0xff ? "utf-16be" : "utf-8";

@@ -3,13 +3,19 @@ import { createLines } from "./lines.ts";
 import { parseTiming } from "./timing.ts";
 import { MAX_CUE_TEXT, MAX_CUES, type CaptionsReading, type Cue } from "./types.ts";
 
-/** Overrides that SubRip files take from another format: {\an8} puts a caption to the top, the rest is colours and fonts. */
+/**
+ * Override codes that SubRip files borrow from another format: {\an8} places a caption at the top, the rest are colours
+ * and fonts.
+ */
 const OVERRIDES = /\{\\[^{}\n]{0,200}\}/g;
 const AT_TOP = /\{\\an[789]\}/;
-/** An arrow in the midst of a caption is text. */
+/** An arrow within a caption is text. */
 const BEGINS_CUE = /^\s*[\d:.,]{1,30}\s*-->/;
 
-/** SubRip: a number, `00:00:01,000 --> 00:00:04,000`, lines of text, an empty line. It has no standard; numbers and empty lines are missing in the field. */
+/**
+ * SubRip: a number, `00:00:01,000 --> 00:00:04,000`, lines of text, an empty line. There is no standard; numbers and
+ * empty lines are sometimes missing.
+ */
 export function parseSrt(text: string): CaptionsReading {
   const lines = createLines(text);
   const cues: Cue[] = [];
@@ -30,7 +36,7 @@ export function parseSrt(text: string): CaptionsReading {
       if (size <= MAX_CUE_TEXT) body.push(next);
       size += next.length + 1;
     }
-    // No empty line before the next cue: its number is not ours.
+    // No empty line before the next cue: this line is its number.
     if (BEGINS_CUE.test(lines.peek() ?? "") && /^\s*\d{1,9}\s*$/.test(body.at(-1) ?? "")) body.pop();
     const raw = body.join("\n");
     const normal = size > MAX_CUE_TEXT ? undefined : normaliseCueText(raw.replaceAll(OVERRIDES, ""));

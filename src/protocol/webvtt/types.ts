@@ -1,30 +1,30 @@
-/** Text that is shown beside a video, at times of it. */
+/** Timed text of a video. */
 export interface Captions {
-  /** By their beginning. */
+  /** Sorted by start. */
   cues: Cue[];
-  /** CSS, one entry for each STYLE block. */
+  /** CSS, one entry per STYLE block. */
   styles: string[];
-  /** Settings, one entry for each REGION block. */
+  /** Settings, one entry per REGION block. */
   regions: string[];
 }
 
 export interface Cue {
   id?: string;
-  /** Milliseconds; the end is behind the start. */
+  /** Milliseconds; the end is after the start. */
   start: number;
   end: number;
   /** "line:0 align:start". */
   settings?: string;
-  /** Lines of cue text (WebVTT 4.2.2), none of them empty: escaped, and with tags that WebVTT knows. */
+  /** Lines of cue text (WebVTT 4.2.2), none of them empty: escaped, with known WebVTT tags only. */
   text: string;
 }
 
-/** `skipped`: how many cues could not be read, and in which line the first of them begins. */
+/** `skipped`: number of unreadable cues, and the line where the first one starts. */
 export type CaptionsReading =
   | { ok: true; captions: Captions; skipped: { count: number; line: number } | undefined }
   | { ok: false; why: string };
 
-/** Ten hours of a cue a second, and some. A file with more is none that somebody means to be read. */
+/** More than one cue per second for ten hours. A larger file is not meant to be read. */
 export const MAX_CUES = 50_000;
-/** Of one cue. */
+/** Per cue. */
 export const MAX_CUE_TEXT = 10_000;

@@ -4,20 +4,20 @@ import { createLines, type Lines } from "./lines.ts";
 import { parseTiming, type Timing } from "./timing.ts";
 import { MAX_CUE_TEXT, MAX_CUES, type CaptionsReading, type Cue } from "./types.ts";
 
-/** The first line of WebVTT (4.1): nobody else's begins so. */
+/** The first line of WebVTT (4.1), unique to this format. */
 export const isVtt = (text: string): boolean => /^WEBVTT(?:[ \t\r\n]|$)/.test(text);
 
-/** Of all STYLE and REGION blocks together. */
+/** For all STYLE and REGION blocks together. */
 const MAX_DECORATION = 65_536;
 
 /**
- * The parser of WebVTT 6.1: what cannot be read is passed over, block by block. Beyond that comments are dropped, and with them the metadata of the
- * header (X-TIMESTAMP-MAP of a segmented stream would move every cue), and styles that name other files.
+ * The parser of WebVTT 6.1: unreadable blocks are skipped. Also drops comments, header metadata (X-TIMESTAMP-MAP of a
+ * segmented stream would shift every cue), and styles that reference other files.
  */
 export function parseVtt(text: string): CaptionsReading {
   const lines = createLines(text);
   lines.take();
-  // The rest of the header ends at an empty line, or where a cue begins without one.
+  // The header ends at an empty line, or where a cue starts without one.
   while (lines.peek() !== undefined && lines.peek() !== "" && !lines.peek()!.includes("-->")) lines.take();
 
   const cues: Cue[] = [];
@@ -46,7 +46,7 @@ type Block =
   | { kind: "STYLE" | "REGION"; text: string }
   | { kind: "cue"; line: number; id: string; timing: Timing | undefined; text: string };
 
-/** The next one that is a cue, a style or a region (6.2). */
+/** Reads the next cue, style or region (6.2). */
 function readBlock(lines: Lines): Block | undefined {
   while (lines.peek() !== undefined) {
     if (lines.peek() === "") {
@@ -68,7 +68,7 @@ function cueBlock(lines: Lines, id: string, timing: string): Block {
   return { kind: "cue", line, id, timing: parseTiming(timing), text: readBody(lines) };
 }
 
-/** Up to an empty line or the beginning of a cue; of a body that is too long only so much that this can be seen. */
+/** Reads up to an empty line or the start of a cue; an oversized body is read only far enough to detect it. */
 function readBody(lines: Lines): string {
   const body: string[] = [];
   let size = 0;
@@ -93,6 +93,6 @@ function makeCue({ id, timing, text }: Extract<Block, { kind: "cue" }>): Cue | u
   };
 }
 
-/** A style that fetches, or hides what it does behind escapes, is none for strangers' pages. */
+/** Drops styles that load resources or may hide their effect behind escapes: unacceptable on third-party pages. */
 const harmlessStyle = (css: string): string =>
   /url\s*\(|@import|image\s*\(|image-set|\\|</i.test(css) ? "" : css.trim();

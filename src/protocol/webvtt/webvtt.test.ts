@@ -16,7 +16,7 @@ function why(text: string | Uint8Array): string {
 }
 const normal = (text: string) => formatVtt(read(text));
 
-test("WebVTT comes out sorted, with what players know, and without comments and the header's metadata", () => {
+test("WebVTT is sorted and reduced to what players know, without comments and header metadata", () => {
   const text = [
     "\ufeffWEBVTT - a film",
     "X-TIMESTAMP-MAP=LOCAL:00:00:00.000,MPEGTS:900000",
@@ -64,7 +64,7 @@ test("WebVTT comes out sorted, with what players know, and without comments and 
   );
 });
 
-test("SubRip becomes WebVTT: commas, fonts, overrides, arrows and bare signs in the text", () => {
+test("SubRip becomes WebVTT: commas, fonts, overrides, arrows and bare special characters in the text", () => {
   const text =
     '1\n00:00:01,500 --> 00:00:02,500 X1:1 X2:2\n{\\an8}<font color="red">A & B</font> --> <i>c</i>\n\n2\n00:00:03,000 --> 00:00:04,000\n>> 1 < 2\n3\n00:00:05,000 --> 00:00:06,000\nlast';
   assert.equal(
@@ -73,7 +73,7 @@ test("SubRip becomes WebVTT: commas, fonts, overrides, arrows and bare signs in 
   );
 });
 
-test("cue text keeps the tags, times and entities of WebVTT; others go, and signs are text", () => {
+test("cue text keeps WebVTT tags, times and entities; removes others and escapes special characters", () => {
   const cases: [string, string][] = [
     ["<b>x</b> <c.yellow.bg_blue>y</c> <lang en-GB>z</lang>", "<b>x</b> <c.yellow.bg_blue>y</c> <lang en-GB>z</lang>"],
     ["<script>alert(1)</script><img src=x onerror=y>", "alert(1)"],
@@ -87,11 +87,11 @@ test("cue text keeps the tags, times and entities of WebVTT; others go, and sign
     assert.equal(read(`WEBVTT\n\n00:01.000 --> 00:02.000\n${given}\n`).cues[0]?.text, expected, given);
 });
 
-test("an annotation cannot end the cue it stands in", () => {
+test("an annotation cannot end its cue", () => {
   assert.equal(read("00:01,000 --> 00:02,000\n<v A--->x").cues[0]?.text, "<v A>x");
 });
 
-test("styles that fetch or hide something are left out", () => {
+test("styles that load or hide something are removed", () => {
   for (const css of [
     "::cue { background: url(http://x) }",
     "@import 'x'",
@@ -101,7 +101,7 @@ test("styles that fetch or hide something are left out", () => {
     assert.deepEqual(read(`WEBVTT\n\nSTYLE\n${css}\n\n00:01.000 --> 00:02.000\nx`).styles, [], css);
 });
 
-test("cues that cannot be read are counted, and the first is named by its line", () => {
+test("unreadable cues are counted, with the line of the first one", () => {
   const reading = readCaptions(
     Buffer.from(
       "WEBVTT\n\n00:01.000 --> 00:02.000\ngood\n\n00:05.000 --> 00:04.000\nbackwards\n\n99:99.000 --> 100:00.000\nno such minute\n",
@@ -113,7 +113,7 @@ test("cues that cannot be read are counted, and the first is named by its line",
   assert.deepEqual(read("WEBVTT").cues, []);
 });
 
-test("what is neither is refused, and in whatever encoding it is that is not ours", () => {
+test("other formats and other encodings are rejected", () => {
   for (const text of ["", "  \n", "hello", "{}", "WEBVTTX\n\n", "<html>", "\u0000\u0001\u0002", "#EXTM3U\nhttp://x"])
     why(text);
   assert.match(why(Buffer.from([0x57, 0xe9, 0x20])), /UTF-8/);
@@ -123,7 +123,7 @@ test("what is neither is refused, and in whatever encoding it is that is not our
   assert.equal(read("WEBVTT\n\n00:01.000 --> 00:02.000\na\u0000b").cues[0]?.text, "a\ufffdb");
 });
 
-test("times of all forms, and none of others", () => {
+test("reads all valid forms of times, and rejects others", () => {
   const times = (line: string) => {
     const found = parseTiming(line);
     return found && [found.start, found.end];
@@ -146,7 +146,7 @@ test("times of all forms, and none of others", () => {
     assert.equal(times(line), undefined, line);
 });
 
-test("a file with more cues than anybody reads is refused, and one cue that is longer than anybody reads is left out", () => {
+test("a file with too many cues is rejected, and an oversized cue is skipped", () => {
   assert.match(why(`WEBVTT\n\n${"00:01.000 --> 00:02.000\nx\n\n".repeat(MAX_CUES + 1)}`), /more than 50000/);
   assert.match(why("00:01,000 --> 00:02,000\nx\n\n".repeat(MAX_CUES + 1)), /more than 50000/);
   const reading = readCaptions(
@@ -157,7 +157,7 @@ test("a file with more cues than anybody reads is refused, and one cue that is l
   assert.deepEqual(reading.ok && [reading.captions.cues.length, reading.skipped], [1, { count: 2, line: 3 }]);
 });
 
-/** Pieces that captions, and attacks on their readers, are made of. */
+/** Fragments of captions, and of attacks on their readers. */
 const piece = fc.constantFrom(
   "WEBVTT",
   "\n",
@@ -206,7 +206,7 @@ const cueSoup = fc
   )
   .map((cues) => cues.join("\n\n"));
 
-/** What WebVTT 4.1 demands of a file, seen without the parser. */
+/** Requirements of WebVTT 4.1, checked without the parser. */
 function checkFile(text: string): void {
   const blocks = text.replace(/\n$/, "").split("\n\n");
   assert.equal(blocks.shift(), "WEBVTT");
@@ -234,7 +234,7 @@ function checkFile(text: string): void {
   }
 }
 
-test("whatever comes, it is refused with a reason, or what comes out is WebVTT that is read again as it was", () => {
+test("any input is rejected with a reason, or yields WebVTT that is read back unchanged", () => {
   for (const arbitrary of [
     soup,
     soup.map((text) => `WEBVTT\n\n${text}`),
@@ -257,6 +257,6 @@ test("whatever comes, it is refused with a reason, or what comes out is WebVTT t
   }
 });
 
-test("bytes that are no text are no trouble either", () => {
+test("bytes that are not text do no harm", () => {
   fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => void readCaptions(bytes)));
 });

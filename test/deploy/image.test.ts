@@ -1,5 +1,6 @@
-// The container image without a container engine: bubblewrap runs its command as its user, on a read-only root with the packed program, under the same ban of
-// new namespaces as Docker's default profile. The system's own /usr stands for the Debian below the image.
+// Tests the container image without a container engine: bubblewrap runs its command as its user, on a read-only root
+// with the packed program, under the same ban on new namespaces as Docker's default profile. The system's own /usr
+// replaces the Debian base of the image.
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
@@ -16,12 +17,12 @@ const RUN_MS = 60_000;
 const image = readImage(readFileSync(join(root, "deploy", "Dockerfile"), "utf8"));
 
 describe("the container image", () => {
-  test("has an unprivileged user with a fixed id, and no port that needs a privilege", () => {
+  test("has an unprivileged user with a fixed id, and no privileged port", () => {
     assert.ok(image.uid > 0 && image.gid > 0, `USER ${image.uid}:${image.gid}`);
     assert.ok(image.ports.length > 0 && image.ports.every((port) => port > 1023), `EXPOSE ${image.ports.join(" ")}`);
   });
 
-  test("starts as its user on a read-only root without namespaces, becomes ready, confines video, and stops on SIGTERM", { ...needsPrograms("bwrap", "ffmpeg", "setpriv"), timeout: 2 * RUN_MS }, async (t) => {
+  test("starts as its user on a read-only root without namespaces, becomes ready, sandboxes video processing, and stops on SIGTERM", { ...needsPrograms("bwrap", "ffmpeg", "setpriv"), timeout: 2 * RUN_MS }, async (t) => {
     const folder = await temporaryFolder(t, "image");
     const { status, log, probe, verbose, health, ids } = await runImage(folder);
     assert.deepEqual(probe, { status: 200, body: "ready\n" }, log);
@@ -46,7 +47,7 @@ interface Image {
   volume: string;
 }
 
-/** The instructions of the last stage that say how the program runs. */
+/** The instructions of the last stage that define how the program runs. */
 function readImage(dockerfile: string): Image {
   const stage = dockerfile.split(/^FROM /m).at(-1)!;
   const all = (instruction: string) => [...stage.matchAll(new RegExp(`^${instruction} +(.*)$`, "gm"))].map(([, value]) => value!);
@@ -71,7 +72,7 @@ interface Outcome {
   log: string;
 }
 
-/** Runs inside the image: starts its command, asks it, stops it, and prints an Outcome. */
+/** Runs inside the image: starts its command, sends requests to it, stops it, and prints an Outcome. */
 async function inside({ command, health, url }: { command: string[]; health: string[]; url: string }): Promise<void> {
   const { spawn, spawnSync } = await import("node:child_process");
   const { readFileSync } = await import("node:fs");
@@ -105,7 +106,7 @@ async function runImage(folder: string): Promise<Outcome> {
   const child = spawn("bwrap", [
     "--die-with-parent", "--unshare-pid", "--unshare-ipc", "--unshare-net", ...(isRoot ? [] : ["--unshare-user", "--uid", String(image.uid), "--gid", String(image.gid)]),
     "--ro-bind", "/usr", "/usr", ...["bin", "sbin", "lib", "lib64"].flatMap((name) => ["--symlink", `usr/${name}`, `/${name}`]),
-    // Made for a bind, a folder would be root's alone.
+    // A directory created implicitly for a bind mount would belong to root only.
     "--tmpfs", "/usr/local", ...["/etc", "/etc/ssl", "/usr/local/bin", "/usr/local/lib", "/usr/local/lib/node_modules"].flatMap((path) => ["--dir", path]),
     "--ro-bind", realpathSync(process.execPath), "/usr/local/bin/node",
     "--ro-bind", program, "/usr/local/lib/node_modules/reelpost", "--ro-bind", join(root, "node_modules"), "/usr/local/lib/node_modules/reelpost/node_modules",
@@ -122,7 +123,7 @@ async function runImage(folder: string): Promise<Outcome> {
   return JSON.parse(stdout) as Outcome;
 }
 
-/** What `npm pack` would pack; dependencies are mounted from the checkout. Types are checked elsewhere. */
+/** Copies the files `npm pack` would pack; dependencies are mounted from the checkout. Types are checked elsewhere. */
 function pack(folder: string): void {
   const { files } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { files: string[] };
   mkdirSync(join(folder, "node_modules"), { recursive: true });

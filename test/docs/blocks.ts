@@ -1,4 +1,4 @@
-/** A fenced block of a page that means something to the run. */
+/** A fenced block of a page that the test run acts on. */
 export type Block =
   | { kind: "run"; line: number; text: string }
   | { kind: "server"; line: number; text: string }
@@ -6,17 +6,18 @@ export type Block =
   | { kind: "output"; line: number; text: string; of: "commands" | "server" };
 
 /**
- * How a page says what its fences mean, by the info string:
+ * A page declares the purpose of its fences in the info string:
  *
  *     sh                  commands that are run and must succeed
  *     sh fails            commands that are run and must fail
  *     sh server           a command that keeps running until the end of the page
  *     ts src/index.ts     (any language, then a path with a dot) a file that is written first
- *     console             what the commands before it print; … stands for anything
- *     console server      what the server has printed since the last such block
- *     anything else       only shown
+ *     console             output of the commands before it; … matches anything
+ *     console server      output of the server since the last such block
+ *     anything else       only displayed
  *
- * A line of a file or of commands with … in it is the last line like it that was printed before: what a reader copies from there.
+ * In a file or in commands, a line with … is replaced by the last matching line printed before, as a reader would copy
+ * it from there.
  */
 export function blocksOf(page: string): (Block & { fails?: boolean })[] {
   const blocks: (Block & { fails?: boolean })[] = [];
@@ -47,7 +48,10 @@ function* fences(page: string): Generator<{ info: string; text: string; line: nu
   if (open !== undefined) throw new Error(`line ${open.line}: the block is never closed`);
 }
 
-/** Whether `output` holds the expected lines in one piece, indented as may be; … stands for any text, alone on a line for any lines. */
+/**
+ * True if `output` contains the expected lines contiguously, ignoring indentation; … matches any text, and on a line of
+ * its own any lines.
+ */
 export function matches(output: string, expected: string): boolean {
   const lines = expected.trim().split("\n");
   const pattern = lines
@@ -60,7 +64,10 @@ export function matches(output: string, expected: string): boolean {
   return new RegExp(`(?:^|\\n)${pattern}`).test(`${output.replaceAll("\r", "").trimEnd()}\n`);
 }
 
-/** `text` with each line that has … in it replaced by the last line like it in `printed`; indentation and a last comma do not count. */
+/**
+ * `text` with each line that contains … replaced by the last matching line in `printed`; indentation and a trailing
+ * comma are ignored.
+ */
 export function fillIn(text: string, printed: string): string {
   return text
     .split("\n")

@@ -6,7 +6,7 @@ import { FREE_PORTS } from "../support/free-ports.ts";
 import { programMain } from "../support/program.ts";
 
 const root = join(import.meta.dirname, "..", "..");
-/** The clients people already have; the packages of a new project are the ones that are installed here already. */
+/** The clients that users already have; a new project uses the packages that are installed here. */
 const clients = join(root, "test", "clients", "node_modules");
 
 const NPM = `case "$*" in
@@ -15,18 +15,21 @@ const NPM = `case "$*" in
   *) echo "npm: the pages use 'npm install', 'npm ci' and 'npm install cloudflare' only" >&2; exit 1 ;;
 esac`;
 
-/** `login` asks on a terminal, which a page's commands have not: the answers are what the server printed, which the run hands over. */
+/**
+ * `login` prompts on a terminal, which a page's commands do not have: the answers are the values the server printed,
+ * passed in by the run.
+ */
 const reelpost = ({ http, smtp }: { http: number; smtp: number }) => `case "\${1-}" in
   dev | serve) command=$1; shift; set -- "$command" --port ${http} --smtp-port ${smtp} "$@" ;;
   login) set -- "$@" --url "$SERVER_URL" --token "$SERVER_TOKEN" ;;
 esac
 exec "${process.execPath}" "${programMain}" "$@"`;
 
-/** What a server prints when it can be used, and a tail. */
+/** Lines that a server prints when it is ready, or a tail when it is connected. */
 export const readyLine = /http:\/\/127\.0\.0\.1:\d+|^connected to /m;
 
 export interface Desk {
-  /** An empty folder but for `examples/`. */
+  /** An empty directory except for `examples/`. */
   dir: string;
   env: NodeJS.ProcessEnv;
   /** Pages name the default ports; a test run must not. */
@@ -34,7 +37,7 @@ export interface Desk {
   close(): Promise<void>;
 }
 
-/** A reader's place of work: this checkout stands in for the published package, with free ports for its servers. */
+/** A reader's working environment: this checkout replaces the published package, and its servers use free ports. */
 export async function setUpDesk(): Promise<Desk> {
   const dir = await mkdtemp(join(tmpdir(), "reelpost-docs-"));
   const [http, smtp, other, submission, dns] = await freePorts(5);
@@ -52,7 +55,7 @@ export async function setUpDesk(): Promise<Desk> {
   );
   await tool("npm", NPM);
 
-  // A progress meter would stand between the lines that are compared.
+  // A progress meter would appear between the compared lines.
   await writeFile(join(dir, ".curlrc"), "silent\nshow-error\n");
 
   const local: Record<string, string> = {
@@ -86,7 +89,10 @@ export async function setUpDesk(): Promise<Desk> {
   }
 }
 
-/** What `serve` has no option for. No page asks the DNS of the world: nobody answers here, so that the server believes its own zones. */
+/**
+ * Settings for which `serve` has no option. No page queries public DNS: no resolver answers here, so the server uses
+ * its own zones.
+ */
 const serverEnv = (submission: number, dns: number) => ({
   ...FREE_PORTS,
   REELPOST_SUBMISSION_PORT: String(submission),

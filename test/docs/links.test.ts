@@ -10,7 +10,7 @@ const pages = globSync(["*.md", "docs/**/*.md", "examples/**/*.md"], {
 }).sort();
 const read = (page: string) => readFileSync(join(root, page), "utf8").replace(/^```[^]*?^```/gm, "");
 
-/** As hosts of repositories make them of headings. */
+/** Generates anchors from headings as repository hosts do. */
 const anchorsOf = (page: string) =>
   [...read(page).matchAll(/^#+ (.*)$/gm)].map(([, heading]) =>
     heading!
@@ -19,7 +19,7 @@ const anchorsOf = (page: string) =>
       .replaceAll(" ", "-"),
   );
 
-test("every link between pages leads somewhere", () => {
+test("every link between pages has a target", () => {
   const broken = pages.flatMap((page) =>
     [...read(page).matchAll(/\]\(([^)\s]+)\)/g)]
       .map(([, link]) => link!)
@@ -35,7 +35,7 @@ function leads(page: string, link: string): boolean {
   return existsSync(join(root, target)) && (anchor === undefined || anchorsOf(target).includes(anchor));
 }
 
-test("every page of docs/ is in its table of contents", () => {
+test("every page of docs/ is listed in its table of contents", () => {
   const contents = read("docs/README.md");
   assert.deepEqual(
     pages.filter(

@@ -6,19 +6,19 @@ import { blocksOf, fillIn, matches, type Block } from "./blocks.ts";
 import { readyLine } from "./desk.ts";
 
 const commandTimeoutMs = 60_000;
-/** What is encoded in the background gets what others leave of the processor, and beside other tests that is little. */
+/** Background encoding only gets idle processor time, and there is little of it while other tests run. */
 const outputTimeoutMs = 90_000;
 const outputLimit = 1024 * 1024;
 
 interface Options {
-  /** Where the page's commands begin. */
+  /** Working directory of the page's commands at the start. */
   dir: string;
   env: NodeJS.ProcessEnv;
-  /** Rewrites the page's ports into the ones of this run. */
+  /** Replaces the page's ports with the ports of this run. */
   localize: (text: string) => string;
 }
 
-/** Does everything a page says, in its order, as a reader would: writes its files, types its commands, compares what they print. */
+/** Follows a page in order, as a reader would: writes its files, runs its commands, compares their output. */
 export async function runPage(page: string, { dir, env, localize }: Options): Promise<void> {
   const session = createSession(dir, env);
   try {
@@ -66,7 +66,7 @@ function expectOutput(output: string, expected: string): void {
 
 interface Session {
   cwd(): Promise<string>;
-  /** What a reader copies from what was printed before: it stands as … on the page. */
+  /** Fills in values that a reader copies from earlier output, shown as … on the page. */
   fillIn(text: string): Promise<string>;
   run(commands: string): Promise<{ code: number | null; output: string }>;
   lastOutput(): string;
@@ -75,7 +75,7 @@ interface Session {
   close(): Promise<void>;
 }
 
-/** One terminal for commands, whose `cd` and `export` last from block to block, and one for each server. */
+/** One terminal for commands, whose `cd` and `export` persist from block to block, and one for each server. */
 function createSession(dir: string, env: NodeJS.ProcessEnv): Session {
   const place = join(dir, ".cwd");
   const exported = join(dir, ".exported");
@@ -84,7 +84,7 @@ function createSession(dir: string, env: NodeJS.ProcessEnv): Session {
   let lastOutput = "";
   const cwd = async () => (await readFile(place, "utf8").catch(() => dir)).trim();
 
-  /** The answers to `login`, from the first words of the server. */
+  /** The answers to the prompts of `login`, from the first output of the server. */
   async function answers() {
     const server = servers.find(({ command }) => isReelpost(command));
     const [, url, token] = (await server?.find(/_API_BASE_URL=(\S+)\s+export \w+_API_TOKEN=(\S+)\s+export .*\n/)) ?? [];
@@ -116,7 +116,7 @@ function createSession(dir: string, env: NodeJS.ProcessEnv): Session {
       return { code, output: lastOutput };
     },
     async serve(command) {
-      // "Stop the server and start it with …": there is one reelpost at a time.
+      // For "Stop the server and start it with …": only one reelpost runs at a time.
       for (const old of servers.filter((server) => isReelpost(server.command) && isReelpost(command))) await old.stop();
       servers = servers.filter((server) => !server.stopped());
       servers.push(await startServer(command, await cwd(), env));
@@ -138,7 +138,7 @@ interface Server {
   command: string;
   stopped(): boolean;
   expect(text: string): Promise<void>;
-  /** In anything it has printed, or will print before long. */
+  /** Searches everything printed so far or soon after. */
   find(pattern: RegExp): Promise<RegExpExecArray>;
   printed(): string;
   stop(): Promise<void>;
@@ -184,7 +184,7 @@ async function stopServer(shell: ChildProcess): Promise<void> {
   clearTimeout(timer);
 }
 
-/** The whole group: the shell may have left before its children. */
+/** Kills the whole group: the shell may have exited before its children. */
 function kill(shell: ChildProcess, signal: NodeJS.Signals): void {
   try {
     process.kill(-shell.pid!, signal);

@@ -20,7 +20,7 @@ describe("every command of every page works as the page says", { concurrency: 2 
   for (const page of pages) {
     const text = readFileSync(join(root, page), "utf8");
     if (blocksOf(text).length === 0) continue;
-    // A page on videos makes one first.
+    // A page about videos creates one first.
     const needs = blocksOf(text).some(({ kind, text: commands }) => kind === "run" && /^ffmpeg /m.test(commands))
       ? needsFfmpeg
       : {};
@@ -36,7 +36,7 @@ describe("every command of every page works as the page says", { concurrency: 2 
 });
 
 describe("reading a page", () => {
-  test("a fence says what it is for", () => {
+  test("a fence declares its purpose", () => {
     const page = [
       "```sh",
       "true",
@@ -67,7 +67,7 @@ describe("reading a page", () => {
     assert.throws(() => blocksOf("```sh servr\ntrue\n```"), /no known kind/);
   });
 
-  test("what a reader copies from before stands as …", () => {
+  test("values a reader copies from earlier output are written as …", () => {
     const printed = '  "kv": [{ "id": "old" }]\n  "kv": [{ "id": "new" }],\n    export TOKEN=abc\n';
     assert.equal(
       fillIn('{\n "kv": [{ "id": "…" }],\n}\nexport TOKEN=…\n', printed),
@@ -76,7 +76,7 @@ describe("reading a page", () => {
     assert.throws(() => fillIn("export OTHER=…", printed), /nothing like "export OTHER=…" was printed/);
   });
 
-  test("expected output is compared whole, but for …", () => {
+  test("expected output is compared completely, except for …", () => {
     assert.ok(matches("a\nstored 12 as 4f\nb\n", "stored … as …"));
     assert.ok(matches("first\nx\ny\nlast", "first\n…\nlast\n"));
     assert.ok(!matches("stored 12\n", "stored"));

@@ -25,7 +25,7 @@ const OTHER_REFUSALS: Record<string, [status: number, code: number]> = {
   "post /accounts/{account_id}/email/sending/send_raw": [403, 10102],
 };
 
-/** What an account has, by the names that parameters of paths have. */
+/** Resources of an account, keyed by the names of path parameters. */
 type Things = Record<string, string>;
 
 describe("the API under abuse", () => {
@@ -96,7 +96,7 @@ describe("the API under abuse", () => {
   }
 
   test(
-    "no operation reaches another account, by its path or by the ids of what is in it",
+    "no operation reaches another account, by its path or by the ids of its resources",
     { timeout: 120_000 },
     async () => {
       const other = (await api.ok("post", "/accounts", { body: { name: "Other" } })).id;
@@ -152,7 +152,7 @@ describe("the API under abuse", () => {
     },
   );
 
-  test("a zone that a token is denied is not told of", async () => {
+  test("a zone denied to a token is not revealed to it", async () => {
     const hidden = (await api.ok("post", "/zones", { body: { name: "hidden.example", account: { id: api.account } } }))
       .id;
     const open = (await api.ok("post", "/zones", { body: { name: "open.example", account: { id: api.account } } })).id;
@@ -173,7 +173,7 @@ describe("the API under abuse", () => {
     return text(socket).then((answer) => Number(answer.split(" ")[1] ?? 0));
   };
 
-  test("a request that is not one request, or about two hosts, is refused", { timeout: 60_000 }, async () => {
+  test("malformed requests and requests that name two hosts are rejected", { timeout: 60_000 }, async () => {
     const head = (line: string, ...headers: string[]) =>
       `${[line, ...headers, `Authorization: Bearer ${TOKEN}`, "Connection: close"].join("\r\n")}\r\n\r\n`;
     assert.equal(await raw(head("GET /client/v4/accounts HTTP/1.1", "Host: a")), 200);

@@ -8,7 +8,10 @@ import { readSuite, zoneResolver, type Section } from "../../src/mail/authentica
 import { createLookups } from "../../src/zones/index.ts";
 import { startScriptedServer, type Said } from "../../src/zones/dns/lookup/scripted-server.testing.ts";
 
-/** The published suites by way of real packets: what the authenticator is given in `reelpost serve`. Without the suites there is nothing to run here. */
+/**
+ * Runs the published suites over real packets, with the resolver setup that `reelpost serve` gives the authenticator.
+ * Skipped if the suites are not present.
+ */
 
 async function overDns(
   t: TestContext,
@@ -39,7 +42,7 @@ async function overDns(
 function wire(type: string, value: unknown): string | string[] | object {
   if (type === "MX")
     return { priority: (value as { priority: number }).priority, target: (value as { exchange: string }).exchange };
-  // A string has 255 octets at most; what a suite writes as one is cut.
+  // A string has at most 255 octets; longer strings of a suite are split.
   return type === "TXT"
     ? (value as string[]).flatMap(
         (text) =>

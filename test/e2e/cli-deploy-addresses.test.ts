@@ -6,7 +6,7 @@ import { folderWith, runCli, type Ran } from "../../src/cli/cli.testing.ts";
 import { spawnServe, temporaryFolder, type ServeProcess } from "../support/serve.ts";
 import { createScope } from "./dev-bench.ts";
 
-describe("the addresses of a configuration are rules once it is deployed: each step builds on the one before", () => {
+describe("addresses in a configuration become rules when it is deployed: each step builds on the one before", () => {
   const scope = createScope();
   let server: ServeProcess;
   let cwd: string;
@@ -55,7 +55,7 @@ describe("the addresses of a configuration are rules once it is deployed: each s
   });
   after(() => scope.close());
 
-  test("they are made, the catch-all rule too; a rule made by hand is left alone, and told of", async () => {
+  test("rules are created, including the catch-all rule; a manually created rule is kept and reported", async () => {
     const { code, stdout, stderr } = await deploy("hi@example.com", "boss@example.com", "*@example.com");
     assert.equal(code, 0, stderr);
     assert.match(stdout, /^mail to +inbox@main\.localhost, hi@example\.com, \*@example\.com$/m);
@@ -67,7 +67,7 @@ describe("the addresses of a configuration are rules once it is deployed: each s
     ]);
   });
 
-  test("the next deployment brings them up to date, and does it once", async () => {
+  test("the next deployment updates them, and only once", async () => {
     await deploy("hello@example.com");
     assert.deepEqual((await rules()).sort(), [
       "* drop false",
@@ -92,7 +92,7 @@ describe("the addresses of a configuration are rules once it is deployed: each s
     });
   });
 
-  test("a domain that is not routed is an error, and no rule changes", async () => {
+  test("a domain without routing is an error, and no rule changes", async () => {
     const { code, stderr } = await deploy("hello@example.com", "hi@example.org");
     assert.equal(code, 1);
     assert.match(stderr, /error: Unknown Email Routing domain: example\.org \[code: 2062\]/);

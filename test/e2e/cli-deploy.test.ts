@@ -45,7 +45,7 @@ describe("the command line against a server: each step builds on the one before"
   });
   after(() => scope.close());
 
-  test("login, and who that is", async () => {
+  test("login and whoami", async () => {
     await run(["login", "--url", server.ready.url, "--token", server.ready.token!]);
     const { json } = await run(["whoami", "--json"]);
     assert.deepEqual(
@@ -54,7 +54,7 @@ describe("the command line against a server: each step builds on the one before"
     );
   });
 
-  test("storage is made, bound and filled", async () => {
+  test("storage is created, bound and filled", async () => {
     const kv = (await run(["kv", "namespace", "create", "notes", "--json"])).json.id as string;
     const d1 = (await run(["d1", "create", "letters", "--json"])).json.uuid as string;
     await run(["r2", "bucket", "create", "letter-files"]);
@@ -87,7 +87,7 @@ describe("the command line against a server: each step builds on the one before"
     assert.deepEqual((await run(["kv", "key", "list", "-b", "NOTES", "--json"])).json, [{ name: "greeting" }]);
   });
 
-  test("deployed, it answers with its bindings; a secret is there at once and stays over the next deploy", async () => {
+  test("a deployed worker responds with its bindings; a secret is available immediately and survives the next deployment", async () => {
     const first = (await run(["deploy", "--message", "first", "--json"])).json;
     assert.deepEqual([first.first, first.crons], [true, ["0 3 * * *"]]);
     assert.deepEqual(await answer(), {
@@ -104,7 +104,7 @@ describe("the command line against a server: each step builds on the one before"
     assert.equal((await run(["deployments", "status", "--json"])).json.versions[0].version_id, second.version_id);
   });
 
-  test("a version that is uploaded is not live until it is rolled to; rollback goes back", async () => {
+  test("an uploaded version is not live until it is rolled out; rollback restores the previous one", async () => {
     const live = (await answer())["greeting"];
     const { version_id: id } = (await run(["versions", "upload", "--var", "GREETING:later", "--json"])).json;
     assert.equal((await answer())["greeting"], live);
@@ -120,7 +120,7 @@ describe("the command line against a server: each step builds on the one before"
   });
 
   test(
-    "tail shows what fails, comes back after the server was restarted, and leaves nothing behind",
+    "tail shows failures, reconnects after a server restart, and leaves nothing behind",
     { timeout: 60_000 },
     async () => {
       const tail = spawn(process.execPath, [programMain, "tail", "--status", "error", "--json"], {
@@ -157,7 +157,7 @@ describe("the command line against a server: each step builds on the one before"
     },
   );
 
-  test("deleted, it is gone", async () => {
+  test("a deleted worker no longer responds", async () => {
     await run(["delete", "--yes"]);
     assert.equal((await fetch(`${server.ready.url}/workers/letters/`)).status, 404);
     const refused = await runCli(["tail", "--json"], { cwd });
@@ -176,7 +176,7 @@ describe("the command line against a server: each step builds on the one before"
     );
   });
 
-  test("a token for deploying is made, used and revoked", async () => {
+  test("a deployment token is created, used and revoked", async () => {
     const made = (await run(["token", "create", "ci", "--json"])).json as { id: string; value: string };
     const asCi = { cwd, env: { API_BASE_URL: server.ready.url, API_TOKEN: made.value } };
     assert.deepEqual((await runCli(["kv", "namespace", "list", "--json"], asCi)).json, []);

@@ -12,12 +12,12 @@ import { spawnServe, temporaryFolder, type ServeProcess } from "../support/serve
 import { createScope } from "./dev-bench.ts";
 import { programMain } from "../support/program.ts";
 
-/** What the next server says to recipients; empty: it takes everybody. */
+/** Replies of the next hop to recipients; if empty, it accepts every recipient. */
 const answers = new Map<string, string>();
-// Here, for its end is the end of whatever it is started in.
+// Started here so that it ends with its enclosing scope.
 const sink = await startSink({ rcpt: (to) => answers.get(to) });
 
-describe("the command line sends mail, and tells what became of all mail: each step builds on the one before", () => {
+describe("the command line sends mail and shows the status of all mail: each step builds on the one before", () => {
   const scope = createScope();
   let server: ServeProcess;
   let data: string;
@@ -47,7 +47,7 @@ describe("the command line sends mail, and tells what became of all mail: each s
       ["forged.example", "v=spf1 -all"],
     ] as const) {
       const { json: zone } = await run("zone", "create", name, "--json");
-      // Both, so that nothing is asked of the resolvers of this machine.
+      // Both records, so that the resolvers of this machine are not queried.
       for (const record of [
         { name, content: `"${spf}"` },
         { name: `_dmarc.${name}`, content: '"v=DMARC1; p=reject"' },
@@ -63,7 +63,7 @@ describe("the command line sends mail, and tells what became of all mail: each s
   });
   after(() => scope.close());
 
-  test("a domain that sends has records, and is one of the account's", async () => {
+  test("a sending domain has records and is listed in the account", async () => {
     assert.match(
       (await cli("email", "sending", "settings", "example.com")).stderr,
       /Email Sending is not enabled for example\.com\.\nfix: Run `reelpost email sending enable example\.com` first\./,
@@ -108,7 +108,7 @@ describe("the command line sends mail, and tells what became of all mail: each s
     assert.equal((await run("email", "sending", "list", "example.com", "--json")).json.length, 1);
   });
 
-  test("a message is sent from its parts, with a file beside it, and one that is written already", async () => {
+  test("sends a message built from options with an attachment, and a message read from a file", async () => {
     await writeFile(join(data, "table.csv"), "a,b\n1,2\n");
     const { stdout } = await send(
       "--from-name",
@@ -123,7 +123,7 @@ describe("the command line sends mail, and tells what became of all mail: each s
       "table.csv",
     );
     assert.match(stdout, /^message +<\S+@example\.com>\ndelivered +a@example\.net, b@example\.net\n$/);
-    // Each recipient has its own return path, and so its own transaction.
+    // Each recipient has its own return path, and therefore its own transaction.
     const mails = sink.mails.splice(0);
     assert.deepEqual(
       mails.map(({ to }) => to),
@@ -161,7 +161,7 @@ describe("the command line sends mail, and tells what became of all mail: each s
     assert.match(sink.mails.splice(0)[0]!.raw, /^Subject: Written\r$/m);
   });
 
-  test("an address on the list is sent nothing, until it is taken off", async () => {
+  test("an address on the suppression list is sent nothing until it is removed", async () => {
     assert.match(
       (await run("email", "sending", "suppressions", "create", "gone@example.net", "--days", "7", "--note", "moved"))
         .stdout,
@@ -197,7 +197,7 @@ describe("the command line sends mail, and tells what became of all mail: each s
     assert.match((await send("--to", "gone@example.net")).stdout, /delivered +gone@example\.net/);
   });
 
-  test("what the next server puts off waits in the queue: shown, given up, taken up again", async () => {
+  test("deferred mail waits in the queue: it is listed, cancelled and retried", async () => {
     answers.set("later@example.net", "451 4.7.1 come back later");
     assert.match((await send("--to", "later@example.net")).stdout, /queued +later@example\.net/);
     const { stdout } = await run("email", "queue", "list");
@@ -229,7 +229,7 @@ describe("the command line sends mail, and tells what became of all mail: each s
     assert.match((await cli("email", "queue", "get", "0".repeat(32))).stderr, /^error: /);
   });
 
-  test("the log tells of mail that came in, was judged, and went on or not", async () => {
+  test("the log shows incoming mail with its authentication results and whether it was forwarded", async () => {
     await run("email", "routing", "enable", "example.com");
     await run(
       "email",
@@ -283,7 +283,7 @@ describe("the command line sends mail, and tells what became of all mail: each s
     );
     scope.after(() => void child.kill("SIGKILL"));
     const ended = once(child, "close");
-    // It may be told as sent first.
+    // It may be reported as sent first.
     const delivered = new Promise<string>(
       (resolve) =>
         void createInterface({ input: child.stdout! }).on("line", (line) =>
@@ -296,7 +296,7 @@ describe("the command line sends mail, and tells what became of all mail: each s
     assert.deepEqual(await ended, [0, null]);
   });
 
-  test("the doctor tells what the world outside lacks of it", async () => {
+  test("the doctor reports missing public DNS records and settings", async () => {
     const well = await run("doctor", "example.com");
     assert.match(
       well.stdout,

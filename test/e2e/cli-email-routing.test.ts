@@ -26,7 +26,7 @@ describe("the command line routes the mail of a domain: each step builds on the 
   });
   after(() => scope.close());
 
-  test("a domain is added, listed, and found by every name below it", async () => {
+  test("adds a domain, lists it, and finds it by every subdomain", async () => {
     assert.match(
       (await run("zone", "create", "example.com")).stdout,
       /^Added example\.com \([0-9a-f]{32}\)\. Name servers for its registrar: ns1\./,
@@ -41,7 +41,7 @@ describe("the command line routes the mail of a domain: each step builds on the 
     );
   });
 
-  test("routing is enabled for the domain and for a name below it, and its records are shown", async () => {
+  test("enables routing for the domain and a subdomain, and shows its records", async () => {
     assert.match((await run("email", "routing", "enable", "example.com")).stdout, /enabled +yes\nstatus +ready/);
     assert.match((await run("email", "routing", "enable", "mail.example.com")).stdout, /mail\.example\.com +yes/);
     assert.match((await run("email", "routing", "list")).stdout, /example\.com +yes +ready/);
@@ -53,7 +53,7 @@ describe("the command line routes the mail of a domain: each step builds on the 
     assert.match((await run("email", "routing", "dns", "unlock", "example.com")).stdout, /status +unlocked/);
   });
 
-  test("the keys of forwarded mail are listed and replaced", async () => {
+  test("lists and replaces the DKIM keys of forwarded mail", async () => {
     assert.match(
       (await run("email", "routing", "dkim", "list", "example.com")).stdout,
       /^\S+ +example\.com +rsa +active +20\S+ \S+ UTC$/m,
@@ -65,7 +65,7 @@ describe("the command line routes the mail of a domain: each step builds on the 
     ]);
   });
 
-  test("a rule waits for its address, which agrees by the link in its mail", async () => {
+  test("a rule waits until its destination address is verified by the link in the mail", async () => {
     assert.match(
       (await run("email", "routing", "addresses", "create", "me@example.net")).stdout,
       /me@example\.net was sent a mail/,
@@ -101,7 +101,7 @@ describe("the command line routes the mail of a domain: each step builds on the 
     assert.match((await run("email", "routing", "rules", "get", "example.com", forward)).stdout, /enabled +yes/);
   });
 
-  test("rules are listed, changed in one thing alone, and deleted; the catch-all rule stays", async () => {
+  test("lists rules, updates them one field at a time, and deletes them; the catch-all rule stays", async () => {
     const changed = (
       await run("email", "routing", "rules", "update", "example.com", forward, "--enabled", "false", "--json")
     ).json;
@@ -141,7 +141,7 @@ describe("the command line routes the mail of a domain: each step builds on the 
     assert.equal((await run("email", "routing", "rules", "list", "example.com", "--json")).json.length, 1);
   });
 
-  test("routing ends, and the domain goes", async () => {
+  test("disables routing and deletes the domain", async () => {
     assert.match((await run("email", "routing", "disable", "example.com")).stdout, /enabled +no/);
     assert.equal((await cli("zone", "delete", "mail.example.com", "--yes")).code, 1);
     await run("zone", "delete", "example.com", "--yes");

@@ -12,10 +12,13 @@ import { spawnServe, temporaryFolder, type ServeProcess } from "../support/serve
 import { createScope, type Scope } from "./dev-bench.ts";
 import { programMain } from "../support/program.ts";
 
-/** A way to the server that can be troubled: what happens, once, to a connection that has carried so many octets to it. */
+/**
+ * A proxy to the server that can inject failures: an action that happens once, to a connection that has carried a given
+ * number of octets to the server.
+ */
 interface Way {
   port: number;
-  /** Where it leads. */
+  /** Target port. */
   to: number;
   trouble: { after: number; happens: (client: Socket) => void } | undefined;
 }
@@ -58,7 +61,7 @@ async function openWay(scope: Scope): Promise<Way> {
 
 const listening = (server: Server) => once(server.listen(0, "127.0.0.1"), "listening");
 
-/** ISO 14496-12 8.1.2: a box that nobody looks at makes a small video a large file. */
+/** ISO 14496-12 8.1.2: a `free` box, ignored by readers, makes a small video a large file. */
 function padded(video: Buffer, size: number): Buffer {
   const free = Buffer.alloc(size - video.length);
   free.writeUInt32BE(free.length, 0);
@@ -66,10 +69,10 @@ function padded(video: Buffer, size: number): Buffer {
   return Buffer.concat([video, free]);
 }
 
-/** Octets that content sniffing accepts and probing rejects. */
+/** Octets accepted by content sniffing and rejected by probing. */
 const NOISE = Buffer.alloc(18_000, 0xa5);
 
-describe("the command line uploads videos, tells of them, and fetches them", needsFfmpeg, () => {
+describe("the command line uploads, shows and downloads videos", needsFfmpeg, () => {
   const scope = createScope();
   let server: ServeProcess;
   let data: string;
@@ -131,7 +134,7 @@ describe("the command line uploads videos, tells of them, and fetches them", nee
     await run("delete", second!, "--yes");
   });
 
-  test("an upload whose connection breaks midway goes on from what has arrived", async () => {
+  test("an upload resumes from the received data after its connection breaks", async () => {
     const file = padded(await readFile(join(data, "clip.mp4")), 12 * 1024 * 1024);
     await writeFile(join(data, "large.mp4"), file);
     way.trouble = { after: 5 * 1024 * 1024, happens: (client) => void client.resetAndDestroy() };
@@ -141,7 +144,7 @@ describe("the command line uploads videos, tells of them, and fetches them", nee
     assert.ok(file.equals(await readFile(join(data, "objects", "stream", video.uid, "source"))));
   });
 
-  test("Ctrl-C stops an upload, and says how to go on from what has arrived", async () => {
+  test("Ctrl-C stops an upload and prints how to resume it", async () => {
     const held = new Promise<void>(
       (resolve) =>
         (way.trouble = {
@@ -183,7 +186,7 @@ describe("the command line uploads videos, tells of them, and fetches them", nee
     await run("delete", video.uid, "--yes");
   });
 
-  test("lists, states, renditions and addresses", async () => {
+  test("lists videos, states, renditions and URLs", async () => {
     const { stdout, stderr } = await run("list", "--limit", "1");
     assert.match(
       stdout,
@@ -216,7 +219,7 @@ describe("the command line uploads videos, tells of them, and fetches them", nee
     );
   });
 
-  test("the MP4 and the sound are made and fetched", async () => {
+  test("the MP4 and the audio are generated and downloaded", async () => {
     assert.match((await run("download", uid, "--file", "back.mp4")).stdout, /^back\.mp4 is written: [\d.]+ KB\n$/);
     const { json } = await run("download", uid, "--audio", "--json");
     assert.deepEqual([json.file, json.size], [`${uid}.m4a`, (await stat(join(data, `${uid}.m4a`))).size]);
@@ -229,7 +232,7 @@ describe("the command line uploads videos, tells of them, and fetches them", nee
     for (const file of ["back.mp4", `${uid}.m4a`]) assert.ok(Math.abs((await length(file)) - 3) < 0.1, file);
   });
 
-  test("a protected video is played with a token, and told of and downloaded all the same", async () => {
+  test("a protected video is played with a token, and can still be listed and downloaded", async () => {
     const { json: video } = await run(
       "upload",
       "clip.mp4",
@@ -278,7 +281,7 @@ describe("the command line uploads videos, tells of them, and fetches them", nee
     assert.equal((await run("usage", "--creator", "ada", "--json")).json.videoCount, 1);
   });
 
-  test("a video is fetched from an address, and the webhook told of it", async () => {
+  test("a video is copied from a URL, and the webhook is notified", async () => {
     const told: string[] = [];
     const origin = createHttpServer((request, response) => {
       if (request.method === "POST")
@@ -308,7 +311,7 @@ describe("the command line uploads videos, tells of them, and fetches them", nee
     );
     const { json: copied } = await run("copy", `${url}/clip.mp4`, "--name", "Fetched", "--wait", "--json");
     assert.deepEqual([copied.meta.name, copied.readyToStream], ["Fetched", true]);
-    // What fails is settled at once; a ladder waits for the encoder.
+    // A failed video reaches its final state immediately; a ladder waits for the encoder.
     await writeFile(join(data, "noise.mp4"), NOISE);
     const { json: failed } = await run("upload", "noise.mp4", "--json");
     const deliveries = async () =>
@@ -331,7 +334,7 @@ describe("the command line uploads videos, tells of them, and fetches them", nee
     assert.match((await refused("copy", `${url}/nothing-here`.replace("http:", "ftp:"))).stderr, /Invalid URL/);
   });
 
-  test("what cannot be is said, with what to do", async () => {
+  test("impossible requests are reported with a fix", async () => {
     await writeFile(join(data, "empty.mp4"), "");
     await writeFile(join(data, "text.mp4"), "This is no video. ".repeat(1000));
     assert.match(

@@ -4,7 +4,7 @@ import { createInterface } from "node:readline";
 import { after, before, describe, it } from "node:test";
 import { createScope, isEmail, makeProject, serve, type TestServer } from "./dev-bench.ts";
 
-// postal-mime is what the workers of this world read mail with.
+// Workers commonly parse mail with postal-mime.
 const WORKER = `
 import PostalMime from "postal-mime";
 export default {
@@ -26,7 +26,7 @@ interface Seen {
   headers: number;
 }
 
-describe("messages that are odd, broken or too large", () => {
+describe("unusual, malformed or oversized messages", () => {
   const scope = createScope();
   let server: TestServer;
   let counter = 0;
@@ -49,7 +49,10 @@ describe("messages that are odd, broken or too large", () => {
     return { to, ...(await server.post(raw, `from=ada@example.com&to=${to}`)) };
   }
 
-  /** Says the lines over one SMTP connection, the message between DATA and the final dot, and gives the last reply. */
+  /**
+   * Sends the lines over one SMTP connection, with the message between DATA and the final dot, and returns the last
+   * reply.
+   */
   async function smtp(raw: string | Uint8Array, to = nextRecipient()): Promise<{ to: string; reply: string }> {
     const socket = connect(server.smtp!.port, server.smtp!.host);
     const replies = createInterface({ input: socket })[Symbol.asyncIterator]();
@@ -72,7 +75,7 @@ describe("messages that are odd, broken or too large", () => {
     return { to, reply: last };
   }
 
-  it("no Message-ID: refused by the forms in the documented words, taken over SMTP", async () => {
+  it("no Message-ID: rejected by the receive form with the documented text, accepted over SMTP", async () => {
     const raw = "From: ada@example.com\r\nTo: inbox@example.org\r\nSubject: bare\r\n\r\ntext\r\n";
     const { status, text } = await post(raw);
     assert.deepEqual(
@@ -115,7 +118,7 @@ describe("messages that are odd, broken or too large", () => {
     });
   }
 
-  it("bare LF: the forms take the line ends of a text file, SMTP refuses them", async () => {
+  it("bare LF: the receive forms accept the line endings of a text file, SMTP rejects them", async () => {
     const raw = `${HEAD}Subject: unix\r\n\r\none\ntwo\n`;
     const unix = raw.replaceAll("\r\n", "\n");
     const { to, status } = await post(unix);
@@ -130,7 +133,7 @@ describe("messages that are odd, broken or too large", () => {
     );
   });
 
-  it("10,000 headers: taken; more: refused", async () => {
+  it("10,000 headers: accepted; more: rejected", async () => {
     const fields = (count: number) => HEAD + Array.from({ length: count }, (_, i) => `X-${i}: v\r\n`).join("");
     const { to, status, text } = await post(`${fields(9990)}\r\ntext\r\n`);
     assert.equal(status, 200, text);
@@ -141,13 +144,13 @@ describe("messages that are odd, broken or too large", () => {
     assert.match((await smtp(`${fields(20_000)}\r\ntext`)).reply, /^554 5\.6\.0 /);
   });
 
-  it("a header section of 2 MiB: refused", async () => {
+  it("a header section of 2 MiB: rejected", async () => {
     const refused = await post(`${HEAD}X: ${"y".repeat(2 * MIB)}\r\n\r\ntext`);
     assert.equal(refused.status, 400);
     assert.match(refused.text, /header section is larger/);
   });
 
-  it("25 MiB: reaches the worker; 26 MiB: refused in the documented words", async () => {
+  it("25 MiB: reaches the worker; 26 MiB: rejected with the documented text", async () => {
     const head = `${HEAD}Subject: large\r\n\r\n`;
     const line = `${"z".repeat(76)}\r\n`;
     const sized = (bytes: number) => Buffer.alloc(bytes, line).fill(head, 0, head.length);
@@ -162,7 +165,7 @@ describe("messages that are odd, broken or too large", () => {
     assert.match((await smtp(sized(26 * MIB))).reply, /^552 5\.3\.4 /);
   });
 
-  it("no message at all, or bytes without sense: an answer, not a crash", async () => {
+  it("an empty message or random bytes: a response, not a crash", async () => {
     for (const raw of [
       "\r\n",
       "\0\0\0",
@@ -177,7 +180,7 @@ describe("messages that are odd, broken or too large", () => {
     assert.equal((await post(`${HEAD}\r\nstill alive`)).status, 200);
   });
 
-  it("odd envelopes: an answer, not a crash", async () => {
+  it("malformed envelopes: a response, not a crash", async () => {
     const raw = `${HEAD}\r\ntext`;
     const statuses: number[] = [];
     for (const query of [

@@ -36,7 +36,7 @@ const GOOD = `export default { async email(message) {}, fetch: () => new Respons
 describe("workers that misbehave", () => {
   const scope = createScope();
   let server: TestServer;
-  /** One server for each limit: on a busy machine another one would strike first now and then. */
+  /** One server per limit: on a busy machine another limit could be hit first now and then. */
   let narrow: TestServer;
   let impatient: TestServer;
   before(async () => {
@@ -59,7 +59,7 @@ describe("workers that misbehave", () => {
   }
   after(scope.close);
 
-  /** Sends the message, and meanwhile asks the other worker again and again. */
+  /** Sends the message and meanwhile calls the other worker repeatedly. */
   async function misbehave(subject: string, on = server) {
     const flight = { over: false };
     const answer = on
@@ -92,13 +92,13 @@ describe("workers that misbehave", () => {
     loop: { outcome: /^exceededCpu$/, message: /CPU/i },
     heap: { outcome: /^exceededMemory$/, message: /memory/i },
     buffers: { outcome: /^exceededMemory$/, message: /memory/i },
-    // workerd notices that nothing can ever resolve the promise, before the clock does.
+    // workerd detects that the promise can never resolve before the time limit expires.
     never: { outcome: /^(exception|exceededWallTime)$/, message: /./ },
     slow: { outcome: /^exceededWallTime$/, message: /wall time/i },
     "no handler": { outcome: /^exception$/, message: /reading 'at'/ },
   };
   for (const [subject, { outcome, message: text }] of Object.entries(cases)) {
-    it(`${subject}: a named error, and the other worker does not notice`, async () => {
+    it(`${subject}: a named error, and the other worker is not affected`, async () => {
       const on = outcome.test("exceededMemory") ? narrow : outcome.test("exceededWallTime") ? impatient : server;
       const { status, body, event } = await misbehave(subject, on);
       assert.equal(status, 500);
@@ -111,12 +111,12 @@ describe("workers that misbehave", () => {
     });
   }
 
-  it("tells of a rejection that nobody caught", async () => {
+  it("reports an unhandled rejection", async () => {
     assert.equal((await misbehave("rejection")).status, 200);
     await server.event((event) => JSON.stringify(event).includes("nobody caught this"));
   });
 
-  it("leaves the message with an SMTP client: a killed handler is a temporary failure", async (t) => {
+  it("leaves the message with the SMTP client: a killed handler is a temporary failure", async (t) => {
     const client = mailer(t, server);
     await assert.rejects(
       client.sendMail({ from: "a@example.com", to: "loop@bad.example", subject: "loop", text: "x" }),
@@ -146,7 +146,7 @@ describe("projects that cannot run", () => {
     );
   });
 
-  it("every mistake at once, with its place", async (t) => {
+  it("reports every mistake together, with its location", async (t) => {
     const text = await refused(t, {
       compatibility_date: "2026-13-01",
       kv_namespaces: [{ id: "x" }],
@@ -156,7 +156,7 @@ describe("projects that cannot run", () => {
       assert.match(text, part);
   });
 
-  it("two workers of one name", async (t) => {
+  it("two workers with the same name", async (t) => {
     const folder = await makeProject(t, { "src/index.ts": GOOD });
     await writeProjectFile(
       folder,
@@ -169,7 +169,7 @@ describe("projects that cannot run", () => {
     );
   });
 
-  it("code that throws while it is loaded is named by its place in the sources", async (t) => {
+  it("locates code that throws while loading in the sources", async (t) => {
     const server = await serve(
       t,
       await makeProject(t, {
@@ -180,7 +180,7 @@ describe("projects that cannot run", () => {
     assert.match(message, /TypeError: at load[^]*index\.ts:4:\d+/);
   });
 
-  it("a binding type that nobody knows is named, and the worker runs without it", async (t) => {
+  it("names an unknown binding type and runs the worker without it", async (t) => {
     const server = await serve(
       t,
       await makeProject(t, { "src/index.ts": GOOD }, { teleporters: [{ binding: "BEAM" }] }),

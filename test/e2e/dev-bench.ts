@@ -10,7 +10,7 @@ import { silentLog } from "../../src/kernel/index.ts";
 import { startDev, type DevOptions, type DevServer } from "../../src/server/index.ts";
 import { programMain } from "../support/program.ts";
 
-/** What ends when a test ends: a TestContext, or a scope of one's own for a whole suite. */
+/** Ends its resources when a test ends: a TestContext, or a separate scope for a whole suite. */
 export interface Scope {
   after(stop: () => unknown): void;
 }
@@ -27,7 +27,7 @@ export function createScope(): Scope & { close(): Promise<void> } {
 
 const root = join(import.meta.dirname, "..", "..");
 
-/** A worker's project in a folder of its own. `wrangler.jsonc` is made when the files have none. */
+/** Creates a worker project in its own directory. Generates `wrangler.jsonc` if the files do not include one. */
 export async function makeProject(
   t: Scope,
   files: Record<string, string>,
@@ -56,14 +56,14 @@ export async function writeProjectFile(folder: string, name: string, text: strin
 
 export interface TestServer extends DevServer {
   events: DevEvent[];
-  /** The first event, past or to come, that `found` accepts. */
+  /** The first event, past or future, that `found` accepts. */
   event<E extends DevEvent>(found: (event: DevEvent) => event is E): Promise<E>;
   event(found: (event: DevEvent) => boolean): Promise<DevEvent>;
   /** POST to the first receive form. */
   post(raw: string | Uint8Array, query?: string): Promise<{ status: number; text: string }>;
 }
 
-/** A development server in this process, on free ports, whose events are collected. */
+/** A development server in this process, on free ports, which collects its events. */
 export async function serve(t: Scope, folder: string, options: Partial<DevOptions> = {}): Promise<TestServer> {
   const events: DevEvent[] = [];
   const waiting = new Set<(event: DevEvent) => void>();
@@ -107,12 +107,12 @@ export async function serve(t: Scope, folder: string, options: Partial<DevOption
 export interface ServerProcess {
   child: ChildProcess;
   ready: { url: string; smtp?: { host: string; port: number }; dataDirectory: string; mailDirectory: string };
-  /** What it has printed on stdout, an object for each line. */
+  /** Objects printed on stdout, one per line. */
   printed: Record<string, unknown>[];
   exited: Promise<{ code: number | null; signal: string | null }>;
 }
 
-/** `reelpost dev --json` in a process of its own. Rejects with its stderr when it ends before it is ready. */
+/** Runs `reelpost dev --json` as a separate process. Rejects with its stderr if it exits before it is ready. */
 export async function spawnDev(t: Scope, cwd: string, args: string[] = []): Promise<ServerProcess> {
   const ports = ["--port", "--smtp-port"].flatMap((option) => (args.includes(option) ? [] : [option, "0"]));
   const child = spawn(process.execPath, [programMain, "dev", "--json", ...ports, ...args], {
@@ -150,7 +150,7 @@ export const isKind =
 
 let counter = 0;
 
-/** A small message, each with a Message-ID of its own. */
+/** A small message with its own Message-ID. */
 export function message(fields: Record<string, string> = {}, text = "Hello\r\n"): string {
   const all = {
     From: "Ada <ada@example.com>",
@@ -176,7 +176,7 @@ export function mailer(t: Scope, server: DevServer, options: Record<string, unkn
   return transport;
 }
 
-/** Names of the files below a folder, sorted. */
+/** Names of the files below a directory, sorted. */
 export const filesBelow = async (folder: string): Promise<string[]> =>
   (await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []))
     .filter((entry) => entry.isFile())

@@ -59,7 +59,7 @@ it("kill -9 under load loses nothing that a worker acknowledged", async (t) => {
           async (response) => ({ status: response.status, text: await response.text() }),
           () => undefined,
         );
-        // Cut off: whether it was stored is nobody's promise.
+        // The connection was cut: whether the message was stored is undefined.
         if (answer === undefined) return;
         assert.equal(answer.status, 200, answer.text);
         acknowledged.push(number);

@@ -76,7 +76,7 @@ describe("requests to the worker's fetch handler", () => {
     assert.deepEqual(await upload.json(), { bytes: 3_000_000, method: "PUT" });
   });
 
-  it("streams: what the worker has written arrives before it goes on", async (t) => {
+  it("streams: output of the worker arrives before the worker continues", async (t) => {
     const { createServer } = await import("node:http");
     const gates: (() => void)[] = [];
     const gate = createServer((_, response) => void gates.push(() => response.end("go"))).listen(0, "127.0.0.1");
@@ -111,7 +111,7 @@ describe("requests to the worker's fetch handler", () => {
     assert.equal((await fetch(`${server.url}/cdn-cgi/worker/third/a`)).status, 404);
   });
 
-  it("gives mail to the worker that was named, or that claims the recipient", async (t) => {
+  it("delivers mail to the named worker, or to the one that claims the recipient", async (t) => {
     const handledBy = async (to: string) => {
       const event = await server.event((e) => isEmail(e) && e.to === to);
       assert.ok(isEmail(event));

@@ -26,7 +26,7 @@ function next<K extends DevEvent["event"]>(server: TestServer, kind: K): Promise
 }
 
 describe("rebuilding on change", () => {
-  it("runs the new code, whether a file is written, replaced, or new", async (t) => {
+  it("runs the new code if a file is modified, replaced, or created", async (t) => {
     const folder = await makeProject(t, { "src/index.ts": answering("one") });
     const server = await serve(t, folder);
     assert.equal(await ask(server), "one");
@@ -53,7 +53,7 @@ describe("rebuilding on change", () => {
     assert.equal(await ask(server), "four");
   });
 
-  it("prints what is wrong and goes on with the old version until it is mended", async (t) => {
+  it("prints errors and keeps running the old version until they are fixed", async (t) => {
     const folder = await makeProject(t, { "src/index.ts": answering("good") });
     const server = await serve(t, folder);
     let failed = next(server, "build-failed");
@@ -76,7 +76,7 @@ describe("rebuilding on change", () => {
     assert.equal(await ask(server), "found");
   });
 
-  it("refuses code that the runtime refuses, and goes on with the old version", async (t) => {
+  it("rejects code that the runtime rejects, and keeps running the old version", async (t) => {
     const folder = await makeProject(t, { "src/index.ts": answering("good") });
     const server = await serve(t, folder);
     const failed = next(server, "build-failed");
@@ -85,7 +85,7 @@ describe("rebuilding on change", () => {
     assert.equal(await ask(server), "good");
   });
 
-  it("starts without a version that builds, says so, and recovers", async (t) => {
+  it("starts without a version that builds, reports it, and recovers", async (t) => {
     const folder = await makeProject(t, { "src/index.ts": "export default {" });
     const server = await serve(t, folder);
     assert.equal((await fetch(server.url)).status, 503);
@@ -98,7 +98,7 @@ describe("rebuilding on change", () => {
     assert.equal(await ask(server), "mended");
   });
 
-  it("reads the configuration and .dev.vars again", async (t) => {
+  it("reloads the configuration and .dev.vars", async (t) => {
     const config = (greeting: string) =>
       JSON.stringify({
         name: "test",
@@ -128,7 +128,7 @@ describe("rebuilding on change", () => {
     assert.equal(await ask(server), "back s3cret");
   });
 
-  it("makes few builds of many changes and ends with the last", async (t) => {
+  it("combines many changes into few builds, and ends with the latest", async (t) => {
     const folder = await makeProject(t, { "src/index.ts": answering("start") });
     const server = await serve(t, folder);
     for (let i = 1; i <= 40; i++) await writeProjectFile(folder, "src/index.ts", answering(`change ${i}`));

@@ -49,13 +49,13 @@ describe("receiving mail in development", () => {
     describe(path, () => {
       const send = (fields: Record<string, string>, query = ENVELOPE) => post(`${path}?${query}`, message(fields));
 
-      it("says that the worker handled it", async () => {
+      it("reports that the worker handled it", async () => {
         const response = await send({});
         assert.equal(response.headers.get("content-type"), "text/plain; charset=utf-8");
         assert.deepEqual(await answer(response), [200, "Worker successfully processed email"]);
       });
 
-      it("refuses a message without envelope or without a body, and other methods", async () => {
+      it("rejects a message without envelope or without a body, and other methods", async () => {
         const incomplete =
           "Invalid email. Your request must include URL parameters specifying the `from` and `to` addresses, as well as an email in the body";
         assert.deepEqual(await answer(await send({}, "from=ada@example.com")), [400, incomplete]);
@@ -66,7 +66,7 @@ describe("receiving mail in development", () => {
         assert.equal(get.headers.get("allow"), "POST");
       });
 
-      it("refuses a message without Message-ID", async () => {
+      it("rejects a message without Message-ID", async () => {
         const bare = "From: ada@example.com\nTo: inbox@example.org\n\nhello";
         assert.deepEqual(await answer(await post(`${path}?${ENVELOPE}`, bare)), [
           400,
@@ -74,20 +74,20 @@ describe("receiving mail in development", () => {
         ]);
       });
 
-      it("tells the reason of a rejection", async () => {
+      it("reports the reason of a rejection", async () => {
         assert.deepEqual(await answer(await send({ Subject: "reject" })), [
           400,
           "Worker rejected email with the following reason: nope",
         ]);
       });
 
-      it("answers a throw with 500 and its stack, mapped to the source", async () => {
+      it("responds to an exception with 500 and its stack, mapped to the source", async () => {
         const [status, text] = await answer(await send({ Subject: "throw" }));
         assert.equal(status, 500);
         assert.match(String(text), /^TypeError: thrown on purpose\n\s+at .*src\/index\.ts:10:/);
       });
 
-      it("tells with format=json what the worker did", async () => {
+      it("reports the worker's actions with format=json", async () => {
         const forwarded = await send({ Subject: "forward" }, `${ENVELOPE}&format=json`);
         assert.equal(forwarded.headers.get("content-type"), "application/json");
         const body = (await forwarded.json()) as {
@@ -136,7 +136,7 @@ describe("receiving mail in development", () => {
     const send = (raw: string, query = "") =>
       post(`/__email${query}`, raw, { headers: { "content-type": "message/rfc822" } });
 
-    it("takes the envelope out of the message", async () => {
+    it("reads the envelope from the message", async () => {
       assert.deepEqual(
         await answer(
           await send(
@@ -149,7 +149,7 @@ describe("receiving mail in development", () => {
       assert.ok(isEmail(event) && event.from === "ada@example.com" && event.warnings.length === 0);
     });
 
-    it("gives every recipient a message of its own", async () => {
+    it("gives each recipient its own message", async () => {
       assert.deepEqual(await answer(await send(message({ To: "one@multi.example, Two <two@multi.example>" }))), [
         200,
         "Worker successfully processed email",
@@ -159,14 +159,14 @@ describe("receiving mail in development", () => {
       );
     });
 
-    it("takes a message without Message-ID, as submission servers do", async () => {
+    it("accepts a message without Message-ID, as submission servers do", async () => {
       assert.deepEqual(await answer(await send("From: a@example.com\nTo: noid@example.org\nSubject: seed\n\nbody")), [
         200,
         "Worker successfully processed email",
       ]);
     });
 
-    it("says what is missing", async () => {
+    it("reports missing fields", async () => {
       assert.match(String((await answer(await send("From: a@example.com\nSubject: x\n\nbody")))[1]), /no To header/);
       assert.match(String((await answer(await send("To: a@example.com\nSubject: x\n\nbody")))[1]), /no From header/);
       assert.equal((await send("just words")).status, 400);
@@ -174,7 +174,7 @@ describe("receiving mail in development", () => {
     });
   });
 
-  it("refuses a message over the limit, declared, chunked or waiting for 100 Continue", async () => {
+  it("rejects a message over the limit, declared, chunked or waiting for 100 Continue", async () => {
     const text = "Email message size is bigger than the production size limit of 2MiB.";
     const big = Buffer.concat([Buffer.from(message()), Buffer.alloc(3 * 1024 * 1024, 120)]);
     assert.deepEqual(await answer(await post(`/cdn-cgi/handler/email?${ENVELOPE}`, big)), [400, text]);
@@ -207,7 +207,7 @@ describe("receiving mail in development", () => {
     assert.equal(continued, false);
   });
 
-  it("takes a message just below the limit, streamed through a spool file", async () => {
+  it("accepts a message just below the limit, streamed through a spool file", async () => {
     const raw = Buffer.concat([Buffer.from(message({ To: "large@example.org" })), Buffer.alloc(1_900_000, 120)]);
     assert.equal((await server.post(raw, "from=ada@example.com&to=large@example.org")).status, 200);
     const event = await server.event((e) => isEmail(e) && e.to === "large@example.org");
@@ -215,7 +215,7 @@ describe("receiving mail in development", () => {
     assert.deepEqual(event.logs[0]!.message.slice(1, 3), [raw.length, raw.length]);
   });
 
-  it("takes mail over SMTP and tells the client what became of it", async (t) => {
+  it("accepts mail over SMTP and reports the result to the client", async (t) => {
     const client = mailer(t, server);
     const sent = await client.sendMail({
       from: "ada@example.com",
@@ -236,7 +236,7 @@ describe("receiving mail in development", () => {
     );
   });
 
-  it("writes forwards, replies and sends as files and tells their paths", async () => {
+  it("writes forwards, replies and sends as files and reports their paths", async () => {
     const to = (subject: string) => `from=ada@example.com&to=${subject}@files.example`;
     for (const subject of ["forward", "reply", "send"])
       assert.equal((await server.post(message({ Subject: subject }), to(subject))).status, 200);
@@ -257,7 +257,7 @@ describe("receiving mail in development", () => {
     assert.deepEqual(await readFile(sent[3]!), Buffer.from([0, 1, 2, 255]));
   });
 
-  it("lets a worker forward in waitUntil(), after the answer", async () => {
+  it("lets a worker forward in waitUntil(), after the response", async () => {
     assert.equal(
       (await server.post(message({ Subject: "late" }), "from=ada@example.com&to=late@wait.example")).status,
       200,
@@ -271,7 +271,7 @@ describe("receiving mail in development", () => {
     assert.deepEqual(event.exceptions, []);
   });
 
-  it("warns when envelope and headers differ", async () => {
+  it("warns if envelope and headers differ", async () => {
     await server.post(message(), "from=someone@else.example&to=differs@example.org");
     const event = await server.event((e) => isEmail(e) && e.to === "differs@example.org");
     assert.ok(isEmail(event));
@@ -279,7 +279,7 @@ describe("receiving mail in development", () => {
     assert.match(event.warnings[0]!, /MAIL FROM <someone@else\.example>.*ada@example\.com/);
   });
 
-  it("gives everything else to the fetch handler", async () => {
+  it("passes all other requests to the fetch handler", async () => {
     assert.deepEqual(await answer(await fetch(`${server.url}/any/path?from=x`)), [200, "fetch handler: /any/path"]);
     assert.equal(
       ((await (await fetch(`${server.url}/cdn-cgi/reelpost/health`)).json()) as { status: string }).status,
@@ -287,7 +287,7 @@ describe("receiving mail in development", () => {
     );
   });
 
-  it("counts what it did for Prometheus", async () => {
+  it("counts its operations for Prometheus", async () => {
     const response = await fetch(`${server.url}/cdn-cgi/reelpost/metrics`);
     assert.match(response.headers.get("content-type") ?? "", /^text\/plain/);
     assert.match(

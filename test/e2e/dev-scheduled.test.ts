@@ -29,7 +29,7 @@ describe("a scheduled handler, run by a request", () => {
   const told = (cron: string) =>
     server.event((event): event is ScheduledEvent => event.event === "scheduled" && event.cron === cron);
 
-  it("is told pattern and time; the answer waits for waitUntil() work", async () => {
+  it("receives the pattern and time; the response waits for waitUntil() work", async () => {
     assert.deepEqual(await ask("?cron=*/5+*+*+*+*&time=1800000000000"), { status: 200, text: "ok" });
     const { outcome, logs, scheduledTime } = await told("*/5 * * * *");
     assert.deepEqual(
@@ -38,7 +38,7 @@ describe("a scheduled handler, run by a request", () => {
     );
   });
 
-  it("runs as of now without a time, by POST too, and tells what it sent", async () => {
+  it("uses the current time by default, accepts POST too, and reports sent mail", async () => {
     const before = Date.now();
     assert.deepEqual(await ask("?cron=mail", { method: "POST" }), { status: 200, text: "ok" });
     const { scheduledTime, actions } = await told("mail");
@@ -49,7 +49,7 @@ describe("a scheduled handler, run by a request", () => {
     );
   });
 
-  it("answers 500 with what was thrown, as JSON when asked", async () => {
+  it("responds 500 with the thrown error, as JSON on request", async () => {
     const { status, text } = await ask("?cron=throw");
     assert.equal(status, 500);
     assert.match(text, /^exception\nTypeError: not today\n {4}at .*index\.ts:4:/);
@@ -59,7 +59,7 @@ describe("a scheduled handler, run by a request", () => {
     assert.deepEqual([rest, exception.message], [{ outcome: "exception", noRetry: false }, "not today"]);
   });
 
-  it("refuses what is no time and other methods", async () => {
+  it("rejects an invalid time and other methods", async () => {
     for (const time of ["soon", "-1", "1e400", "9".repeat(20)])
       assert.equal((await ask(`?time=${time}`)).status, 400, time);
     assert.equal((await ask("", { method: "DELETE" })).status, 405);

@@ -43,12 +43,13 @@ describe("reelpost dev in a pipe", () => {
     );
   });
 
-  it("finishes what it has when it is asked to stop, and leaves at once when asked twice", async (t) => {
+  it("finishes pending work when asked to stop, and exits immediately when asked twice", async (t) => {
     const folder = await makeProject(t, { "src/index.ts": WORKER });
     const patient = await spawnDev(t, folder);
     const answer = send(patient.ready.url, { "X-Wait": "1200" });
     await fetch(patient.ready.url);
-    // Twice at once is one request: a group of processes gets it by itself and from the launcher. (Two of one name could melt into one.)
+    // Two signals in quick succession are one request: a process group receives them directly and from the launcher.
+    // (Two signals of the same kind could be merged.)
     patient.child.kill("SIGTERM");
     patient.child.kill("SIGINT");
     assert.equal((await answer).status, 200);
@@ -72,7 +73,7 @@ describe("reelpost dev in a pipe", () => {
     assert.equal(await cut, "cut");
   });
 
-  it("says which port is taken and what to do", async (t) => {
+  it("names the port in use and suggests a fix", async (t) => {
     const folder = await makeProject(t, { "src/index.ts": WORKER });
     const other = createServer().listen(0, "127.0.0.1");
     t.after(() => other.close());
@@ -88,7 +89,7 @@ describe("reelpost dev in a pipe", () => {
     );
   });
 
-  it("refuses a second server on the same data, and takes another directory", async (t) => {
+  it("rejects a second server on the same data, and accepts another directory", async (t) => {
     const folder = await makeProject(t, { "src/index.ts": WORKER });
     const first = await spawnDev(t, folder);
     await assert.rejects(
@@ -100,7 +101,7 @@ describe("reelpost dev in a pipe", () => {
   });
 });
 
-it("a server that is closed gives everything back: it can be started again at once", async (t) => {
+it("a closed server releases everything: it can be restarted immediately", async (t) => {
   const folder = await makeProject(t, { "src/index.ts": WORKER });
   const first = await serve(t, folder);
   await first.close();
@@ -109,7 +110,7 @@ it("a server that is closed gives everything back: it can be started again at on
 });
 
 describe("reelpost dev on a terminal", () => {
-  /** util-linux' script gives a program a terminal of its own. */
+  /** The `script` program of util-linux gives a program its own terminal. */
   function onTerminal(t: { after(stop: () => unknown): void }, cwd: string) {
     const main = join(import.meta.dirname, "..", "..", "src", "cli", "main.ts");
     const child = spawn("script", ["-qfec", `${process.execPath} ${main} dev --port 0 --smtp-port 0`, "/dev/null"], {
@@ -147,7 +148,7 @@ describe("reelpost dev on a terminal", () => {
     };
   }
 
-  it("shows a banner with colours, tells events, and obeys keys", async (t) => {
+  it("shows a banner with colours, prints events, and responds to keys", async (t) => {
     const folder = await makeProject(
       t,
       { "src/index.ts": WORKER },

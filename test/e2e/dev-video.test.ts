@@ -28,7 +28,7 @@ interface Details {
 }
 
 test(
-  "a worker in development uploads a video, which plays from the developer's port; the API tells of it, and of webhooks to this machine",
+  "a worker in development uploads a video, which plays from the developer's port; the API shows it and webhooks reach this machine",
   needsFfmpeg,
   async (t) => {
     const folder = await makeProject(t, { "src/index.ts": WORKER }, { stream: { binding: "VIDEOS" } });
@@ -54,7 +54,7 @@ test(
 
     const film = await readFile(await clip());
     let video = (await (await fetch(url, { method: "POST", body: film })).json()) as Details;
-    // What is waited for is told by nothing but asking.
+    // No event announces this state, so it is polled.
     while (!video.readyToStream) {
       await pause(20);
       video = (await (await fetch(`${url}/?id=${video.id}`)).json()) as Details;

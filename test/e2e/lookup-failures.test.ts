@@ -11,7 +11,7 @@ import { routeTo } from "../../src/mail/outbound/smtp/next-hops.ts";
 import { createLookups, type Lookups, type QuestionType } from "../../src/zones/index.ts";
 import { startScriptedServer, type Said, type Script } from "../../src/zones/dns/lookup/scripted-server.testing.ts";
 
-/** What DNS can answer instead of an answer, and what whoever looks something up is told. */
+/** Failed DNS responses, and the error code that the caller gets. */
 const FAILURES: Record<string, { say: Script; code: string }> = {
   SERVFAIL: { say: () => ({ rcode: "SERVFAIL" }), code: "ESERVFAIL" },
   REFUSED: { say: () => ({ rcode: "REFUSED" }), code: "EREFUSED" },
@@ -69,10 +69,10 @@ const MESSAGE =
 
 for (const [what, failure] of Object.entries(FAILURES)) {
   const { code } = failure;
-  describe(`DNS that answers with ${what}`, () => {
+  describe(`a DNS server that responds with ${what}`, () => {
     const permanent = PASSES.has(code);
 
-    test("says so for every type of record", async (t) => {
+    test("reports the failure for every record type", async (t) => {
       const lookups = await lookupsBy(t, failure);
       const told = await Promise.all(
         TYPES.map(async (type) => [
@@ -89,7 +89,7 @@ for (const [what, failure] of Object.entries(FAILURES)) {
       );
     });
 
-    test("mail to such a domain bounces when it is not there, and waits when nobody knows", async (t) => {
+    test("mail to such a domain bounces if the domain does not exist, and is deferred if that is unknown", async (t) => {
       const routed = await routeTo("a.test", {
         resolver: await lookupsBy(t, failure),
         port: 25,
@@ -100,7 +100,7 @@ for (const [what, failure] of Object.entries(FAILURES)) {
       });
       assert.ok(!routed.ok);
       assert.deepEqual([routed.permanent, routed.reply.code], permanent ? [true, 550] : [false, 451]);
-      // The MX is there, and its host's addresses are asked for.
+      // The MX record exists; the address lookup of its host fails.
       const hosts = await routeTo("a.test", {
         resolver: { ...(await lookupsBy(t, failure)), resolveMx: async () => [{ exchange: "mx.a.test", priority: 1 }] },
         port: 25,
@@ -112,7 +112,7 @@ for (const [what, failure] of Object.entries(FAILURES)) {
       assert.deepEqual(hosts.ok ? hosts : [hosts.permanent, hosts.reply.code], permanent ? [true, 550] : [false, 451]);
     });
 
-    test("a sender without a record proves nothing, and one whose records fail is put off", async (t) => {
+    test("a sender without a record is unauthenticated, and one whose lookups fail is deferred", async (t) => {
       const lookups = await lookupsBy(t, failure);
       const authenticator = createAuthenticator({
         resolver: lookups.resolve,
@@ -141,7 +141,7 @@ for (const [what, failure] of Object.entries(FAILURES)) {
       );
     });
 
-    test("no block list names anybody, and DANE and a reverse name are not made up", async (t) => {
+    test("no block list lists the client, and neither DANE nor a reverse name is assumed", async (t) => {
       const lookups = await lookupsBy(t, failure);
       assert.equal(
         await createBlockLists({

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { startScriptedServer } from "../../src/zones/dns/lookup/scripted-server.testing.ts";
 import { letter, sendRaw, startMailWorld, until } from "../support/mail-world.ts";
 
-/** Answers whatever comes; `polite` as everybody does who does not say otherwise. */
+/** Replies to every message; `polite` does not override Auto-Submitted, as is usual. */
 const ANSWERS = (polite: boolean) => `
   import { EmailMessage } from "cloudflare:email";
   export default {
@@ -15,13 +15,13 @@ const ANSWERS = (polite: boolean) => `
     },
   };`;
 
-// References has a hundred entries at most: with the first message a hundred and one are answered.
+// References has at most a hundred entries, so with the first message 101 messages get a reply.
 for (const [polite, least, most] of [
   [true, 1, 1],
   [false, 20, 101],
 ] as const) {
   test(
-    `two workers that answer each other${polite ? "" : " and say they are none"} come to an end, and the log says why`,
+    `two auto-responders that reply to each other${polite ? "" : " and say they are none"} stop eventually, and the log says why`,
     { timeout: 90_000 },
     async (t) => {
       const dns = await startScriptedServer(t, () => ({ rcode: "NXDOMAIN" }));
@@ -47,7 +47,7 @@ for (const [polite, least, most] of [
       await world.api.ok("put", `/zones/${two}/email/routing/rules/catch_all`, {
         body: { enabled: true, matchers: [{ type: "all" }], actions: [{ type: "worker", value: ["answers"] }] },
       });
-      // Every answer is given while the one before it is still being handed over: a connection inside a connection.
+      // Each reply is sent while the message before it is still being delivered: a connection inside a connection.
       assert.match(
         await sendRaw(world.server.smtp!.port, {
           from: "desk@two.example",

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { freePort, letter, sendRaw, startMailWorld } from "../support/mail-world.ts";
 
 for (const mode of ["queue", "proxy"] as const) {
-  test(`two platforms whose catch-all rules forward to each other (${mode}): the loop ends, the sender hears of it, and both logs say so`, async (t) => {
+  test(`two platforms whose catch-all rules forward to each other (${mode}): the loop ends, the sender is notified, and both logs say so`, async (t) => {
     const ports = { one: await freePort(), two: await freePort() };
     const start = (name: "one" | "two", next: number) =>
       startMailWorld(t, {
@@ -13,7 +13,7 @@ for (const mode of ["queue", "proxy"] as const) {
       });
     const one = await start("one", ports.two);
     const two = await start("two", ports.one);
-    // Somebody must take the mail that asks an address to agree.
+    // The verification mail of an address must be accepted.
     for (const world of [one, two]) await world.rule("*", "drop");
     await one.destination("anybody@two.example");
     await two.destination("anybody@one.example");
@@ -34,7 +34,7 @@ for (const mode of ["queue", "proxy"] as const) {
           JSON.stringify(entries),
         );
     }
-    // A sender nobody can answer goes round as little as any other.
+    // Mail with an empty return path loops no longer than any other.
     assert.match(
       await sendRaw(ports.two, { from: "", to: "first@two.example", raw: letter("nobody") }),
       /^5\d\d 5\.4\.6 /,

@@ -7,7 +7,10 @@ import { letter, sendRaw, SENDERS, startMailWorld, until, type MailWorld } from 
 import { createScope } from "./dev-bench.ts";
 import { createApi } from "./serve-client.ts";
 
-/** Nobody gets this platform to bring mail to a place that no rule of an account leads to, nor to send in the name of somebody else. */
+/**
+ * The platform neither relays mail to destinations outside the rules of its accounts, nor sends in the name of another
+ * domain.
+ */
 
 const OURS = "routed.example";
 const FOREIGN = "victim.example";
@@ -67,7 +70,7 @@ describe("no open relay", () => {
   });
   after(() => scope.close());
 
-  /** Everything in an account, and nothing outside. */
+  /** Every permission within one account, and none outside it. */
   async function tokenOf(account: string): Promise<string> {
     const groups: { id: string; scopes: string[] }[] = await world.api.ok("get", "/user/tokens/permission_groups");
     const of = (scope: string) => groups.filter(({ scopes }) => scopes[0] === scope).map(({ id }) => ({ id }));
@@ -83,7 +86,7 @@ describe("no open relay", () => {
   }
 
   for (const from of [`ada@${SENDERS}`, "", `info@${OURS}`, `x@${FOREIGN}`]) {
-    test(`mail of <${from}>: no path leads elsewhere`, async () => {
+    test(`mail of <${from}>: no path is relayed elsewhere`, async () => {
       const answers = await Promise.all(
         PATHS.map(
           async (to) => [to, await sendRaw(world.server.smtp!.port, { from, to, raw: letter("relay") })] as const,
@@ -97,7 +100,7 @@ describe("no open relay", () => {
     });
   }
 
-  test("where a catch-all rule takes everything, everything goes where it leads", async () => {
+  test("mail accepted by a catch-all rule only goes to the target of the rule", async () => {
     await world.rule("*", "forward", "bob@there.example");
     try {
       const answers = await Promise.all(
@@ -135,14 +138,14 @@ describe("no open relay", () => {
     }
   }
 
-  test("submission: nobody without a token, and nobody for a domain that is not theirs", async () => {
+  test("submission: rejected without a token, and for a domain of another account", async () => {
     assert.match(await submit(undefined, `info@${OURS}`), /^530 5\.7\.0 /);
     assert.match(await submit("not-a-token-of-anybody-0123456789-abcdefg", `info@${OURS}`), /^535 5\.7\.8 /);
     assert.match(await submit(stranger, `info@${OURS}`), /^550 5\.7\.1 Sender denied/);
     assert.match(await submit(await ownToken(), `x@${FOREIGN}`), /^550 5\.7\.1 Sender denied/);
     assert.match(await submit(await ownToken(), ""), /^55\d 5\.7\.1 /);
     assert.deepEqual(hop.taken, []);
-    // And whoever may, may.
+    // An authorized submission is accepted.
     assert.match(await submit(await ownToken(), `info@${OURS}`), /^250 2\.0\.0 /);
     await until(() => hop.taken.find(({ to }) => to[0] === `x@${FOREIGN}`), "the message that may go");
     hop.taken.length = 0;
@@ -150,7 +153,7 @@ describe("no open relay", () => {
 
   const ownToken = () => tokenOf(world.api.account);
 
-  test("REST: nobody in the name of another's domain, of one that sends nothing, or of another's account", async () => {
+  test("REST: rejects sending for a domain of another account, for one without sending, and through another account", async () => {
     const mail = (from: string) => ({ from, to: `y@${FOREIGN}`, subject: "rest", text: "hello" });
     const raw = (from: string, author: string) => ({
       from,
@@ -185,7 +188,7 @@ describe("no open relay", () => {
     assert.equal((await world.api.call("post", "email/sending/send", { body: mail(`info@${OURS}`) })).status, 200);
   });
 
-  test("where mail comes in there is no AUTH, and the log says what was refused", async () => {
+  test("the incoming mail port offers no AUTH, and the log shows the rejections", async () => {
     const client = await rawClient(world.server.smtp!.port);
     await client.reply();
     assert.doesNotMatch(await client.say("EHLO client.example\r\n"), /AUTH/);
@@ -203,7 +206,7 @@ describe("no open relay", () => {
       entries.every(({ error_detail: why }) => why.startsWith("550 5.1.1 ")),
       JSON.stringify(entries),
     );
-    // Nothing of ours, and nobody's log.
+    // Nothing belongs to this account, so no account's log mentions it.
     assert.deepEqual(
       await world.api.ok("get", `email/activity?kind=routing&to=${encodeURIComponent(`x@${FOREIGN}`)}`),
       [],

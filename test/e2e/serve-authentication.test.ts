@@ -6,7 +6,7 @@ import { createScope } from "../interop/platform.ts";
 import { startScriptedServer } from "../../src/zones/dns/lookup/scripted-server.testing.ts";
 import { createApi, sendMail, servePlatform, TOKEN, type Api } from "./serve-client.ts";
 
-/** Zones of this server are judged by its own tables: nobody else knows them here. */
+/** Zones of this server are authenticated by its own tables: public DNS does not contain them here. */
 describe("senders of incoming mail", () => {
   const scope = createScope();
   let server: ServeServer;
@@ -64,7 +64,7 @@ describe("senders of incoming mail", () => {
     return `${code} ${/\d\.\d+\.\d+/.exec(text)?.[0] ?? ""}`;
   };
 
-  test("a routed zone passes SPF by the records that routing has made, looked up in our own tables", async () => {
+  test("a routed zone passes SPF by the records created by routing, looked up in the server's own tables", async () => {
     assert.equal(await from("routed.example"), "250 2.6.0");
     for (let left = 100; ; left--) {
       const log = (await api.ok("get", `/zones/${routed}/email/activity`)) as { subject: string; spf: string }[];
@@ -82,7 +82,7 @@ describe("senders of incoming mail", () => {
     );
   });
 
-  test("who is not who they say is refused; where that cannot be told, they are to come again", async () => {
+  test("a forged sender is rejected; if authentication is undecided, the mail is deferred", async () => {
     await zone("liar.example", [{ type: "TXT", name: "@", content: "v=spf1 -all" }]);
     assert.match(await from("liar.example"), /^550 5\.7\./);
     assert.match(await from("nobody.org"), /^550 5\.7\./);
@@ -90,12 +90,12 @@ describe("senders of incoming mail", () => {
       assert.equal(await from(domain), "451 4.4.3", domain);
   });
 
-  test("a zone that somebody makes in another's name proves nothing", async () => {
+  test("a zone that another account creates for a foreign domain authenticates nothing", async () => {
     await zone("victim.org", [{ type: "TXT", name: "@", content: "v=spf1 ip4:127.0.0.1 -all" }]);
     assert.match(await from("victim.org"), /^550 5\.7\./);
   });
 
-  test("a report about a zone that has asked for some is taken, and no other", async () => {
+  test("a report is accepted only for a zone that requested reports", async () => {
     const { rua_prefix: prefix } = await api.ok("patch", `/zones/${routed}/email/auth/dmarc-reports`, {
       body: { enabled: true },
     });

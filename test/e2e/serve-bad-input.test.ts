@@ -35,7 +35,7 @@ describe("bad input to the API", { concurrency: true }, () => {
     await api.deploy("other", HELLO);
   });
   after(async () => {
-    // Whatever was sent: what was there answers, and nothing was made on the way.
+    // Existing workers still respond after any input, and nothing was created.
     try {
       assert.equal((await ask(server, "/workers/good/")).body, "hello");
       assert.deepEqual(
@@ -140,11 +140,11 @@ describe("bad input to the API", { concurrency: true }, () => {
     });
   }
 
-  test("the same form without a mistake is taken", async () => {
+  test("the same form without a mistake is accepted", async () => {
     await api.ok("put", "workers/scripts/other", { body: `${metadata()}${code(HELLO)}${END}`, headers: MULTIPART });
   });
 
-  test("a secret of a worker that is not there, and what no secret is", async () => {
+  test("a secret of a missing worker, and an invalid secret", async () => {
     assert.deepEqual(
       await api.refused("put", `${SCRIPT}/secrets`, { body: { name: "A", text: "x", type: "secret_text" } }),
       [404, 10007],
@@ -155,7 +155,7 @@ describe("bad input to the API", { concurrency: true }, () => {
     assert.deepEqual(await api.ok("get", "workers/scripts/good/secrets"), []);
   });
 
-  test("a deployment of another worker's version, or of percentages that do not add up", async () => {
+  test("a deployment with a version of another worker, or with percentages that do not add up", async () => {
     const [own, foreign] = await Promise.all(
       ["good", "other"].map(
         async (name) => (await api.ok("get", `workers/scripts/${name}/versions`)).items[0].id as string,
@@ -179,7 +179,7 @@ describe("bad input to the API", { concurrency: true }, () => {
     assert.equal((await api.ok("get", "workers/scripts/good/deployments")).deployments.length, 1);
   });
 
-  test("who is not let in hears it before anything is read", async () => {
+  test("an unauthorized client gets the response before its body is read", async () => {
     const body = formOf(HELLO);
     const [{ id: reading }] = (await api.ok("get", "/user/tokens/permission_groups")).filter(
       ({ name }: { name: string }) => name === "Workers Scripts Read",
@@ -214,7 +214,7 @@ describe("bad input to the API", { concurrency: true }, () => {
     slow.destroy();
   });
 
-  test("a client that goes away in the middle of its upload", async () => {
+  test("a client that disconnects in the middle of its upload", async () => {
     const { hostname, port } = new URL(server.url);
     const socket = connect(Number(port), hostname);
     await new Promise(
@@ -229,7 +229,7 @@ describe("bad input to the API", { concurrency: true }, () => {
   });
 
   for (const what of ["script", "value", "object"] as const) {
-    test(`a token that is revoked while its ${what} is on the way: nothing is kept`, async () => {
+    test(`a token revoked while its ${what} is being uploaded: nothing is stored`, async () => {
       const groups = (await api.ok("get", "/user/tokens/permission_groups")).filter(({ name }: { name: string }) =>
         ["Workers Scripts Write", "Workers KV Storage Write", "Workers R2 Storage Write"].includes(name),
       );
@@ -275,7 +275,7 @@ describe("bad input to the API", { concurrency: true }, () => {
     return `storage/kv/namespaces/${(await api.ok("post", "storage/kv/namespaces", { body: { title: "revoked" } })).id}/values/key`;
   }
 
-  test("what is no HTTP", async () => {
+  test("malformed HTTP", async () => {
     const { hostname, port } = new URL(server.url);
     for (const words of [
       "HELO there\r\n\r\n",

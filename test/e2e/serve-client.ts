@@ -10,7 +10,7 @@ export interface Scope {
   after(stop: () => Promise<void>): void;
 }
 
-/** A server as clients see it, in this process or in one of its own. */
+/** A server as clients see it, in this process or in a separate one. */
 export interface Target {
   url: string;
   api?: string | undefined;
@@ -33,17 +33,20 @@ export interface CallOptions {
 
 export interface Api {
   readonly account: string;
-  /** `path` is below /client/v4, or below the account when it does not begin with a slash. Forms, texts and octets go as they are, the rest as JSON. */
+  /**
+   * `path` is below /client/v4, or below the account if it does not begin with a slash. Forms, strings and octets are
+   * sent as they are, everything else as JSON.
+   */
   call(method: string, path: string, options?: CallOptions): Promise<Answer>;
-  /** The result of what must succeed. */
+  /** The result of a call that must succeed. */
   ok(method: string, path: string, options?: CallOptions): Promise<Answer["body"]>;
-  /** Status and code of what must fail. */
+  /** Status and code of a call that must fail. */
   refused(method: string, path: string, options?: CallOptions): Promise<[status: number, code: number]>;
   /** Uploads, deploys and opens a worker. */
   deploy(name: string, source: string, metadata?: Record<string, unknown>): Promise<Answer["body"]>;
 }
 
-/** The raw API, as any program speaks it that has only fetch. */
+/** The raw API, as used by a program that only has fetch. */
 export function createApi(target: Target, token: string): Api {
   const account = target.account!.id;
   const api: Api = {
@@ -91,7 +94,7 @@ export function createApi(target: Target, token: string): Api {
   return api;
 }
 
-/** What an upload sends. */
+/** The form of an upload. */
 export function formOf(source: string, metadata: Record<string, unknown> = {}): FormData {
   const form = new FormData();
   form.set(
@@ -111,7 +114,7 @@ export interface Asked {
 }
 
 export interface AskOptions {
-  /** As a browser sends it; the connection goes to the server all the same. */
+  /** Sent as the Host header; the connection still goes to the server. */
   host?: string;
   method?: string;
   headers?: Record<string, string>;
@@ -148,7 +151,7 @@ export function ask(
   });
 }
 
-/** Sends a message over SMTP: "250", or code and text of the refusal. */
+/** Sends a message over SMTP: "250", or code and text of the rejection. */
 export async function sendMail(
   { smtp }: Pick<Target, "smtp">,
   to: string | string[],
@@ -170,7 +173,10 @@ export async function sendMail(
 /** 40 characters, as an operator would set it. */
 export const TOKEN = "t0ken-of-the-tests-0123456789-abcdefghij";
 
-/** A platform in this process, on free ports, with checked answers; its first token is TOKEN. */
+/**
+ * A platform in this process, on free ports, with responses checked against the API description; its first token is
+ * TOKEN.
+ */
 export async function servePlatform(
   t: Scope,
   { env = {}, ...options }: Partial<ServeOptions> & { dataDir?: string } = {},

@@ -18,13 +18,13 @@ const secretsKey = randomBytes(32).toString("base64");
 const whoMayNot = (kind: string, about: RegExp) => (err: UserError) =>
   err.kind === kind && about.test(`${err.message} ${err.fix}`);
 
-/** Settings on free ports, with no token: the server makes its own. */
+/** Settings on free ports without a token: the server creates one. */
 const unset = (dataDir: string, env: Record<string, string> = {}) => ({
   dataDir,
   env: { REELPOST_API_TOKEN: "", ...env },
 });
 
-/** A command that must end by itself. */
+/** Runs a command that must exit on its own. */
 function run(
   args: string[],
   env: Record<string, string> = {},
@@ -40,7 +40,7 @@ function run(
 }
 
 describe("the first start", { concurrency: 2 }, () => {
-  test("makes an account and tells its token, once; another is made when it is asked for", async (t) => {
+  test("creates an account and prints its token once; creates another token on request", async (t) => {
     const dataDirectory = await temporaryFolder(t);
     const first = await spawnServe(t, { dataDirectory });
     const { token, account, url, api: base, smtp, ...told } = first.ready;
@@ -59,7 +59,7 @@ describe("the first start", { concurrency: 2 }, () => {
     assert.equal((await stat(join(dataDirectory, "secrets.key"))).mode & 0o777, 0o600);
     assert.deepEqual(await first.stop(), { code: 0, signal: null });
     assert.equal(first.log().includes(token!), false, "the token is not in the log");
-    // Nowhere in the data either: a copy of it lets nobody in.
+    // The token is not in the data either: a copy of the data gives no access.
     for (const file of ["reelpost.sqlite", "secrets.key"])
       assert.equal((await readFile(join(dataDirectory, file))).includes(token!), false, file);
 
@@ -76,7 +76,7 @@ describe("the first start", { concurrency: 2 }, () => {
     assert.equal((await createApi(third, token!).ok("get", "/user/tokens/verify")).status, "active");
   });
 
-  test("says to a person where everything is and how to use the token", async (t) => {
+  test("shows a person where everything is and how to use the token", async (t) => {
     const dataDirectory = await temporaryFolder(t);
     const people = execFile(
       process.execPath,
@@ -103,7 +103,7 @@ describe("the first start", { concurrency: 2 }, () => {
       assert.match(words, row);
   });
 
-  test("takes the token that the operator has chosen and does not repeat it", async (t) => {
+  test("uses the token chosen by the operator and does not print it", async (t) => {
     const server = await servePlatform(t);
     assert.equal(server.token, undefined);
     assert.equal((await createApi(server, TOKEN).ok("get", "/user/tokens/verify")).status, "active");
@@ -117,7 +117,7 @@ describe("the first start", { concurrency: 2 }, () => {
       },
     });
     const api = createApi(named, TOKEN);
-    // What is told goes through the proxy that the public address names; this test does not.
+    // The printed URLs go through the proxy of the public address; this test does not.
     assert.equal(named.api, "https://api.example.com/client/v4");
     assert.equal(named.workersUrl, "https://<worker>.anne-co-kg.workers.example.com");
     assert.equal(named.workersMail, "<worker>@anne-co-kg.workers.example.com");
@@ -125,7 +125,7 @@ describe("the first start", { concurrency: 2 }, () => {
   });
 });
 
-describe("what cannot be started", { concurrency: 2 }, () => {
+describe("a server that cannot start", { concurrency: 2 }, () => {
   const open = (more: Record<string, string>) => ({ REELPOST_HTTP_HOST: "0.0.0.0", ...more });
   const refusals: [string, Record<string, string>, string, RegExp][] = [
     [
@@ -168,7 +168,7 @@ describe("what cannot be started", { concurrency: 2 }, () => {
     });
   }
 
-  test("a role that does not exist, and roles that nobody could reach", async (t) => {
+  test("a role that does not exist, and roles that would be unreachable", async (t) => {
     await assert.rejects(
       servePlatform(t, { roles: ["api", "video"] }),
       whoMayNot("unknownRole", /"video".*api, workers, smtp, outbound, dns, encode, live, playback/),
@@ -179,7 +179,7 @@ describe("what cannot be started", { concurrency: 2 }, () => {
     assert.deepEqual([server.roles, server.smtp, server.workersMail], [["api", "workers"], undefined, undefined]);
   });
 
-  test("a port that is taken, and nothing stays behind", async (t) => {
+  test("a port in use, and nothing stays behind", async (t) => {
     const other = createServer().listen(0, "127.0.0.1");
     await once(other, "listening");
     t.after(async () => void other.close());
@@ -192,7 +192,7 @@ describe("what cannot be started", { concurrency: 2 }, () => {
         variable,
       );
     }
-    // Had the first ones kept the lock or the HTTP port, this could not be.
+    // Fails if the first servers kept the lock or the HTTP port.
     assert.equal((await ask(await servePlatform(t, { dataDir }), "/healthz")).status, 200);
   });
 
@@ -207,7 +207,7 @@ describe("what cannot be started", { concurrency: 2 }, () => {
     assert.equal(JSON.parse(stdout).error.code, "data_directory_busy");
   });
 
-  test("settings with problems: all of them, with file and line, and the exit code of a mistake", async (t) => {
+  test("invalid settings: all of them, with file and line, and the exit code of a usage error", async (t) => {
     const folder = await temporaryFolder(t);
     const file = join(folder, "settings.jsonc");
     await writeFile(
@@ -228,7 +228,7 @@ describe("what cannot be started", { concurrency: 2 }, () => {
     );
   });
 
-  test("a data directory that is no directory", async (t) => {
+  test("a data directory that is not a directory", async (t) => {
     const folder = await temporaryFolder(t);
     await writeFile(join(folder, "file"), "");
     const { code, stderr } = await run(["--data-dir", join(folder, "file"), "--port", "0", "--smtp-port", "0"]);
@@ -237,14 +237,14 @@ describe("what cannot be started", { concurrency: 2 }, () => {
   });
 });
 
-describe("a server that other machines can reach", () => {
+describe("a server reachable from other machines", () => {
   const openFor = (t: Scope, dataDir: string, env: Record<string, string> = {}) =>
     servePlatform(t, {
       dataDir,
       env: { REELPOST_HTTP_HOST: "0.0.0.0", REELPOST_SMTP_HOST: "0.0.0.0", REELPOST_SECRETS_KEY: secretsKey, ...env },
     });
 
-  test("starts with a key and a token of its own, and later without the token", async (t) => {
+  test("starts with its own key and token, and later without the token", async (t) => {
     const dataDir = await temporaryFolder(t);
     const first = await openFor(t, dataDir, { REELPOST_API_TOKEN: longToken });
     assert.match(first.url, /^http:\/\/localhost:\d+$/);

@@ -8,7 +8,10 @@ import type { ServeServer } from "../../src/server/index.ts";
 import { createScope } from "./dev-bench.ts";
 import { createApi, sendMail, servePlatform, TOKEN, type Api } from "./serve-client.ts";
 
-/** The way of a message through the whole platform: in by SMTP, judged, by a rule to a worker or an address, signed, out by SMTP, and what comes back. */
+/**
+ * The path of a message through the whole platform: received by SMTP, authenticated, delivered by a rule to a worker or
+ * an address, signed, sent by SMTP, and its bounce.
+ */
 
 const WORKER = `
   export default {
@@ -24,7 +27,7 @@ const ANYBODY = "sender.example";
 const FORGED = "forged.example";
 
 let gone = false;
-// Here, for its end is the end of whatever it is started in.
+// Started here so that it ends with its enclosing scope.
 const sink = await startSink({
   rcpt: (to) => (gone && to === "gone@there.example" ? "550 5.1.1 no such user" : undefined),
 });
@@ -48,7 +51,7 @@ describe("mail through the platform", () => {
     });
     api = createApi(server, TOKEN);
     const newZone = (name: string) => api.ok("post", "/zones", { body: { name, account: { id: api.account } } });
-    // The senders' domains are zones of ours as well: what is asked about them is answered from our own tables.
+    // The senders' domains are zones of this server too: their lookups are answered from its own tables.
     for (const [domain, spf] of [
       [ANYBODY, "v=spf1 ip4:127.0.0.1 -all"],
       [FORGED, "v=spf1 -all"],
@@ -99,7 +102,7 @@ describe("mail through the platform", () => {
     throw new Error(`waited in vain: ${JSON.stringify(sink.mails.map(({ from, to }) => ({ from, to })))}`);
   };
 
-  /** Judged as by a server that finds our keys in the zone. */
+  /** Authenticates as a server that finds the platform's keys in the zone. */
   async function judged({ raw, from }: SinkMail) {
     const records: { name: string; type: string; content: string }[] = await api.ok(
       "get",
@@ -135,7 +138,7 @@ describe("mail through the platform", () => {
 
   let forwarded: SinkMail;
 
-  test("a forward arrives sealed and signed, from an address that leads back", async () => {
+  test("a forward arrives sealed and signed, with a return path to the platform", async () => {
     assert.equal((await send("info@routed.example", "one")).code, 250);
     forwarded = await got(({ to }) => to[0] === "bob@there.example");
     assert.match(forwarded.from, /^SRS0=.+=ada@fwd\.example$/);
@@ -161,7 +164,7 @@ describe("mail through the platform", () => {
     );
   });
 
-  test("its bounce goes back to the first sender, and nobody else may write there", async () => {
+  test("its bounce goes to the original sender, and no other mail is accepted at the return path", async () => {
     const transport = createTransport({
       host: server.smtp!.host,
       port: server.smtp!.port,
@@ -203,7 +206,7 @@ describe("mail through the platform", () => {
     transport.close();
   });
 
-  test("a worker's reply is signed by the domain that was written to", async () => {
+  test("a worker's reply is signed by the domain of the recipient address", async () => {
     assert.equal((await send("desk@routed.example", "two")).code, 250);
     const reply = await got(({ from }) => from === "desk@routed.example");
     assert.deepEqual(reply.to, [`ada@${ANYBODY}`]);
@@ -213,12 +216,12 @@ describe("mail through the platform", () => {
     );
   });
 
-  test("nobody is refused before the message, strangers after it", async () => {
+  test("rejects an unknown recipient before the message, a forged sender after it", async () => {
     assert.match((await send("nobody@routed.example")).text, /^550 5\.1\.1 /);
     assert.match((await sendMail(server, "info@routed.example", { from: `x@${FORGED}` })).text, /^550 5\.7\./);
   });
 
-  test("one recipient has it and the other refuses: it is taken, and the sender hears of the refusal", async () => {
+  test("one recipient accepts and the other rejects: the message is accepted, and the sender gets a bounce for the rejection", async () => {
     assert.equal((await send("gone@routed.example")).code, 550);
     assert.equal((await send(["info@routed.example", "desk@routed.example"], "refuse")).code, 250);
     const report = await got(

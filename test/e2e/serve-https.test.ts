@@ -18,7 +18,7 @@ import { createApi, TOKEN } from "./serve-client.ts";
 
 const httpsOf = ({ ready }: ServeProcess) => new URL((ready as unknown as { https: string }).https);
 
-/** The certificate that a client which asks for this name is shown. */
+/** The certificate presented to a client that requests this name. */
 async function shownBy(server: ServeProcess, servername?: string): Promise<X509Certificate> {
   const client: TLSSocket = connect({
     port: Number(httpsOf(server).port),
@@ -51,7 +51,7 @@ function get(
   });
 }
 
-/** What is answered to somebody who asks for a WebSocket where there is none. */
+/** The response to a WebSocket upgrade request where none is supported. */
 async function upgraded(server: ServeProcess): Promise<string> {
   const client = connect({ port: Number(httpsOf(server).port), host: "127.0.0.1", rejectUnauthorized: false });
   client.write(
@@ -60,7 +60,7 @@ async function upgraded(server: ServeProcess): Promise<string> {
   return text(client);
 }
 
-/** Looks again every 50 ms: a process of its own does not say when it has changed its mind. */
+/** Polls every 50 ms: a separate process does not announce its state changes. */
 async function until<Value>(
   look: () => Promise<Value>,
   done: (value: Value) => boolean,
@@ -73,7 +73,7 @@ async function until<Value>(
   }
 }
 
-test("without any setting HTTPS has a certificate that signed itself, the same at the next start", async (t) => {
+test("without settings, HTTPS uses a self-signed certificate, the same after a restart", async (t) => {
   const dataDirectory = await temporaryFolder(t);
   const env = { REELPOST_TLS_HTTPS: "true", REELPOST_TLS_HTTPS_PORT: "0", REELPOST_SMTP_NAME: "mx.example.com" };
   const start = () => spawnServe(t, { dataDirectory, env });
@@ -99,7 +99,7 @@ test("without any setting HTTPS has a certificate that signed itself, the same a
   assert.equal((await shownBy(await start())).serialNumber, shown.serialNumber);
 });
 
-test("files of one's own are served, and others when they are replaced, while a connection stays open", async (t) => {
+test("configured files are served, and reloaded when replaced, while a connection stays open", async (t) => {
   const folder = await temporaryFolder(t, "tls");
   const [cert, key] = [join(folder, "cert.pem"), join(folder, "key.pem")];
   const put = async (name: string) => {
@@ -123,7 +123,7 @@ test("files of one's own are served, and others when they are replaced, while a 
   });
   await once(open, "secureConnect");
   await put("two.example");
-  // With the name and without: two ways to a certificate.
+  // With and without the name: certificates are selected in two ways.
   await until(
     () => shownBy(server, "two.example"),
     (shown) => shown.subjectAltName === "DNS:two.example",
@@ -134,14 +134,14 @@ test("files of one's own are served, and others when they are replaced, while a 
   assert.match(String((await once(open, "data"))[0]), /^HTTP\/1\.1 200/);
 });
 
-test("files that are not there are refused with what to do", async (t) => {
+test("missing files are rejected with a fix", async (t) => {
   await assert.rejects(
     spawnServe(t, { env: { REELPOST_TLS_CERT_FILE: "/nowhere/cert.pem", REELPOST_TLS_KEY_FILE: "/nowhere/key.pem" } }),
     /Cannot read \/nowhere\/cert\.pem/,
   );
 });
 
-/** A zone in which every name is this machine. */
+/** A zone in which every name resolves to this machine. */
 const allHere: ServedZones = {
   find: async () => ({ id: "z", name: "example.com", serial: 1, nameServers: ["ns1.example.net"] }),
   version: () => 1,
@@ -157,7 +157,7 @@ withPebble(() => {
   before(async () => void (cluster = await startCluster()));
   after(() => cluster?.stop());
 
-  test("a wildcard is had through the zone and the name server of the very process that wants it", async (t) => {
+  test("a wildcard certificate is validated through the zone and name server of the process that requests it", async (t) => {
     const dataDirectory = await temporaryFolder(t);
     const dnsPort = await freePort();
     const usual = { REELPOST_API_TOKEN: TOKEN, REELPOST_DNS_PORT: String(dnsPort) };
@@ -193,7 +193,7 @@ withPebble(() => {
     assert.deepEqual(await createApi(server.ready, TOKEN).ok("get", `/zones/${zone}/dns_records`), []);
   });
 
-  test("two processes get one certificate from an ACME server, and both speak HTTPS with it", async (t) => {
+  test("two processes get one certificate from an ACME server, and both use it for HTTPS", async (t) => {
     if (cluster === undefined) return t.skip("PostgreSQL is not installed");
     const url = await cluster.createDatabase();
     const dns = await startDnsServer({ zones: allHere, log: silentLog, hosts: ["127.0.0.1"], port: 0 });
@@ -217,7 +217,7 @@ withPebble(() => {
       REELPOST_TLS_ACME_DIRECTORY: pebble.directory,
       REELPOST_TLS_ACME_CA_FILE: join(folder, "ca.pem"),
       REELPOST_TLS_ACME_EMAIL: "ops@example.com",
-      // The second is a worker's address, and that of no worker.
+      // The second is a worker's hostname, and one that belongs to no worker.
       REELPOST_TLS_ACME_NAMES: "mx.example.com,hello.main.example.com",
       REELPOST_WORKERS_DOMAIN: "example.com",
     };

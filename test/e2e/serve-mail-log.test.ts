@@ -4,9 +4,9 @@ import type { ServeServer } from "../../src/server/index.ts";
 import { createScope } from "./dev-bench.ts";
 import { createApi, sendMail, servePlatform, TOKEN, type Api } from "./serve-client.ts";
 
-/** The whole way of a message through a running server, and what its log tells of it afterwards. */
+/** The full path of a message through a running server, and its log entries afterwards. */
 
-describe("the log of messages", () => {
+describe("the message log", () => {
   const scope = createScope();
   let server: ServeServer;
   let api: Api;
@@ -29,7 +29,7 @@ describe("the log of messages", () => {
   });
   after(() => scope.close());
 
-  test("tells of each recipient, by the API and by GraphQL", async () => {
+  test("shows each recipient, by the API and by GraphQL", async () => {
     const codes = [];
     for (const [to, from] of [
       ["inbox@example.com"],
@@ -88,7 +88,7 @@ describe("the log of messages", () => {
     });
   });
 
-  test("tells nothing of mail for strangers", async () => {
+  test("contains nothing about mail for unknown recipients", async () => {
     assert.equal((await sendMail(server, "somebody@elsewhere.example")).code, 550);
     assert.equal((await api.ok("get", "email/activity?to=somebody@elsewhere.example")).length, 0);
   });

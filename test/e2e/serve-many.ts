@@ -5,7 +5,7 @@ import { ask, createApi, servePlatform, TOKEN, type Scope } from "./serve-client
 
 const version = (word: string) => `export default { fetch() { return new Response("${word}") } }`;
 
-/** Processes of workers that this process has started. */
+/** Number of worker processes started by this process. */
 function workerProcesses(): number {
   return readdirSync("/proc")
     .filter((pid) => /^\d+$/.test(pid))
@@ -14,19 +14,19 @@ function workerProcesses(): number {
         const ours = Number(/\) [^Z] (\d+)/.exec(readFileSync(`/proc/${pid}/stat`, "latin1"))?.[1]) === process.pid;
         return ours && readFileSync(`/proc/${pid}/cmdline`, "latin1").includes("config.capnp");
       } catch {
-        // It has just ended.
+        // The process has just exited.
         return false;
       }
     }).length;
 }
 
-/** Others of the same process may be on their way out. */
+/** Other worker processes may still be exiting. */
 async function untilProcesses(count: number) {
   for (const deadline = Date.now() + 20_000; workerProcesses() !== count; await sleep(20))
     assert.ok(Date.now() < deadline, `${workerProcesses()} processes, not ${count}`);
 }
 
-/** Many workers of one account on one node, with room for few at a time. */
+/** Many workers of one account on one node with few process slots. */
 export async function manyWorkers(t: Scope, count: number, maxProcesses: number): Promise<void> {
   await untilProcesses(0);
   const server = await servePlatform(t, {
@@ -45,9 +45,9 @@ export async function manyWorkers(t: Scope, count: number, maxProcesses: number)
     assert.equal((await ask(server, "/", { host: `${name}.main.localhost` })).body, name);
     most = Math.max(most, workerProcesses());
   }
-  // One that makes room may still be on its way out.
+  // An evicted process may still be exiting.
   assert.ok(most >= 2 && most <= maxProcesses + 1, `${most} processes at once`);
-  // More at a time than there may be processes: they wait for each other.
+  // More concurrent requests than process slots: they wait for each other.
   const crowd = await Promise.all(
     names.slice(0, 4 * maxProcesses).map((name) => ask(server, "/", { host: `${name}.main.localhost` })),
   );

@@ -5,7 +5,7 @@ import { needsFfmpeg } from "../support/media.ts";
 import { createScope } from "./dev-bench.ts";
 import { ask, createApi, sendMail, servePlatform, TOKEN, type Api } from "./serve-client.ts";
 
-describe("what a server tells of itself", { concurrency: true }, () => {
+describe("the status of a server", { concurrency: true }, () => {
   const scope = createScope();
   let server: ServeServer;
   let api: Api;
@@ -16,7 +16,7 @@ describe("what a server tells of itself", { concurrency: true }, () => {
   after(() => scope.close());
   const get = async (path: string, options = {}) => ask(server, path, options);
 
-  test("that it lives and may be given work", async () => {
+  test("reports that it is alive and ready", async () => {
     for (const [path, words] of [
       ["/healthz", "ok\n"],
       ["/readyz", "ready\n"],
@@ -40,7 +40,7 @@ describe("what a server tells of itself", { concurrency: true }, () => {
     assert.equal(status, 200);
     const [first, video, workers, ...rest] = body.split("\n");
     assert.deepEqual([first, rest], ["ready", [""]]);
-    // Which one depends on the machine; root is never the user.
+    // The mode depends on the machine; root is never the user.
     assert.match(
       video!,
       process.getuid?.() === 0
@@ -50,7 +50,7 @@ describe("what a server tells of itself", { concurrency: true }, () => {
     assert.match(workers!, /^users of worker processes: (one per account|.*for all accounts \(warning\))$/);
   });
 
-  test("on its front page, where everything is", async () => {
+  test("lists all endpoints on its front page", async () => {
     const { status, body } = await get("/");
     assert.equal(status, 200);
     for (const address of [`${server.url}/client/v4`, `${server.url}/client/v4/docs`, `${server.url}/healthz`])
@@ -64,7 +64,7 @@ describe("what a server tells of itself", { concurrency: true }, () => {
     );
   });
 
-  test("in numbers: of the API, of workers and of itself", async () => {
+  test("exports metrics of the API, of workers and of itself", async () => {
     await api.deploy("counted", `export default { fetch: () => new Response("x"), email() {} }`);
     await get("/workers/counted/");
     await sendMail(server, "counted@main.localhost");
@@ -84,7 +84,7 @@ describe("what a server tells of itself", { concurrency: true }, () => {
     assert.equal(body.includes(TOKEN), false);
   });
 
-  test("numbers to this machine only, or to who has their token", async (t) => {
+  test("serves metrics only to this machine, or with the metrics token", async (t) => {
     assert.equal(
       (await get("/metrics", { headers: { "x-forwarded-for": "203.0.113.9" } })).status,
       403,
@@ -106,7 +106,7 @@ describe("what a server tells of itself", { concurrency: true }, () => {
     assert.deepEqual(statuses, [403, 403, 403, 200]);
   });
 
-  test("its API, as a document and as a page, to anybody", async () => {
+  test("serves its API description publicly, as a document and as a page", async () => {
     const document = JSON.parse((await get("/client/v4/openapi.json")).body);
     assert.match(document.openapi, /^3\.1\./);
     for (const path of [
@@ -124,7 +124,7 @@ describe("what a server tells of itself", { concurrency: true }, () => {
     assert.equal(status, 200);
     assert.match(headers["content-type"]!, /^text\/html/);
     assert.ok(body.includes("worker-script-upload-worker-module") || body.includes("Upload Worker Module"));
-    // Nothing is fetched from anywhere else.
+    // The page loads no external resources.
     assert.doesNotMatch(body, /(src|href)="https?:/);
   });
 });

@@ -8,7 +8,7 @@ import { SENDERS, sendRaw, startMailWorld } from "../support/mail-world.ts";
 
 const DAY = 86_400_000;
 
-test("a DMARC report that arrives by SMTP is in the statistics of its domain, and in no other", async (t) => {
+test("a DMARC report received by SMTP appears in the statistics of its domain, and in no other", async (t) => {
   const { server, api, zone, domain, newZone } = await startMailWorld(t);
   const [senders] = await api.ok("get", `/zones?name=${SENDERS}`);
   await api.ok("post", `/zones/${senders.id}/dns_records`, {

@@ -14,7 +14,7 @@ const saying = (word: string) => `export default {
   email(message) { message.setReject("${word}"); },
 };`;
 
-/** What is told to the other process by a hint takes a moment. */
+/** Notifications reach the other process after a moment. */
 async function until(done: () => Promise<boolean>, what: string) {
   for (const deadline = Date.now() + 60_000; !(await done()); await sleep(50)) assert.ok(Date.now() < deadline, what);
 }
@@ -35,9 +35,9 @@ describe("two processes on one PostgreSQL", async () => {
     };
   }
 
-  test("what one deploys, stores, revokes and deletes, the other answers with", async (t) => {
+  test("deployments, data, revocations and deletions of one process take effect in the other", async (t) => {
     const env = await shared(t);
-    // Both at once, on an empty database.
+    // Both start concurrently on an empty database.
     const [one, two] = await Promise.all([spawnServe(t, { env }), spawnServe(t, { env })]);
     assert.equal(one.ready.account!.id, two.ready.account!.id);
     const [a, b] = [createApi(one.ready, TOKEN), createApi(two.ready, TOKEN)];
@@ -56,7 +56,7 @@ describe("two processes on one PostgreSQL", async () => {
     assert.equal((await b.ok("get", "workers/scripts")).length, 1);
     assert.match((await sendMail(two.ready, "pair@main.localhost")).text, /^555 .*first/);
 
-    // Both have it running; each deploy is told to the other.
+    // The worker runs in both; each deployment is announced to the other.
     for (const [api, word] of [
       [b, "second"],
       [a, "third"],
@@ -126,7 +126,7 @@ describe("two processes on one PostgreSQL", async () => {
     );
   });
 
-  test("roles apart: one takes deploys, one runs them, one takes mail", async (t) => {
+  test("separate roles: one accepts deployments, one runs them, one accepts mail", async (t) => {
     const env = await shared(t);
     const [front, back, post] = await Promise.all(
       [["api"], ["workers"], ["smtp"]].map((roles) => spawnServe(t, { env, args: ["--roles", roles.join()] })),
@@ -157,14 +157,14 @@ describe("two processes on one PostgreSQL", async () => {
       async () => (await ask(back!.ready, "/", { host })).body.startsWith("two"),
       "the deploy was not heard of",
     );
-    // What is not a process's own is not there.
+    // Endpoints of other roles are absent.
     assert.equal((await ask(front!.ready, "/", { host })).status, 404);
     assert.equal((await ask(front!.ready, "/workers/apart/")).status, 404);
     assert.equal((await ask(back!.ready, "/client/v4/user")).status, 404);
     for (const each of [front, back, post]) assert.equal((await ask(each!.ready, "/healthz")).body, "ok\n");
   });
 
-  test("a process that does not belong to them is refused", async (t) => {
+  test("a process of another installation is rejected", async (t) => {
     const env = await shared(t);
     const one = await spawnServe(t, { env });
     const other = { ...env, REELPOST_OBJECTS_DIR: "objects" };

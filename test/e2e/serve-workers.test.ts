@@ -61,7 +61,7 @@ describe("a deployed worker", { concurrency: true }, () => {
   });
   after(() => scope.close());
 
-  test("answers on its own name and below /workers/", async () => {
+  test("responds on its own hostname and below /workers/", async () => {
     const { status, body, headers } = await ask(server, "/a%20b/c?d=1&d=2", { host });
     assert.deepEqual(
       [status, headers["x-made-by"], JSON.parse(body)],
@@ -79,14 +79,14 @@ describe("a deployed worker", { concurrency: true }, () => {
       ip: "127.0.0.1",
     });
     assert.equal(JSON.parse((await ask(server, "/workers/mail")).body).url, `http://127.0.0.1:${port}/`);
-    // On its own host a worker has every path, the platform's own too.
+    // On its own host a worker has every path, including those of the platform.
     assert.equal(
       JSON.parse((await ask(server, "/client/v4/user", { host })).body).url,
       `http://${host}/client/v4/user`,
     );
   });
 
-  test("answers HEAD without a body, and passes redirects on", async () => {
+  test("responds to HEAD without a body, and passes redirects through", async () => {
     const head = await ask(server, "/", { host, method: "HEAD" });
     assert.deepEqual([head.status, head.body, head.headers["x-made-by"]], [201, "", "worker"]);
     const redirect = await ask(server, "/forward", { host });
@@ -94,7 +94,7 @@ describe("a deployed worker", { concurrency: true }, () => {
     assert.equal((await ask(server, "/throw", { host })).status, 500);
   });
 
-  test("streams both ways at once", async () => {
+  test("streams in both directions concurrently", async () => {
     const { hostname, port } = new URL(server.url);
     const request = httpRequest({ host: hostname, port, path: "/echo", method: "POST", headers: { host } });
     request.write("one");
@@ -110,7 +110,7 @@ describe("a deployed worker", { concurrency: true }, () => {
     assert.equal((await ask(server, "/echo", { host, method: "POST", body: large })).body, large.toUpperCase());
   });
 
-  test("takes WebSockets", async (t) => {
+  test("accepts WebSockets", async (t) => {
     for (const [path, headers] of [
       ["/socket", { host }],
       ["/workers/mail/socket", {}],
@@ -138,7 +138,7 @@ describe("a deployed worker", { concurrency: true }, () => {
     }
   });
 
-  test("is not there for anybody who asks for another", async () => {
+  test("is unreachable under the name of another worker", async () => {
     for (const [path, name] of [
       ["/", "other.main.localhost"],
       ["/", "mail.another.localhost"],
@@ -154,7 +154,7 @@ describe("a deployed worker", { concurrency: true }, () => {
     }
   });
 
-  test("has no address while its subdomain is disabled, and none after it is deleted", async () => {
+  test("has no hostname while its subdomain is disabled, and none after it is deleted", async () => {
     await api.deploy("closed", `export default { fetch: () => new Response("open"), email() {} }`);
     const everywhere = async () => [
       (await ask(server, "/", { host: "closed.main.localhost" })).status,
@@ -170,7 +170,7 @@ describe("a deployed worker", { concurrency: true }, () => {
     assert.deepEqual(await everywhere(), [404, 404, 550]);
   });
 
-  test("takes mail at its address", async () => {
+  test("accepts mail at its address", async () => {
     assert.equal((await sendMail(server, "mail+tag@main.localhost", { subject: "keep" })).code, 250);
     assert.equal(await note("mail"), "ada@example.com mail+tag@main.localhost keep");
     const refused = await sendMail(server, "mail@main.localhost", { subject: "no" });
@@ -180,18 +180,18 @@ describe("a deployed worker", { concurrency: true }, () => {
       const { code, text } = await sendMail(server, nobody);
       assert.deepEqual([code, text.includes("5.1.1")], [550, true], nobody);
     }
-    // Who is there has it; nobody is told of the other, since nobody vouches for the sender.
+    // The existing recipient gets the message; no bounce for the other is sent, since the sender is unauthenticated.
     assert.equal((await sendMail(server, ["mail@main.localhost", "other@main.localhost"])).code, 250);
   });
 
-  test("without a handler for what comes: it says so and does not lose mail", async () => {
+  test("without a matching handler: reports it and loses no mail", async () => {
     await api.deploy("web", `export default { fetch: () => new Response("web") }`);
     assert.equal((await sendMail(server, "web@main.localhost")).code, 451);
     await api.deploy("post", `export default { email() {} }`);
     assert.equal((await ask(server, "/", { host: "post.main.localhost" })).status, 500);
   });
 
-  test("runs at its minutes", async () => {
+  test("runs at its scheduled minutes", async () => {
     assert.deepEqual(
       (await api.ok("put", "workers/scripts/mail/schedules", { body: [{ cron: "*/5 * * * *" }] })).schedules.map(
         ({ cron }: { cron: string }) => cron,
@@ -203,7 +203,7 @@ describe("a deployed worker", { concurrency: true }, () => {
     assert.equal(await note("cron"), "*/5 * * * * 2026-11-21T10:00:00.000Z");
   });
 
-  test("behind a proxy that is trusted, sees the client and its https; nobody else can say so", async (t) => {
+  test("behind a trusted proxy, sees the client and its https; other clients cannot forge them", async (t) => {
     const told = {
       "x-forwarded-for": "203.0.113.9",
       "x-forwarded-proto": "https",
@@ -225,7 +225,7 @@ describe("a deployed worker", { concurrency: true }, () => {
     }
   });
 
-  test("a new label of the account moves every worker", async (t) => {
+  test("a new account label moves every worker", async (t) => {
     const other = await servePlatform(t);
     const there = createApi(other, TOKEN);
     await there.deploy("hello", `export default { fetch: () => new Response("hello") }`);

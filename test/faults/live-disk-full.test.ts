@@ -13,7 +13,7 @@ import { until, videoOf } from "./stream/server.ts";
 import { watchOn } from "./stream/viewer.ts";
 
 test(
-  "a disk that is full while a broadcast is recorded: it is told, the broadcast goes on, what was kept plays, and so do other videos",
+  "a full disk during recording: it is reported, the broadcast continues, stored segments play, and so do other videos",
   { ...needsFfmpeg, timeout: 110_000 },
   async (t) => {
     const small = mountSmallDisk(t, 32);
@@ -58,7 +58,7 @@ test(
     );
     assert.deepEqual((await server.history(show)).filter((word) => word === "ERR_STORAGE_QUOTA_EXHAUSTED").length, 1);
 
-    // With room again everything is recorded.
+    // Once space is available again, everything is recorded.
     const next = await server.input("room");
     const second = push(t, file, rtmp(next));
     await until(async () => (await lastOf(next)) >= 1, "it is on air");
@@ -72,7 +72,7 @@ test(
       return path === undefined ? "" : (await fetch(new URL(path, input.playback.hls))).text();
     }
 
-    /** Number of the last segment that is offered. */
+    /** Number of the last listed segment. */
     async function lastOf(input: Input): Promise<number> {
       const playlist = await playlistOf(input);
       return Number(/#EXT-X-MEDIA-SEQUENCE:(\d+)/.exec(playlist)?.[1] ?? 0) + playlist.split("#EXTINF").length - 2;

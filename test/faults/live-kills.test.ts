@@ -7,12 +7,12 @@ import { picturesOf, readRuns } from "./live/recorded.ts";
 import { descendantsOf, startLiveServer, type Input, type LiveServer } from "./live/server.ts";
 import { until } from "./stream/server.ts";
 
-/** Every second a key frame. */
+/** A key frame every second. */
 const small = () => clip({ seconds: 40, fps: "25", keyframeSeconds: 1 });
-/** One that a smaller rendition is made of. */
+/** A clip large enough for a smaller rendition. */
 const larger = () => clip({ seconds: 40, fps: "25", keyframeSeconds: 1, size: "480x270" });
 
-describe("what is killed while broadcasts go on", { ...needsFfmpeg, concurrency: true }, () => {
+describe("processes killed during broadcasts", { ...needsFfmpeg, concurrency: true }, () => {
   const scope = createScope();
   let server: LiveServer;
   before(async () => {
@@ -30,7 +30,7 @@ describe("what is killed while broadcasts go on", { ...needsFfmpeg, concurrency:
   };
 
   test(
-    "a publisher: whoever comes back in time goes on with the same video, whoever is late begins another",
+    "a publisher that returns in time continues the same video; a late one starts another",
     { timeout: 110_000 },
     async () => {
       const show = await server.input("killed", { timeoutSeconds: 30 });
@@ -38,7 +38,7 @@ describe("what is killed while broadcasts go on", { ...needsFfmpeg, concurrency:
       await playing(show, 3);
       await first.kill();
       await until(async () => (await server.state(show)) === "reconnecting", "it waits for the publisher");
-      // Of the gap after the next session.
+      // Applies to the gap after the next session.
       await server.api.ok("put", `stream/live_inputs/${show.uid}`, {
         body: { recording: { mode: "automatic", timeoutSeconds: 1 } },
       });
@@ -70,7 +70,7 @@ describe("what is killed while broadcasts go on", { ...needsFfmpeg, concurrency:
   );
 
   test(
-    "its line, without a word: another one takes its place after five seconds, and the video goes on",
+    "its connection, silently: another publisher takes over after five seconds, and the video continues",
     { timeout: 110_000 },
     async () => {
       const show = await server.input("half-open", { timeoutSeconds: 20 });
@@ -99,7 +99,7 @@ describe("what is killed while broadcasts go on", { ...needsFfmpeg, concurrency:
   );
 
   test(
-    "the encoder: what is on goes on with another one, and the broadcast beside it notices nothing",
+    "the encoder: its broadcast continues with a new one, and the parallel broadcast is not affected",
     { timeout: 110_000 },
     async () => {
       const [show, other] = [await server.input("encoded"), await server.input("beside")];
@@ -111,7 +111,7 @@ describe("what is killed while broadcasts go on", { ...needsFfmpeg, concurrency:
       await playing(show, 7);
       await Promise.all([publisher.stop(), beside.stop()]);
       const [video, video2] = await Promise.all([server.recording(show), server.recording(other)]);
-      // Pictures that the encoder had, and those that came until the next key frame, are there in their own size only.
+      // Frames in the killed encoder, and those until the next key frame, exist only in the original size.
       const runs = await readRuns(video.playback.hls, 3);
       assert.equal(runs.length, 2);
       for (const run of runs) assert.equal(run.length, 3, JSON.stringify(run));

@@ -8,12 +8,12 @@ import { picturesOf, readRuns } from "./live/recorded.ts";
 import { startLiveServer } from "./live/server.ts";
 import { until } from "./stream/server.ts";
 
-/** Milliseconds of a broadcast that a crash may cost. */
+/** Maximum milliseconds of a broadcast that a crash may lose. */
 const LOST = 2000;
 const PICTURE = 40;
 
 test(
-  "kill -9 of the server: all but the last two seconds is kept; who comes back goes on with it, of the others it is a recording at once",
+  "kill -9 of the server: all but the last two seconds is kept; returning publishers resume their broadcast, the others are a recording immediately",
   { ...needsFfmpeg, timeout: 110_000 },
   async (t) => {
     const dataDirectory = await temporaryFolder(t, "live");
@@ -26,7 +26,7 @@ test(
     const shows = [goneFor, returning];
     const publishers = await Promise.all(shows.map((show) => publishTags(t, show, tags)));
     await Promise.all(shows.map(killed.onAir));
-    // In the middle of the second segment, of four seconds.
+    // In the middle of the second four-second segment.
     await until(() => publishers.every(({ sent }) => sent() > 6600), "it is on for some seconds");
     await sleep(Math.random() * 1000);
     const videos = await Promise.all(shows.map(async (show) => (await killed.recordings(show))[0]!.uid));
@@ -35,7 +35,7 @@ test(
     await Promise.all(publishers.map(({ done }) => done));
 
     const server = await startLiveServer(t, { dataDirectory });
-    // Keys stay, ports do not.
+    // Keys persist, ports do not.
     const show = (await server.api.ok("get", `stream/live_inputs/${returning.uid}`)) as typeof returning;
     const again = await publishTags(
       t,
@@ -57,7 +57,7 @@ test(
       for (const last of kept) assert.ok(last >= sent[i]! - LOST - PICTURE, `${last} of ${sent[i]} ms`);
       if (i === 1) assert.ok(Math.abs(picturesOf([runs[1]!]) - 75) <= 1, JSON.stringify(runs));
     }
-    // The other word where the server was away for longer than the broadcast would have waited.
+    // The second state applies if the server was down for longer than the reconnect time.
     await until(
       async () => ["failed_to_reconnect", "client_disconnect"].includes((await server.history(goneFor)).at(-1)!),
       "it is told of who did not come back",

@@ -10,17 +10,17 @@ import { until } from "./stream/server.ts";
 
 const MINUTES = Number(process.env["REELPOST_SOAK_MINUTES"] ?? 30);
 const VIEWERS = 5;
-/** Seconds of each minute that its publisher is there. */
+/** Seconds of each minute in which the publisher is connected. */
 const PUBLISHED = 55;
-/** What the first broadcasts leave for good: code that was compiled, caches that are filled. */
+/** The first broadcasts allocate permanently: compiled code and filled caches. */
 const WARM_MINUTES = Math.min(5, MINUTES / 3);
-/** KiB a minute. */
+/** KiB per minute. */
 const MOST_GROWTH = 512;
-/** Seconds between sound and pictures that belong together, from the beginning to the end of a run. */
+/** Maximum drift between audio and video over a run, in seconds. */
 const MOST_DRIFT = 0.04;
 
 test(
-  `a broadcast of ${MINUTES} minutes whose publisher comes anew every minute: memory does not grow, sound and pictures stay together`,
+  `a broadcast of ${MINUTES} minutes whose publisher reconnects every minute: memory does not grow, audio and video stay in sync`,
   { ...needsFfmpeg, timeout: (MINUTES + 6) * 60_000 },
   async (t) => {
     const server = await startLiveServer(t);
@@ -62,7 +62,7 @@ test(
     );
     assert.equal(runs.length, MINUTES);
     assert.ok(Math.max(...drifts) < MOST_DRIFT && Math.max(...firsts) < MOST_DRIFT, JSON.stringify(runs));
-    // Half an hour tells; over a few minutes the garbage collector has its moods.
+    // Needs half an hour; over a few minutes, garbage collection is too noisy.
     if (MINUTES >= 20) assert.ok(growth < MOST_GROWTH, `${growth} KiB a minute`);
     assert.ok(
       watched.every(({ segments, mistakes }) => segments > MINUTES * 10 && mistakes === 0),

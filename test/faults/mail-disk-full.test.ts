@@ -6,10 +6,10 @@ import { startNextHop } from "../support/next-hop.ts";
 import { spawnServe } from "../support/serve.ts";
 import { mountSmallDisk } from "../support/small-disk.ts";
 
-/** Larger than what stays in memory, than what the queue keeps in its own table, and than neither. */
+/** Sizes above the memory limit, above the limit for the queue's own table, and below both. */
 const SIZES = { spooled: 600_000, object: 120_000, row: 2_000 };
 
-test("a full disk: what cannot be kept is left with its sender, what can be handed over at once is, and everything works again when there is space", async (t) => {
+test("a full disk: mail that cannot be stored stays with its sender, mail that can be delivered immediately is, and everything works again once there is space", async (t) => {
   const disk = mountSmallDisk(t, 24);
   if (disk === undefined) return t.skip("no small disk can be mounted here");
   let away = false;
@@ -35,14 +35,14 @@ test("a full disk: what cannot be kept is left with its sender, what can be hand
       raw: letter(subject, { body: `${"x".repeat(70)}\r\n`.repeat(Math.ceil(size / 72)) }),
     });
 
-  // While the next server puts everything off, everything has to be kept.
+  // While the next hop defers everything, everything has to be stored.
   away = true;
   assert.match(await send("queued before", SIZES.object), /^250 /);
   disk.fill();
   const answers: Record<string, string> = {};
   for (const [kind, size] of Object.entries(SIZES))
     for (let i = 0; i < 3; i++) answers[`${kind} ${i}`] = await send(`full ${kind} ${i}`, size);
-  // A page more of the log of the database may be there already: a small message may fit, and is kept then.
+  // The database log may already have another page: a small message may fit, and is stored then.
   const refused = Object.entries(answers).filter(([, answer]) => !answer.startsWith("250"));
   assert.deepEqual(
     refused.filter(([, answer]) => !answer.startsWith("452 4.3.1 ")),
@@ -51,7 +51,7 @@ test("a full disk: what cannot be kept is left with its sender, what can be hand
   for (const kind of ["spooled", "object"])
     assert.deepEqual(refused.filter(([name]) => name.startsWith(kind)).length, 3, JSON.stringify(answers));
 
-  // Mail that can be handed over while its sender waits needs no place.
+  // Mail delivered while its sender waits needs no storage.
   away = false;
   assert.match(await send("handed over", SIZES.object), /^250 /);
   assert.equal(arrived("handed over"), 1);
@@ -76,7 +76,7 @@ test("a full disk: what cannot be kept is left with its sender, what can be hand
     [],
   );
   assert.equal((await world.story("queued before", ({ status }) => status === "delivered")).status, "delivered");
-  // The sender comes again.
+  // The sender retries.
   for (const [name] of refused) assert.match(await send(`full ${name}`, SIZES.object), /^250 /);
   await until(() => refused.every(([name]) => arrived(`full ${name}`) === 1) || undefined, "what was refused");
   assert.deepEqual(await stop(), { code: 0, signal: null });

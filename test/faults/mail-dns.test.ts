@@ -8,11 +8,14 @@ import { createScope } from "../e2e/dev-bench.ts";
 import { startNextHop, type NextHop } from "../support/next-hop.ts";
 import { letter, sendRaw, SENDERS, startMailWorld, until, type MailWorld } from "../support/mail-world.ts";
 
-/** DNS fails at what only a whole platform asks: keys and policies of senders, where a forward goes, block lists. SPF: see serve-authentication. */
+/**
+ * DNS failures in lookups that only a whole platform makes: keys and policies of senders, forward destinations, block
+ * lists. SPF: see serve-authentication.
+ */
 
 type Mode = "SERVFAIL" | "NXDOMAIN" | "silence" | "null MX" | "inside" | "good";
 
-/** Twice the longest that everything about one message may be looked up for, and a slow machine. */
+/** Twice the maximum time for all lookups about one message, and extra for a slow machine. */
 const IN_TIME_MS = 30_000;
 /** Failures are remembered for 5 s (RFC 9520). */
 const FORGOTTEN_MS = 15_000;
@@ -20,7 +23,7 @@ const FORGOTTEN_MS = 15_000;
 const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
 const KEY = `v=DKIM1; k=rsa; p=${publicKey.export({ type: "spki", format: "der" }).toString("base64")}`;
 
-describe("DNS fails while mail is under way", { concurrency: true }, () => {
+describe("DNS fails while mail is in transit", { concurrency: true }, () => {
   const scope = createScope();
   const modes = new Map<string, Mode>();
   let world: MailWorld;
@@ -56,7 +59,7 @@ describe("DNS fails while mail is under way", { concurrency: true }, () => {
       REELPOST_OUTBOUND_DELIVER: "mx",
       REELPOST_OUTBOUND_PORT: String(hop.port),
       REELPOST_OUTBOUND_ALLOW_PRIVATE: "true",
-      REELPOST_OUTBOUND_IPV6: "false", // After what failed is forgotten: the third failure in a row would make it a minute.
+      REELPOST_OUTBOUND_IPV6: "false", // After the cached failure expires: a third failure in a row would extend it to a minute.
       REELPOST_OUTBOUND_RETRY_MINUTES: "0.12",
     };
     world = await startMailWorld(scope, { env });
@@ -74,7 +77,7 @@ describe("DNS fails while mail is under way", { concurrency: true }, () => {
     return said;
   }
 
-  /** A sender whose only proof is a signature. */
+  /** A sender authenticated only by its signature. */
   async function signed(domain: string, subject: string): Promise<string> {
     const raw = letter(subject, { from: `ada@${domain}` });
     const bytes = Buffer.from(raw);
@@ -101,7 +104,7 @@ describe("DNS fails while mail is under way", { concurrency: true }, () => {
       if (!expected.source.startsWith("^451")) return;
       const { status, error_detail: why } = await world.story(`key ${mode}`, (story) => story.status !== "received");
       assert.deepEqual([status, why?.slice(0, 9)], ["error", "451 4.4.3"]);
-      // The sender comes again when it is over.
+      // The sender retries after the failure.
       modes.set(`k._domainkey.${domain}`, "good");
       await until(
         async () => (await signed(domain, `key ${mode} again`)).startsWith("250 ") || undefined,
@@ -118,7 +121,7 @@ describe("DNS fails while mail is under way", { concurrency: true }, () => {
       assert.match(await signed(domain, `policy ${mode}`), /^451 4\.4\.3 /);
     });
 
-    test(`where a forward goes: ${mode}, and it goes on when that is over`, async () => {
+    test(`the destination of a forward: ${mode}, and delivery resumes afterwards`, async () => {
       const domain = `to-${mode.toLowerCase()}.org`;
       modes.set(domain, mode);
       await world.destination(`bob@${domain}`);
@@ -136,7 +139,7 @@ describe("DNS fails while mail is under way", { concurrency: true }, () => {
     ["NXDOMAIN", /^550 5\.1\.2 /],
     ["null MX", /^556 5\.1\.10 /],
   ] as const) {
-    test(`where a forward goes: ${mode} is told to the sender, and to whoever enters such an address`, async () => {
+    test(`the destination of a forward: ${mode} is reported to the sender, and to the user who enters such an address`, async () => {
       const domain = `gone-${mode.toLowerCase().replace(" ", "-")}.org`;
       modes.set(domain, "SERVFAIL");
       await world.destination(`bob@${domain}`);
@@ -154,7 +157,7 @@ describe("DNS fails while mail is under way", { concurrency: true }, () => {
     });
   }
 
-  test("a forward whose server is inside goes nowhere, unless the settings say so", async (t) => {
+  test("a forward to a private address is not delivered unless the settings allow it", async (t) => {
     const guarded = await startMailWorld(t, {
       env: {
         REELPOST_DNS_RESOLVERS: resolvers,
@@ -185,7 +188,7 @@ describe("DNS fails while mail is under way", { concurrency: true }, () => {
     );
   });
 
-  test("block lists: those that fail list nobody and hold up nobody for long; one that lists does", async (t) => {
+  test("block lists: failing ones list no client and cause no long delay; a working one does list", async (t) => {
     modes
       .set("1.0.0.127.silent.test", "silence")
       .set("1.0.0.127.fails.test", "SERVFAIL")

@@ -8,7 +8,7 @@ before(async () => void (cluster = await startCluster()));
 after(() => cluster?.stop());
 
 test(
-  "kill -9 of each role in turn under load: what was acknowledged arrives, is handled, or is reported to its sender",
+  "kill -9 of each role in turn under load: every acknowledged message arrives, is handled, or is reported to its sender",
   { timeout: 110_000 },
   async (t) => {
     assert.ok(cluster, "PostgreSQL is not installed");

@@ -3,7 +3,10 @@ import { describe, test, type TestContext } from "node:test";
 import { atFirst, startNextHop, type Misbehave, type NextHop } from "../support/next-hop.ts";
 import { letter, sendRaw, SENDERS, startMailWorld, until, type MailWorld } from "../support/mail-world.ts";
 
-/** The next server fails in every way it can while a message is on its way through: it arrives all the same, and its sender is answered in time. */
+/**
+ * The next hop fails in every possible way while a message is in transit: the message still arrives, and its sender
+ * gets a reply in time.
+ */
 
 async function behind(
   t: TestContext,
@@ -32,7 +35,7 @@ async function behind(
     await world.destination(`${name}@there.example`);
     await world.rule(name, "forward", `${name}@there.example`);
   }
-  // The mail that asks the addresses to agree: from here on nothing but what the test sends is on its way, and not over connections of before.
+  // Waits for the verification mail of the addresses: from here on only test mail is in transit, on new connections.
   if (password === undefined) await until(() => hop.taken.length >= 2 || undefined, "the mail to the addresses");
   hop.taken.length = hop.commands.length = 0;
   hop.hangUp();
@@ -49,7 +52,7 @@ const acknowledged = ({ taken }: NextHop) => taken.filter((one) => one.acknowled
 const stepsOf = (events: { step: string }[]) =>
   events.map(({ step }) => step).filter((step) => ["deferred", "delivered", "bounced"].includes(step));
 
-describe("the next server", { concurrency: true }, () => {
+describe("the next hop", { concurrency: true }, () => {
   for (const [what, misbehave, more] of [
     ["drops the connection after the final dot", atFirst(2, ".", "drop"), 2],
     ["answers the message with 4xx", atFirst(2, ".", "451 4.7.1 later"), 2],
@@ -57,18 +60,18 @@ describe("the next server", { concurrency: true }, () => {
     ["greets with 421", atFirst(2, "connect", "421 4.3.2 too busy"), 0],
     ["drops the connection at DATA", atFirst(2, "DATA", "drop"), 0],
   ] as const) {
-    test(`${what}, twice: the sender has 250, the message arrives`, async (t) => {
+    test(`${what}, twice: the sender gets 250, the message arrives`, async (t) => {
       const { world, hop, send } = await behind(t, misbehave);
       assert.match(await send("patience"), /^250 /);
       const { events } = await world.story("patience", ({ status }) => status === "delivered");
       assert.deepEqual(stepsOf(events), ["deferred", "deferred", "delivered"]);
       assert.equal(acknowledged(hop).length, 1, JSON.stringify(hop.taken));
-      // Where nobody can know whether it was taken it comes again, and nowhere else.
+      // If acceptance is unknown, the message is sent again, to the same server only.
       assert.equal(hop.taken.length, 1 + more);
     });
   }
 
-  test("drops the connection after the final dot, and forwards are not queued: the sender keeps the message, and comes again", async (t) => {
+  test("drops the connection after the final dot, without a queue for forwards: the sender keeps the message and retries", async (t) => {
     const { world, hop, send } = await behind(t, atFirst(1, ".", "drop"), {
       env: { REELPOST_OUTBOUND_FORWARD: "proxy" },
     });
@@ -81,7 +84,7 @@ describe("the next server", { concurrency: true }, () => {
     assert.deepEqual([hop.taken.length, acknowledged(hop).length], [2, 1]);
   });
 
-  test("puts off one of two recipients, and forwards are not queued: the sender has 250, and each has the message once", async (t) => {
+  test("defers one of two recipients, without a queue for forwards: the sender gets 250, and each recipient gets the message once", async (t) => {
     let left = 2;
     const { world, hop, send } = await behind(
       t,
@@ -109,7 +112,7 @@ describe("the next server", { concurrency: true }, () => {
     ["over the recipient", "RCPT"],
     ["after the final dot", "."],
   ] as const) {
-    test(`hangs ${where}: the sender has an answer in less than half a minute, and the message arrives later`, async (t) => {
+    test(`hangs ${where}: the sender gets a reply in less than half a minute, and the message arrives later`, async (t) => {
       const { world, hop, send } = await behind(t, atFirst(1, command, "hang"));
       const begun = performance.now();
       assert.match(await send("slow"), /^250 /);
@@ -133,14 +136,14 @@ describe("the next server", { concurrency: true }, () => {
     const misbehave: Misbehave = (command, socket) =>
       command === "STARTTLS" ? onStartTls(command, socket) : undefined;
 
-    test(`${how} at STARTTLS: mail goes in the clear`, async (t) => {
+    test(`${how} at STARTTLS: mail is sent in plain text`, async (t) => {
       const { world, hop, send } = await behind(t, misbehave, { extensions });
       assert.match(await send("bare"), /^250 /);
       await world.story("bare", ({ status }) => status === "delivered");
       assert.equal(acknowledged(hop).length, 1);
     });
 
-    test(`${how} at STARTTLS: a password does not go in the clear, and the message waits`, async (t) => {
+    test(`${how} at STARTTLS: no password is sent in plain text, and the message waits`, async (t) => {
       const { world, hop, send } = await behind(t, misbehave, { extensions, password: "s3cret-pass" });
       assert.match(await send("sealed"), /^250 /);
       const { deliveries } = await world.story("sealed", ({ status }) => ["deferred", "queued"].includes(status));
@@ -149,7 +152,7 @@ describe("the next server", { concurrency: true }, () => {
     });
   }
 
-  test("refuses one of several recipients: the others have it, the sender has 250 and a report, and nobody has one where the sender is nobody", async (t) => {
+  test("rejects one of several recipients: the others get the message, the sender gets 250 and a bounce, except for a null sender", async (t) => {
     const { world, hop, send } = await behind(t, (command) =>
       command.startsWith("RCPT") && command.includes("<carol@") ? "550 5.1.1 no such user" : undefined,
     );

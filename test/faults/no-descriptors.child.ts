@@ -1,4 +1,4 @@
-// Has no descriptor left, and tries to start programs. Prints what became of each.
+// Uses up all descriptors and tries to start programs. Prints each result.
 import { openSync } from "node:fs";
 import { d1Limits } from "../../src/workers/bindings/d1/limits.ts";
 import { startHostProcess } from "../../src/workers/bindings/d1/host-process.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
 
-test("a process without a descriptor left fails to start programs, says so, and goes on", async () => {
+test("a process without free descriptors fails to start programs, reports it, and keeps running", async () => {
   const child = join(import.meta.dirname, "no-descriptors.child.ts");
   const { stdout } = await promisify(execFile)("prlimit", ["--nofile=128", "--", process.execPath, child], {
     timeout: 60_000,

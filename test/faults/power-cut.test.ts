@@ -138,7 +138,7 @@ describe("after a power cut", { skip: available ? false : "strace is not install
     assert.deepEqual(await losses(calls), []);
   });
 
-  test("an object's data is synced before it is renamed into place, and its folder before the write is acknowledged", () => {
+  test("an object's data is synced before it is renamed into place, and its directory before the write is acknowledged", () => {
     const at = (what: string, from: number, matches: (call: Call) => boolean) => {
       const found = calls.findIndex((call, i) => i > from && matches(call));
       assert.ok(found > from, `no ${what}`);

@@ -21,7 +21,7 @@ const WORKER = (word: string) => `export default {
 };`;
 const large = `\n//${"x".repeat(200_000)}`;
 
-test("a full disk: deploys, values and mail are refused as such, what is live answers, and the next deploy works when there is space", async (t) => {
+test("a full disk: deploys, values and mail are rejected with that reason, live workers respond, and the next deploy works once there is space", async (t) => {
   const small = mountSmallDisk(t, 24);
   if (small === undefined)
     t.diagnostic("no small disk can be mounted here: a limit on the size of each file stands in for it");
@@ -58,7 +58,7 @@ test("a full disk: deploys, values and mail are refused as such, what is live an
       (await api.call("put", "workers/scripts/fresh", { body: formOf(WORKER("during") + large, metadata) })).status,
     ),
   );
-  // A row fits until the log of the database needs a page more: sooner or later it does not.
+  // A row fits until the database log needs another page: sooner or later it does not.
   const secrets: number[] = [];
   for (let i = 0; i < 200 && secrets.at(-1) !== 507 && secrets.at(-1) !== 500; i++)
     secrets.push(
@@ -77,7 +77,7 @@ test("a full disk: deploys, values and mail are refused as such, what is live an
   const { code } = await sendMail(server.ready, "live@main.localhost");
   if (small !== undefined)
     assert.ok(code >= 400 && code < 500, `${code}: the sender keeps what could not be kept here`);
-  // Reading goes on.
+  // Reads still work.
   assert.equal((await here()).body, "before");
   assert.equal((await api.call("get", `storage/kv/namespaces/${namespace}/values/note`)).body, "a note");
   assert.deepEqual(await api.refused("get", "workers/scripts/fresh/settings"), [404, 10007]);
@@ -98,7 +98,7 @@ test("a full disk: deploys, values and mail are refused as such, what is live an
   assert.equal((await ask(again.ready, "/", { host: "live.main.localhost" })).body, "after");
 });
 
-/** No file of a process may grow beyond some bytes that every database is larger than. */
+/** Limits the file size of a process to a few bytes, below the size of every database. */
 function fileLimit(pid: number) {
   const limit = (soft: string) =>
     assert.equal(spawnSync("prlimit", ["--pid", String(pid), `--fsize=${soft}:`]).status, 0);

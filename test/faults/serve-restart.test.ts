@@ -10,7 +10,7 @@ import { spawnServe, temporaryFolder, type ServeProcess } from "../support/serve
 const env = { REELPOST_API_TOKEN: TOKEN };
 const host = "kept.main.localhost";
 
-/** What a worker of everything says of itself. */
+/** Output of a worker that has every kind of binding. */
 const KEPT = `
 export default {
   async fetch(request, env) {
@@ -46,7 +46,7 @@ async function makeEverything(api: Api) {
 const state = async ({ ready }: Pick<ServeProcess, "ready">) => JSON.parse((await ask(ready, "/", { host })).body);
 
 describe("a restart", { concurrency: 2 }, () => {
-  test("keeps everything, also when it was a kill in the middle of deploys: what was acknowledged is live, what answers is whole", async (t) => {
+  test("keeps everything, even after a kill during deploys: acknowledged versions are live, and no version is incomplete", async (t) => {
     const dataDirectory = await temporaryFolder(t);
     let server = await spawnServe(t, { dataDirectory, env });
     let api = createApi(server.ready, TOKEN);
@@ -101,14 +101,14 @@ describe("a restart", { concurrency: 2 }, () => {
     );
     assert.ok(begun >= 7);
     t.diagnostic(`${begun} deploys began, ${acknowledged} were acknowledged, ${version} is live`);
-    // And nothing is in the way of the next one.
+    // Nothing blocks the next deployment.
     await createApi(server.ready, TOKEN).ok("put", "workers/scripts/kept", {
       body: formOf(kept(begun + 1), { bindings, keep_bindings: ["secret_text"] }),
     });
     assert.deepEqual(await state(server), { version: begun + 1, ...rest });
   });
 
-  test("a stop lets requests and messages under way come to their end, tells balancers, and takes nothing new", async (t) => {
+  test("a stop finishes pending requests and messages, notifies load balancers, and accepts nothing new", async (t) => {
     const server = await spawnServe(t, { env });
     const api = createApi(server.ready, TOKEN);
     await api.deploy(
@@ -120,7 +120,7 @@ describe("a restart", { concurrency: 2 }, () => {
     );
     assert.equal((await ask(server.ready, "/readyz")).body, "ready\n");
     const { port } = new URL(server.ready.url);
-    // A connection that is busy may still ask when the port is closed already.
+    // A busy connection may still send requests after the port is closed.
     const open = connect(Number(port), "127.0.0.1");
     let heard = "";
     open.setEncoding("utf8").on("data", (text: string) => (heard += text));
@@ -142,7 +142,7 @@ describe("a restart", { concurrency: 2 }, () => {
     assert.match(heard, /in the end(.|\r\n)*HTTP\/1\.1 503 (.|\r\n)*stopping/);
   });
 
-  test("the second Ctrl-C leaves at once", async (t) => {
+  test("the second Ctrl-C exits immediately", async (t) => {
     const server = await spawnServe(t, { env });
     await createApi(server.ready, TOKEN).deploy(
       "slow",
@@ -165,7 +165,7 @@ describe("a restart", { concurrency: 2 }, () => {
     slow.destroy();
   });
 
-  test("a socket that somebody else holds: no connection is refused while one process follows the other", async (t) => {
+  test("a socket held by another process: no connection is refused while one process replaces the other", async (t) => {
     const dataDirectory = await temporaryFolder(t);
     const holder = await holdSocket(t);
     // The kernel lists no address for a socket that is bound but not listening, so it counts as public: that needs a key.
@@ -206,7 +206,10 @@ interface TcpHandle {
   close(): void;
 }
 
-/** A bound socket on which this process accepts nothing, as systemd holds it for a service. A net.Server would take connections itself. */
+/**
+ * A bound socket on which this process accepts nothing, as systemd holds it for a service. A net.Server would accept
+ * connections itself.
+ */
 async function holdSocket(t: { after(stop: () => Promise<void>): void }): Promise<{ fd: number; port: number }> {
   const { TCP, constants } = (
     process as unknown as {

@@ -1,6 +1,7 @@
 /**
- * Fills the disk under a folder with objects and with rows, and checks that what was acknowledged stays, the rest leaves nothing,
- * and everything works again once there is space. `limit` says what is small: the whole disk, or (where nothing can be mounted) each file.
+ * Fills the disk under a directory with objects and rows, and checks that acknowledged data stays, failed writes leave
+ * nothing, and everything works again once there is space. `limit` is what is small: the whole disk, or each file if
+ * nothing can be mounted.
  */
 import assert from "node:assert/strict";
 import { closeSync, openSync, readdirSync, unlinkSync, writeSync } from "node:fs";
@@ -19,7 +20,7 @@ async function fillWithObjects() {
   const objects = await openFsObjects({ folder: root });
   await objects.put("kept", Buffer.from("before"));
   const stored = ["kept"];
-  // Larger than what any limit leaves: as bytes, as a stream, and in place of an object that is there.
+  // Larger than any limit allows: as bytes, as a stream, and replacing an existing object.
   for (const body of [() => Buffer.alloc(32 << 20), () => chunks(32 << 20)]) {
     await assert.rejects(
       objects.put("large", body()),
@@ -70,13 +71,13 @@ async function fillWithRows() {
       .values({ name, bytes: new Uint8Array(20_000) });
   const names = async () =>
     (await db.tables<Tables>().selectFrom("rows").select("name").orderBy("name").execute()).map(({ name }) => name);
-  // A file at its limit is an I/O error to SQLite, not a full disk.
+  // SQLite reports a file at its limit as an I/O error, not a full disk.
   const full = (outcome: PromiseSettledResult<unknown>) =>
     outcome.status === "rejected" && isStoreError(outcome.reason, limit === "disk" ? "diskFull" : "notWritable");
   const stored: string[] = [];
   let refused = 0;
   for (let n = 0; n < MANY && refused < 3; n++) {
-    // Alone, together with others, and in a transaction.
+    // Alone, concurrently with others, and in a transaction.
     const batch = [`${n}-a`, `${n}-b`, `${n}-c`];
     const outcomes = await Promise.allSettled([
       insert(batch[0]!).execute(),

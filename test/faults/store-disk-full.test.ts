@@ -8,7 +8,7 @@ import { promisify } from "node:util";
 
 const CHILD = join(import.meta.dirname, "store-disk-full.child.ts");
 
-test("a full disk: a clear error, nothing half-written, and all is well again with space", async (t) => {
+test("a full disk: a clear error, nothing half-written, and everything works again once there is space", async (t) => {
   const folder = mkdtempSync(join(tmpdir(), "reelpost-full-"));
   const mounted = mountSmallDisk(folder);
   t.after(() => {
@@ -25,7 +25,7 @@ test("a full disk: a clear error, nothing half-written, and all is well again wi
   assert.equal(stderr, "");
 });
 
-/** True when `folder` is a disk of 6 MB now. It takes root, and a container that lets it. */
+/** Mounts a 6 MB disk on `folder`; true if that succeeded. Requires root, and a container that allows it. */
 function mountSmallDisk(folder: string): boolean {
   return (
     process.platform === "linux" && spawnSync("mount", ["-t", "tmpfs", "-o", "size=6m", "tmpfs", folder]).status === 0

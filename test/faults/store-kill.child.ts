@@ -1,4 +1,7 @@
-/** Writes rows, pairs of rows, objects and jobs as fast as it can, and tells on stdout what was acknowledged, until it is killed. */
+/**
+ * Writes rows, pairs of rows, objects and jobs as fast as possible, and prints acknowledgements to stdout until it is
+ * killed.
+ */
 import { writeSync } from "node:fs";
 import { setImmediate } from "node:timers/promises";
 import { randomIds, silentLog, systemClock } from "../../src/kernel/index.ts";
@@ -17,13 +20,13 @@ const jobs = createJobs({
 });
 const tables = db.tables<KillTables>();
 
-// Straight to the pipe: what the stream of process.stdout still holds would die with us.
+// Writes directly to the pipe: data buffered by process.stdout would be lost with this process.
 function acknowledge(...words: string[]): void {
   for (;;) {
     try {
       return void writeSync(1, `${words.join(" ")}\n`);
     } catch (err) {
-      // Who reads is slower than we are. A line is shorter than what a pipe takes whole (pipe(7)).
+      // The reader is slower than this process. A line is short enough for an atomic pipe write (pipe(7)).
       if ((err as NodeJS.ErrnoException).code !== "EAGAIN") throw err;
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
     }
@@ -72,7 +75,7 @@ await Promise.all(
     writers.map(async (write, writer) => {
       for (let n = 0; ; n++) {
         await write(`${run}-${writer}-${lane}-${n}`);
-        // A loop around writes that SQLite has done at once would never come to what the file system has done.
+        // SQLite writes complete so fast that a loop around them would starve file system callbacks.
         await setImmediate();
       }
     }),

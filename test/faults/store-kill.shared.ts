@@ -23,10 +23,10 @@ export const killMigration: Migration = {
   },
 };
 
-/** 4 KB that only this name has. */
+/** 4 KB unique to this name. */
 export const bytesOf = (name: string): Buffer => createHash("shake256", { outputLength: 4096 }).update(name).digest();
 
-/** What a job does: an effect that a second run of the same job finds done. */
+/** Effect of a job, which a second run of the same job finds in place. */
 export async function runEffect(db: Db, job: Job): Promise<void> {
   await db.write(
     db

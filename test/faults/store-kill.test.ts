@@ -45,7 +45,10 @@ onEveryDatabase((engine) => {
   });
 });
 
-/** Resolves with the acknowledged lines of one process, killed after some hundred of them and one of each kind at least, at no particular point. */
+/**
+ * Resolves with the acknowledged lines of one process, killed at a random point after a few hundred of them, with at
+ * least one of each kind.
+ */
 async function writeUntilKilled(order: { where: Where; folder: string; run: string }): Promise<string[][]> {
   const child = spawn(process.execPath, [join(import.meta.dirname, "store-kill.child.ts"), JSON.stringify(order)], {
     stdio: ["ignore", "pipe", "pipe"],
@@ -78,7 +81,7 @@ async function checkRows(db: Db, wanted: { singles: string[]; pairs: string[] })
     wanted.pairs.filter((name) => !lefts.has(name) || !rights.has(name)),
     [],
   );
-  // Also of what was never acknowledged: both or none.
+  // Applies to unacknowledged pairs too: both rows or neither.
   assert.deepEqual(
     [...lefts].filter((name) => !rights.has(name)),
     [],
@@ -92,7 +95,7 @@ async function checkObjects(objects: ObjectStore, folder: string, acknowledged: 
   const found = new Set<string>();
   for await (const { key } of objects.list("kill/")) {
     found.add(key);
-    // Whole, also when it was never acknowledged.
+    // Complete, even if it was never acknowledged.
     const name = key.slice(key.lastIndexOf("/") + 1);
     assert.equal(Buffer.compare(await (await objects.open(key))!.bytes(), bytesOf(name)), 0, key);
   }

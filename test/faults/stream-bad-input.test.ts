@@ -39,7 +39,7 @@ const flat = (size: string): ClipRecipe => ({
   extension: "mov",
 });
 
-/** A file whose headers say eleven hours, of four seconds. */
+/** A four-second file whose headers claim eleven hours. */
 async function claiming11Hours(): Promise<Buffer> {
   const file = await readFile(await clip());
   for (const [name, at] of [
@@ -65,7 +65,7 @@ async function streams(count: number): Promise<string> {
   });
 }
 
-/** The whole of a file by TUS, in one piece. */
+/** Uploads a file by TUS in one chunk. */
 async function uploadTus(server: VideoServer, file: Buffer): Promise<string> {
   const { uid, path } = await tusCreate(server, file.length);
   const { status, text } = await patch(server, path, 0, file);
@@ -94,10 +94,10 @@ describe("bad input to a server while one video is watched", needsFfmpeg, () => 
   let objects: string;
   let good: string;
   let viewer: Viewer;
-  /** Descriptors that the server holds while nothing but the viewer is there. */
+  /** Descriptors the server has open while only the viewer is connected. */
   let quiet: number;
   const descriptors = () => readdirSync(`/proc/${server.child.pid}/fd`).length;
-  /** What clients were told. */
+  /** Responses that clients received. */
   const told: string[] = [];
   const call = async (...args: Parameters<VideoServer["api"]["call"]>) => {
     const answer = await server.api.call(...args);
@@ -117,7 +117,7 @@ describe("bad input to a server while one video is watched", needsFfmpeg, () => 
   afterEach(removeAll);
 
   test(
-    "files that are no video, broken, or more than anybody can use end in the state that says so, the others play",
+    "files that are not videos, broken, or oversized end in the corresponding error state, the others play",
     { timeout: 100_000 },
     async () => {
       const [plain, seekable] = await Promise.all([
@@ -184,7 +184,7 @@ describe("bad input to a server while one video is watched", needsFfmpeg, () => 
     },
   );
 
-  test("what is seen to be no video at once is refused at once, and nothing is made of it", async () => {
+  test("uploads recognized as non-video from their first bytes are rejected immediately and leave nothing", async () => {
     for (const [file, reason] of [
       [Buffer.alloc(0), /empty/],
       [Buffer.from("#EXTM3U\nhttp://127.0.0.1/\n"), /text/],
@@ -206,9 +206,9 @@ describe("bad input to a server while one video is watched", needsFfmpeg, () => 
     await onlyGood();
   });
 
-  test("lengths and offsets that are not true: told as such, and the upload goes on where it really is", async () => {
+  test("false lengths and offsets are reported, and the upload resumes at the true offset", async () => {
     const file = await readFile(await clip({ seconds: 2 }));
-    // A form that is cut off, or longer than it says.
+    // A form that is truncated, or longer than declared.
     const { type, before: head, after: tail, length } = formAround(file);
     const form = (octets: number, body: Buffer) => {
       async function* sent() {
@@ -242,10 +242,10 @@ describe("bad input to a server while one video is watched", needsFfmpeg, () => 
       );
       assert.equal(await offsetOf(server, path), 0);
     }
-    // More than there is room for, with and without saying so.
+    // More than the declared length, with and without a Content-Length.
     const more = Buffer.concat([file, file]);
     assert.equal((await patch(server, path, 0, more)).status, 413);
-    // One that ends before it said: what came is kept.
+    // One that ends early: the received data is kept.
     async function* half() {
       yield file.subarray(0, 50_000);
       await sleep(200);
@@ -274,7 +274,7 @@ describe("bad input to a server while one video is watched", needsFfmpeg, () => 
     assert.deepEqual([video.status.state, video.size, video.duration], ["ready", file.length, 2]);
   });
 
-  test("one-time addresses: too late, twice, with another secret, for a longer video than they are for", async () => {
+  test("one-time upload URLs: expired, used twice, with another secret, for a longer video than allowed", async () => {
     const file = await readFile(await clip());
     const direct = async (asked: Record<string, unknown> = {}) =>
       (await call("post", "stream/direct_upload", { body: { maxDurationSeconds: 60, ...asked } })).body.result as {
@@ -316,7 +316,7 @@ describe("bad input to a server while one video is watched", needsFfmpeg, () => 
       );
   });
 
-  test("nothing is fetched from this machine, from private networks, or by anything but HTTP", async () => {
+  test("fetches nothing from this machine, from private networks, or by other protocols than HTTP", async () => {
     let visits = 0;
     const canary = createServer((socket) => (visits++, socket.destroy())).listen(0, "0.0.0.0");
     await new Promise((listening) => canary.once("listening", listening));
@@ -373,7 +373,7 @@ describe("bad input to a server while one video is watched", needsFfmpeg, () => 
     await onlyGood();
   });
 
-  test("tokens: of another video, of another key, of no algorithm, too early, too late, and within what clocks differ by", async () => {
+  test("tokens: of another video, of another key, without an algorithm, too early, too late, and within the clock tolerance", async () => {
     const uid = await uploadForm(server, await clip({ seconds: 2 }));
     await settled(server, uid);
     await server.api.ok("post", `stream/${uid}`, { body: { requireSignedURLs: true } });
@@ -418,7 +418,7 @@ describe("bad input to a server while one video is watched", needsFfmpeg, () => 
         assert.equal(answer.status, status, `${name}: ${path}: ${answer.body.toString().slice(0, 200)}`);
       }
     }
-    // The token of one video shows that one and no other.
+    // The token of one video gives access to that video only.
     const other = await get(`${server.ready.url}/${token({ sub: good })}/segments/180p/0.m4s`);
     assert.deepEqual(other.body, (await get(`${server.ready.url}/${good}/segments/180p/0.m4s`)).body);
     assert.notDeepEqual(other.body, (await get(`${server.ready.url}/${own}/segments/180p/0.m4s`)).body);
@@ -429,7 +429,7 @@ describe("bad input to a server while one video is watched", needsFfmpeg, () => 
     );
   });
 
-  test("nothing of all this is left, nothing was told that is nobody's business, and who watched saw nothing of it", async (t) => {
+  test("afterwards nothing is left behind, no private information was revealed, and the viewer noticed nothing", async (t) => {
     const watched = await viewer.stop();
     t.diagnostic(JSON.stringify({ ...watched, descriptors: [quiet, descriptors()] }));
     assert.ok(watched.requests > 20);

@@ -13,7 +13,7 @@ const RUNG = "180p";
 const SEGMENTS = 10;
 
 test(
-  `${VIEWERS} viewers who ask for what is not encoded yet cost a few encoder runs, each gets his segment, and others play on`,
+  `${VIEWERS} viewers requesting segments that are not yet encoded cost a few encoder runs, each gets a segment, and other viewers keep playing`,
   { ...needsFfmpeg, timeout: 110_000 },
   async (t) => {
     const source = await clip({
@@ -41,7 +41,7 @@ test(
       for (const name of objectsBelow(objects, `stream/${uid}`))
         if (/^chunks|\/[1-9]\d*\.m4s$/.test(name)) await rm(join(objects, "stream", uid, name));
 
-    // Nobody encodes here but for viewers.
+    // Segments are encoded only on request here.
     const server = await startVideoServer(t, {
       dataDirectory,
       args: ["--roles", "api,workers,playback"],
@@ -77,7 +77,7 @@ test(
     const forMany = (await runs()) - before;
     assert.ok(forMany <= many.length * SEGMENTS, `${forMany} runs for ${many.length * (SEGMENTS - 1)} segments`);
 
-    // Who leaves takes his wish back.
+    // A viewer that disconnects cancels its request.
     const gone = new AbortController();
     const left = Array.from({ length: VIEWERS }, (_, i) =>
       get(address(leaving, 1 + (i % (SEGMENTS - 1))), gone.signal).catch(() => undefined),
@@ -107,7 +107,7 @@ test(
     assert.deepEqual(await server.stop(), { code: 0, signal: null });
     assert.ok(!server.log().includes('"level":50'), server.log());
 
-    // What viewers have had made is part of the ladder that is finished later.
+    // Segments encoded for viewers become part of the ladder that is completed later.
     const last: VideoServer = await startVideoServer(t, { dataDirectory, env: { REELPOST_LOG_LEVEL: "warn" } });
     const { check } = createLadderCheck();
     for (const uid of [alone, leaving, many[0]!]) {

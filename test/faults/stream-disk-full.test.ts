@@ -28,7 +28,7 @@ describe("a full disk", { concurrency: 2 }, () => {
     ["with the files of videos on it, and the database on another", false],
   ] as const) {
     test(
-      `${what}: told as such to who uploads, a video that is encoded waits, nothing is half there, and all goes on when there is room`,
+      `${what}: reported to the uploader, encoding waits, nothing is half-written, and everything resumes once there is space`,
       { ...needsFfmpeg, timeout: 110_000 },
       (t) => fillAndFree(t, whole),
     );
@@ -51,7 +51,7 @@ async function fillAndFree(t: TestContext, whole: boolean): Promise<void> {
   await settled(server, watched);
   const viewer = watchOn(server.ready.url, watched);
 
-  // While it arrives: what fits is kept where that can be gone on with, and nothing of a form.
+  // During upload: received data is kept if the upload can be resumed, and none of a form.
   const large = await padded(source, 60 * MIB);
   const form = await sendForm(tusAt(server), large);
   assert.deepEqual([form.status, JSON.parse(form.text).success], [507, false], form.text);
@@ -76,11 +76,12 @@ async function fillAndFree(t: TestContext, whole: boolean): Promise<void> {
   await send(`${server.ready.url}${path}`, { method: "DELETE", headers: TUS });
   await until(() => objectsBelow(objects, ".partial").length === 0, "what had come of it is gone");
 
-  // While it is encoded.
+  // During encoding.
   const encoded = await uploadForm(server, source);
   small.fill();
   await until(() => /No space|no space|ENOSPC|DISK_FULL/.test(server.log()), "the log tells of the full disk");
-  // A full database cannot even note that an attempt has failed. On the other, more of them than would be the video's own fault.
+  // A full database cannot even record a failed attempt. On the other disk, there are more attempts than would be
+  // blamed on the video.
   const tried = whole ? /jobs: failed to store the outcome, will retry/g : /failed, will retry/g;
   await until(() => (server.log().match(tried) ?? []).length >= 3, "it is tried again", 30_000);
   assert.notEqual((await videoOf(server, encoded)).status.state, "error", "a full disk is not the video's fault");

@@ -14,7 +14,7 @@ before(async () => void (cluster = await startCluster()));
 after(() => cluster?.stop());
 
 test(
-  "of processes on one PostgreSQL, one that encodes is killed: another goes on where it was, and who watches sees nothing of it",
+  "of several processes on one PostgreSQL, an encoding one is killed: another resumes its work, and the viewer does not notice",
   { ...needsFfmpeg, timeout: 110_000 },
   async (t) => {
     assert.ok(cluster, "PostgreSQL is not installed");

@@ -21,7 +21,7 @@ const pathOf = (name: string) =>
 
 describe("ffmpeg", { concurrency: 2 }, () => {
   test(
-    "that is killed again and again while it encodes: the ladder is whole in the end, and who watches sees nothing of it",
+    "killed repeatedly during encoding: the ladder is complete in the end, and the viewer does not notice",
     { ...needsFfmpeg, timeout: 110_000 },
     async (t) => {
       const source = await long();
@@ -44,7 +44,7 @@ describe("ffmpeg", { concurrency: 2 }, () => {
             process.kill(pid, "SIGKILL");
             killed.add(pid);
           } catch {
-            // It was faster.
+            // The encoder was faster.
           }
         }
       }
@@ -63,7 +63,7 @@ describe("ffmpeg", { concurrency: 2 }, () => {
   );
 
   test(
-    "that is not there: uploads are taken, everything else works, videos wait, and go on once it is there",
+    "missing: uploads are accepted, everything else works, videos wait, and resume once it is installed",
     { ...needsFfmpeg, timeout: 110_000 },
     async (t) => {
       const [source, file] = [await clip(), await readFile(await clip())];
@@ -117,7 +117,7 @@ describe("ffmpeg", { concurrency: 2 }, () => {
   );
 
   test(
-    "that goes while it is needed, as in an upgrade, and comes back: no video fails of it",
+    "removed while needed, as in an upgrade, and reinstalled: no video fails",
     { ...needsFfmpeg, timeout: 110_000 },
     async (t) => {
       const folder = await temporaryFolder(t, "programs");

@@ -5,7 +5,7 @@ import { needsFfmpeg } from "../support/media.ts";
 import { killAgainAndAgain } from "./stream/kills.ts";
 
 test(
-  "kill -9, 50 times, at random moments of uploads and of encoding: what was acknowledged becomes ready, with every frame in every rendition",
+  "kill -9, 50 times, at random moments of uploads and encoding: every acknowledged video becomes ready, with every frame in every rendition",
   needsFfmpeg,
   async (t) => {
     const seed = Number(process.env["SEED"] ?? randomInt(2 ** 31));

@@ -7,7 +7,7 @@ import { clip, needsFfmpeg } from "../support/media.ts";
 import { uploadForm } from "./stream/senders.ts";
 import { objectsBelow, settled, startVideoServer, until } from "./stream/server.ts";
 
-/** An origin that says of `file` what it likes. Path: what HEAD claims, and what GET claims. */
+/** An origin that reports false lengths of `file`. Path: the length in HEAD, and in GET. */
 function lyingOrigin(file: Buffer): Promise<{ server: Server; url(head: number, get: number): string }> {
   const server = createServer((socket) => {
     socket
@@ -31,7 +31,7 @@ function lyingOrigin(file: Buffer): Promise<{ server: Server; url(head: number, 
 }
 
 test(
-  "origins that lie about the length, and the server as its own origin: documented status or state, and nothing stays",
+  "origins that report a false length, and the server as its own origin: documented status or state, and nothing is left behind",
   { ...needsFfmpeg, timeout: 110_000 },
   async (t) => {
     const file = await readFile(await clip());

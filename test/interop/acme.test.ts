@@ -29,19 +29,22 @@ import { createEmbeddedProvider, createZones, startDnsServer, zonesMigrations } 
 import { onEveryDatabase, onPostgres, type TestEngine } from "../support/databases.ts";
 import { startPebble, withPebble, type Pebble, type PebbleOptions } from "../support/pebble.ts";
 
-/** The system's clock, set forward. Sleeping stays as it is. */
+/** The system clock, moved forward. Sleep times are unchanged. */
 function movedClock(): Clock & { moveTo(at: number): void } {
   let by = 0;
   return { now: () => Date.now() + by, sleep: systemClock.sleep, moveTo: (at) => void (by = at - Date.now()) };
 }
 
-/** A database, the zone example.com of which 127.0.0.1 is every address, our name server for it, an HTTP port that answers for challenges, and Pebble. */
+/**
+ * A database, the zone example.com in which every name resolves to 127.0.0.1, our name server for it, an HTTP port that
+ * serves challenge responses, and Pebble.
+ */
 async function world(
   t: TestContext,
   engine: TestEngine,
   { clock = movedClock(), ...pebbleOptions }: Partial<PebbleOptions> & { clock?: ReturnType<typeof movedClock> } = {},
 ) {
-  // Runs before what is registered after it, the end of the database.
+  // Registered first, so it runs before the database is closed.
   const users: { close(): Promise<void> }[] = [];
   t.after(async () => void (await Promise.all(users.map((user) => user.close()))));
   const { db, another, where } = await engine.open(t, [...zonesMigrations, ...certificatesMigrations]);
@@ -121,7 +124,7 @@ async function certificatesOf(
 
 const namesIn = (source: TlsSource, asked?: string) => new X509Certificate(source.pem(asked).cert).subjectAltName;
 
-/** Resolves once `done` holds, which is looked at after each change. */
+/** Resolves once `done` is true; it is checked after each change. */
 function changed(source: TlsSource, done: () => boolean): Promise<void> {
   return new Promise((resolve) => {
     const end = source.onChange(look);
@@ -141,7 +144,7 @@ const proofsOf = (db: Db) =>
 
 withPebble(() => {
   onEveryDatabase((engine) => {
-    test("a certificate is had by HTTP, is believed, outlives a restart and is sealed", async (t) => {
+    test("a certificate is obtained by http-01, is trusted, survives a restart and is stored encrypted", async (t) => {
       const parts = await world(t, engine);
       const first = await certificatesOf(parts, [["mx.example.com", "API.example.com"]]);
       assert.equal(namesIn(first), "DNS:fallback.example");
@@ -168,7 +171,7 @@ withPebble(() => {
       server.close();
     });
 
-    test("a wildcard and its domain are had by DNS, through our own name server, and no record is left", async (t) => {
+    test("a wildcard and its domain are validated by dns-01 through our own name server, and no record is left behind", async (t) => {
       const parts = await world(t, engine);
       const certificates = await certificatesOf(parts, [["*.example.com", "example.com"]], {
         solver: createDnsSolver(parts.texts),
@@ -179,7 +182,7 @@ withPebble(() => {
       assert.deepEqual(await parts.zones.records.managed.at(parts.zone.id, "_acme-challenge.example.com"), []);
     });
 
-    test("it is renewed when two thirds of its life are over, with the same key, while connections stay open", async (t) => {
+    test("it is renewed after two thirds of its lifetime with the same key, while connections stay open", async (t) => {
       const parts = await world(t, engine);
       const certificates = await certificatesOf(parts, [["mx.example.com"]]);
       certificates.start();
@@ -221,7 +224,7 @@ withPebble(() => {
       assert.equal((await dial()).getPeerX509Certificate()!.serialNumber, after.serialNumber);
     });
 
-    test("what the ACME server does not believe is put off, told why, and leaves nothing behind", async (t) => {
+    test("a failed validation is retried later with its reason logged, and leaves nothing behind", async (t) => {
       const parts = await world(t, engine, { httpPort: 1 });
       const certificates = await certificatesOf(parts, [["mx.example.com"]]);
       certificates.start();
@@ -234,7 +237,7 @@ withPebble(() => {
       assert.deepEqual([row!["lease"], await proofsOf(parts.db)], [null, []]);
     });
 
-    test("a name in no zone of ours is not asked about for long", async (t) => {
+    test("a name outside the served zones fails early and is retried within a minute", async (t) => {
       const parts = await world(t, engine);
       const certificates = await certificatesOf(parts, [["mx.elsewhere.example"]], {
         solver: createDnsSolver(parts.texts),
@@ -270,7 +273,7 @@ withPebble(() => {
       assert.equal(namesIn(certificates, "mx.example.com"), "DNS:mx.example.com");
     });
 
-    test("a certificate that was in use stays so while the ACME server is away", async (t) => {
+    test("a certificate in use is kept while the ACME server is unavailable", async (t) => {
       const parts = await world(t, engine);
       const certificates = await certificatesOf(parts, [["mx.example.com"]]);
       certificates.start();
@@ -285,7 +288,7 @@ withPebble(() => {
   });
 
   onPostgres((engine) => {
-    test("of two processes one asks, and both serve what it was given", async (t) => {
+    test("one of two processes orders the certificate, and both serve it", async (t) => {
       const parts = await world(t, engine);
       const events = async () => {
         const opened = await openPostgresEvents({
@@ -317,7 +320,7 @@ withPebble(() => {
       assert.equal(both[0]!.pem().cert, both[1]!.pem().cert);
       assert.equal(both[0]!.pem("other.example.com").key, both[1]!.pem("other.example.com").key);
       await Promise.all(both.map((one) => one.close()));
-      // One order for each certificate, one account for both.
+      // One order per certificate, one account for both.
       assert.equal(parts.pebble.log().match(/POST \/order-plz/g)?.length, 2);
       assert.equal((await rowsOf(parts.db)).length, 2);
     });

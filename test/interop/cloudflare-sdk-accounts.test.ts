@@ -40,7 +40,7 @@ describe("cloudflare SDK: user, accounts, tokens", () => {
     assert.deepEqual([membership!.account.id, others.length], [account_id, 0]);
   });
 
-  it("an account is renamed; another one's id is not found", async () => {
+  it("an account is renamed; the id of another account is not found", async () => {
     const { type } = await client.accounts.get({ account_id });
     const renamed = await client.accounts.update({ account_id, id: account_id, type, name: "Renamed" });
     assert.deepEqual([renamed.name, (await client.accounts.get({ account_id })).name], ["Renamed", "Renamed"]);
@@ -50,7 +50,7 @@ describe("cloudflare SDK: user, accounts, tokens", () => {
     );
   });
 
-  it("a token is made, verified, listed, renamed, rolled and deleted; each time only the valid value works", async () => {
+  it("a token is created, verified, listed, renamed, rolled and deleted; each time only the current value works", async () => {
     const made = await client.user.tokens.create({
       name: "ci",
       policies: [policy(await group("Workers Scripts Read"))],
@@ -88,7 +88,7 @@ describe("cloudflare SDK: user, accounts, tokens", () => {
     await assert.rejects(client.user.tokens.get(made.id), (error: { status: number }) => error.status === 404);
   });
 
-  it("a token does what its permissions say and no more", async () => {
+  it("a token grants its permissions and nothing else", async () => {
     const { value } = await client.user.tokens.create({
       name: "kv only",
       policies: [policy(await group("Workers KV Storage Read"))],
@@ -124,7 +124,7 @@ describe("cloudflare SDK: user, accounts, tokens", () => {
     assert.deepEqual(await all(client.accounts.tokens.list({ account_id })), []);
   });
 
-  it("X-Auth-Email and X-Auth-Key in place of a bearer token; both must fit", async () => {
+  it("X-Auth-Email and X-Auth-Key instead of a bearer token; both must match", async () => {
     const { email } = await client.user.get();
     const pair = sdk(platform, { apiEmail: email, apiKey: platform.token });
     assert.equal((await pair.user.get()).email, email);
@@ -139,7 +139,7 @@ describe("cloudflare SDK: user, accounts, tokens", () => {
     await assert.rejects(sdk(platform, { apiEmail: email, apiKey: "0".repeat(37) }).user.get(), AuthenticationError);
   });
 
-  it("a token that never was is refused", async () => {
+  it("an unknown token is rejected", async () => {
     await assert.rejects(sdk(platform, { apiToken: "nobody" }).user.get(), AuthenticationError);
   });
 });

@@ -3,7 +3,7 @@ import { after, before, describe, it } from "node:test";
 import { BadRequestError, sdk } from "./cloudflare-sdk.ts";
 import { createScope, startPlatform, type Platform } from "./platform.ts";
 
-describe("cloudflare SDK: who may send in the name of a zone", () => {
+describe("cloudflare SDK: authorized senders of a zone", () => {
   const scope = createScope();
   let platform: Platform;
   let client: ReturnType<typeof sdk>;
@@ -15,7 +15,7 @@ describe("cloudflare SDK: who may send in the name of a zone", () => {
   });
   after(scope.close);
 
-  it("DMARC reports: read, asked for, declined", async () => {
+  it("DMARC reports: read, enabled, disabled", async () => {
     const before = await client.emailAuth.dmarcReports.get({ zone_id });
     assert.deepEqual(
       [before.zone_id, before.enabled, before.status, before.rua_prefix.length],
@@ -28,7 +28,7 @@ describe("cloudflare SDK: who may send in the name of a zone", () => {
     await assert.rejects(client.emailAuth.dmarcReports.edit({ zone_id }), BadRequestError);
   });
 
-  it("an SPF record is inspected, with what it includes from a zone of this server", async () => {
+  it("an SPF record is inspected, with its includes from a zone of this server", async () => {
     const { id } = await client.dns.records.create({
       zone_id,
       type: "TXT",

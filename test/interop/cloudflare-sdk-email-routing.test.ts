@@ -10,7 +10,7 @@ interface Rule {
   actions: { type: string; value?: string[] }[];
 }
 
-describe("cloudflare SDK: Email Routing, each step on the one before", () => {
+describe("cloudflare SDK: Email Routing, each step builds on the one before", () => {
   const scope = createScope();
   let platform: Platform;
   let client: ReturnType<typeof sdk>;
@@ -24,7 +24,7 @@ describe("cloudflare SDK: Email Routing, each step on the one before", () => {
   });
   after(scope.close);
 
-  it("settings: read, enabled with its records, changed, unlocked, disabled, by the modern calls and by the old ones", async () => {
+  it("settings: read, enabled with records, updated, unlocked, disabled, by the current calls and by the deprecated ones", async () => {
     assert.deepEqual(
       [
         (await client.emailRouting.get({ zone_id })).enabled,
@@ -47,7 +47,7 @@ describe("cloudflare SDK: Email Routing, each step on the one before", () => {
     assert.equal((await client.emailRouting.dns.create({ zone_id, name: "example.com" })).enabled, true);
   });
 
-  it("addresses: asked, listed by whether they agreed, agreed for them by an administrator, deleted", async () => {
+  it("addresses: created, listed by verification, verified by an administrator, deleted", async () => {
     const made = await client.emailRouting.addresses.create({ account_id, email: "me@example.net" });
     assert.deepEqual([made.email, made.verified], ["me@example.net", null]);
     assert.deepEqual(await all(client.emailRouting.addresses.list({ account_id, verified: true })), []);
@@ -68,7 +68,7 @@ describe("cloudflare SDK: Email Routing, each step on the one before", () => {
     );
   });
 
-  it("rules: made, listed for the zone and for the account, replaced, deleted; the catch-all rule has calls of its own", async () => {
+  it("rules: created, listed for the zone and for the account, replaced, deleted; the catch-all rule has separate calls", async () => {
     const matchers = [{ type: "literal", field: "to", value: "me@example.com" }];
     const made: Rule = await client.emailRouting.rules.create({
       zone_id,

@@ -4,9 +4,9 @@ import { startSink } from "../../src/mail/outbound/outbound.testing.ts";
 import { all, BadRequestError, failsWith, NotFoundError, PermissionDeniedError, sdk } from "./cloudflare-sdk.ts";
 import { createScope, startPlatform, type Platform } from "./platform.ts";
 
-/** What the next server says to recipients; empty: it takes everybody. */
+/** Replies of the next hop to recipients; if empty, it accepts every recipient. */
 const answers = new Map<string, string>();
-// Here, for its end is the end of whatever it is started in.
+// Started here so that it ends with its enclosing scope.
 const sink = await startSink({ rcpt: (to) => answers.get(to) });
 
 interface Suppression {
@@ -18,7 +18,7 @@ interface Suppression {
   scope: object;
 }
 
-describe("cloudflare SDK: Email Sending and Email Auth, each step on the one before", () => {
+describe("cloudflare SDK: Email Sending and Email Auth, each step builds on the one before", () => {
   const scope = createScope();
   let platform: Platform;
   let client: ReturnType<typeof sdk>;
@@ -35,7 +35,7 @@ describe("cloudflare SDK: Email Sending and Email Auth, each step on the one bef
   });
   after(scope.close);
 
-  it("subdomains: made, listed, read, changed, with their records, deleted", async () => {
+  it("subdomains: created, listed, read, updated, with their records, deleted", async () => {
     const apex = await client.emailSending.subdomains.create({ zone_id, name: "example.com" });
     const made = await client.emailSending.subdomains.create({ zone_id, name: "news.example.com" });
     assert.deepEqual(
@@ -69,7 +69,7 @@ describe("cloudflare SDK: Email Sending and Email Auth, each step on the one bef
     await assert.rejects(client.emailSending.subdomains.create({ zone_id, name: "example.org" }), BadRequestError);
   });
 
-  it("send: with every part a message may have, and what became of each recipient", async () => {
+  it("send: with every part of a message, and the result for each recipient", async () => {
     answers.set("gone@example.net", "550 5.1.1 no such user").set("later@example.net", "451 4.7.1 later");
     const sent = await client.emailSending.send({
       account_id,
@@ -121,7 +121,7 @@ describe("cloudflare SDK: Email Sending and Email Auth, each step on the one bef
     assert.match(await kept.text(), /^Subject: News\r$/m);
   });
 
-  it("sendRaw: a message as it is", async () => {
+  it("sendRaw: a raw message", async () => {
     const sent = await client.emailSending.sendRaw({
       account_id,
       from: "news@example.com",
@@ -134,7 +134,7 @@ describe("cloudflare SDK: Email Sending and Email Auth, each step on the one bef
     assert.match(mail!.raw, /^To: all@example\.net\r$/m);
   });
 
-  it("send and sendRaw refuse with the published codes", async () => {
+  it("send and sendRaw reject with the published codes", async () => {
     const message = { account_id, from: "news@example.com", to: "ada@example.net", subject: "x", text: "x" };
     await assert.rejects(client.emailSending.send({ ...message, text: undefined }), failsWith(400, 10001));
     await assert.rejects(
@@ -175,7 +175,7 @@ describe("cloudflare SDK: Email Sending and Email Auth, each step on the one bef
     assert.equal(sink.mails.length, 0);
   });
 
-  it("suppressions: made, listed by their cursor, read, changed, made by the hundred, deleted; nobody on the list is written to", async () => {
+  it("suppressions: created, listed by cursor, read, updated, created by the hundred, deleted; no listed address is sent to", async () => {
     const { suppressions } = client.emailSending;
     const made = await suppressions.create({ account_id, email: "Off@Example.net", note: "asked us to" });
     assert.deepEqual(made.scope, { type: "account" });
@@ -233,7 +233,7 @@ describe("cloudflare SDK: Email Sending and Email Auth, each step on the one bef
     assert.deepEqual((await client.emailSending.send(message)).delivered, ["off@example.net", "ada@example.net"]);
   });
 
-  it("a token that may only read may not send", async () => {
+  it("a read-only token cannot send", async () => {
     const groups = await all<{ id: string; name: string }>(client.user.tokens.permissionGroups.list());
     const { id } = groups.find(({ name }) => name === "Email Sending Read")!;
     const { value } = await client.user.tokens.create({
@@ -264,7 +264,7 @@ describe("cloudflare SDK: Email Sending and Email Auth, each step on the one bef
     );
   });
 
-  it("email auth: DMARC reports are asked for and no longer; an SPF record is taken apart", async () => {
+  it("email auth: DMARC reports are enabled and disabled; an SPF record is parsed", async () => {
     const { dmarcReports, spf } = client.emailAuth;
     const before = await dmarcReports.get({ zone_id });
     assert.deepEqual([before.enabled, before.zone_id, before.rua_prefix.length], [false, zone_id, 32]);

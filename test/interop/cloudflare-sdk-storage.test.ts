@@ -20,7 +20,7 @@ describe("cloudflare SDK: KV, R2, D1", () => {
     let id: string;
     const names = (list: AsyncIterable<{ name: string }>) => all(list).then((keys) => keys.map(({ name }) => name));
 
-    it("namespaces: made, renamed, listed page by page to the end", async () => {
+    it("namespaces: created, renamed, listed page by page to the end", async () => {
       for (let number = 1; number <= 7; number++)
         ({ id } = await client.kv.namespaces.create({ account_id, title: `cache ${number}` }));
       assert.deepEqual(await client.kv.namespaces.get(id, { account_id }), {
@@ -40,7 +40,7 @@ describe("cloudflare SDK: KV, R2, D1", () => {
       await assert.rejects(client.kv.namespaces.get("0".repeat(32), { account_id }), failsWith(404, 10013));
     });
 
-    it("values with metadata and a life span", async () => {
+    it("values with metadata and a TTL", async () => {
       const { values, metadata } = client.kv.namespaces;
       const key = "a/b c?é";
       await values.update(key, {
@@ -57,7 +57,7 @@ describe("cloudflare SDK: KV, R2, D1", () => {
       await assert.rejects(values.get(key, { account_id, namespace_id: id }), NotFoundError);
     });
 
-    it("bulk, and keys by cursor until all have come", async () => {
+    it("bulk operations, and all keys by cursor", async () => {
       const body = Array.from({ length: 2_345 }, (_, index) => ({
         key: `k/${String(index).padStart(4, "0")}`,
         value: String(index),
@@ -82,14 +82,14 @@ describe("cloudflare SDK: KV, R2, D1", () => {
       assert.deepEqual(await names(client.kv.namespaces.keys.list(id, { account_id })), ["k/0000"]);
     });
 
-    it("a namespace that is deleted is gone with its keys", async () => {
+    it("a namespace is deleted with its keys", async () => {
       await client.kv.namespaces.delete(id, { account_id });
       await assert.rejects(names(client.kv.namespaces.keys.list(id, { account_id })), failsWith(404, 10013));
     });
   });
 
   describe("R2", () => {
-    it("buckets: made, shown, listed, refused twice", async () => {
+    it("buckets: created, shown, listed, duplicates rejected", async () => {
       for (const name of ["films", "posters", "trailers"])
         assert.equal((await client.r2.buckets.create({ account_id, name })).name, name);
       const { buckets } = await client.r2.buckets.list({ account_id, per_page: 2 });
@@ -130,7 +130,7 @@ describe("cloudflare SDK: KV, R2, D1", () => {
         client.d1.database.query(id, { account_id, sql, ...(params && { params }) }),
       );
 
-    it("databases: made, shown, listed page by page to the end", async () => {
+    it("databases: created, shown, listed page by page to the end", async () => {
       for (let number = 1; number <= 5; number++)
         id = (await client.d1.database.create({ account_id, name: `library-${number}` })).uuid;
       const { name, num_tables, read_replication } = await client.d1.database.get(id, { account_id });
@@ -144,7 +144,7 @@ describe("cloudflare SDK: KV, R2, D1", () => {
       );
     });
 
-    it("query and raw, with parameters; an error of SQL is told", async () => {
+    it("query and raw, with parameters; an SQL error is reported", async () => {
       await run("CREATE TABLE films (id INTEGER PRIMARY KEY, name TEXT, year INTEGER)");
       const [inserted] = await run("INSERT INTO films (name, year) VALUES (?, ?), (?, ?)", [
         "M",
@@ -162,7 +162,7 @@ describe("cloudflare SDK: KV, R2, D1", () => {
       await assert.rejects(run("SELEC"), failsWith(400, 7500));
     });
 
-    it("import takes a file by its link, export gives one", async () => {
+    it("import uploads a file to its URL, export returns one", async () => {
       const sql = "INSERT INTO films (name, year) VALUES ('Metropolis', 1927);\n";
       const etag = createHash("md5").update(sql).digest("hex");
       const { upload_url, filename } = await client.d1.database.import(id, { account_id, action: "init", etag });
@@ -182,7 +182,7 @@ describe("cloudflare SDK: KV, R2, D1", () => {
       assert.match(await (await fetch(exported.result.signed_url)).text(), /CREATE TABLE films[^]*'Metropolis',1927/);
     });
 
-    it("a database that is deleted is not found", async () => {
+    it("a deleted database is not found", async () => {
       await client.d1.database.delete(id, { account_id });
       await assert.rejects(client.d1.database.get(id, { account_id }), failsWith(404, 7404));
       await assert.rejects(run("SELECT 1"), failsWith(404, 7404));

@@ -14,7 +14,7 @@ const VTT = "WEBVTT\n\n00:00.500 --> 00:01.500\nmerhaba\n";
 const SPOKEN = "WEBVTT\\n\\n00:00.500 --> 00:01.500\\nhello\\n";
 const NOBODY = "0".repeat(32);
 const EXPIRY_SECONDS = 600;
-/** What the tests change of a video after it is there. */
+/** Fields that the tests change after creating a video. */
 const changedSince = ({ meta, modified, publicDetails }: Pick<ShownVideo, "meta" | "modified" | "publicDetails">) => ({
   meta,
   modified,
@@ -29,7 +29,7 @@ describe("cloudflare SDK: video on demand", needsFfmpeg, () => {
   let account_id: string;
   let file: string;
   let secret: string;
-  /** The first of all, which the others are made of. */
+  /** The first video, the source of all others. */
   let first: ShownVideo;
   before(async () => {
     const [video, sound] = await Promise.all([
@@ -57,14 +57,14 @@ describe("cloudflare SDK: video on demand", needsFfmpeg, () => {
     return data;
   };
 
-  it("the webhook is set, and tells its secret", async () => {
+  it("the webhook is set, and returns its secret", async () => {
     const set = await client.stream.webhooks.update({ account_id, notificationUrl: `${site.origin}/hook` });
     ({ secret } = set);
     assert.equal(set.notificationUrl, `${site.origin}/hook`);
     assert.deepEqual(await client.stream.webhooks.get({ account_id }), set);
   });
 
-  it("a watermark profile is made by form and by address, and read back", async () => {
+  it("a watermark profile is created by form and by URL, and read back", async () => {
     const made = await client.stream.watermarks.create({
       account_id,
       file: await toFile(png(40, 20), "logo.png", { type: "image/png" }),
@@ -93,7 +93,7 @@ describe("cloudflare SDK: video on demand", needsFfmpeg, () => {
     );
   });
 
-  it("a video is copied from an address, and watermarked", async () => {
+  it("a video is copied from a URL, and watermarked", async () => {
     const [{ uid: watermark }] = (await all(client.stream.watermarks.list({ account_id }))) as unknown as [
       { uid: string },
     ];
@@ -122,7 +122,7 @@ describe("cloudflare SDK: video on demand", needsFfmpeg, () => {
     );
   });
 
-  it("a creator uploads to a one-time address, once", async () => {
+  it("a creator uploads to a one-time URL, once", async () => {
     const { uploadURL, uid, watermark, scheduledDeletion } = await client.stream.directUpload.create({
       account_id,
       maxDurationSeconds: 60,
@@ -138,7 +138,7 @@ describe("cloudflare SDK: video on demand", needsFfmpeg, () => {
     assert.deepEqual([again.status, again.headers.get("x-should-retry")], [409, "false"]);
   });
 
-  it("TUS is begun by the SDK; a form is sent to the same address", async () => {
+  it("the SDK starts a TUS upload; a form is sent to the same URL", async () => {
     const bytes = await readFile(file);
     const response: Response = await client.stream
       .create({
@@ -165,7 +165,7 @@ describe("cloudflare SDK: video on demand", needsFfmpeg, () => {
     assert.equal((await playable(result.uid)).meta["name"], "a dog.mp4");
   });
 
-  it("a clip is a video of its own", async () => {
+  it("a clip is a separate video", async () => {
     const made: ShownVideo = await client.stream.clip.create({
       account_id,
       clippedFromVideoUID: first.uid,
@@ -177,7 +177,7 @@ describe("cloudflare SDK: video on demand", needsFfmpeg, () => {
     assert.equal((await playable(made.uid)).duration, 2);
   });
 
-  it("videos are listed, filtered, counted, changed and shown in a page", async () => {
+  it("videos are listed, filtered, counted, edited and shown in a page", async () => {
     const names = async (query: object) =>
       (await all<ShownVideo>(client.stream.list({ account_id, ...query }))).map(({ meta, clippedFrom }) =>
         clippedFrom ? "clip" : meta["name"],
@@ -224,7 +224,7 @@ describe("cloudflare SDK: video on demand", needsFfmpeg, () => {
     );
   });
 
-  /** What players are offered of a kind, by language and name. */
+  /** Tracks of one kind offered to players, by language and name. */
   const tracks = async (kind: string): Promise<string[]> =>
     [...(await (await fetch(first.playback.hls)).text()).matchAll(/^#EXT-X-MEDIA:.*$/gm)]
       .map(([line]) => line)
@@ -233,7 +233,7 @@ describe("cloudflare SDK: video on demand", needsFfmpeg, () => {
         [/LANGUAGE="([^"]+)"/.exec(line)?.[1], /NAME="([^"]+)"/.exec(line)?.[1]].filter(Boolean).join(" "),
       );
 
-  it("captions are sent, read back, generated, and refused where there are some: at once, for time does not help", async () => {
+  it("captions are uploaded, read back, generated, and rejected if they exist: without retries", async () => {
     const { language: captions } = client.stream.captions;
     const at = { account_id, identifier: first.uid };
     assert.deepEqual(
@@ -264,7 +264,7 @@ describe("cloudflare SDK: video on demand", needsFfmpeg, () => {
     await assert.rejects(captions.get("tr", at), failsWith(404, 10003));
   });
 
-  it("an audio track is added, becomes the default, and is taken away", async () => {
+  it("an audio track is added, becomes the default, and is deleted", async () => {
     const { audioTracks } = client.stream;
     const added = await audioTracks.copy(first.uid, {
       account_id,
@@ -295,7 +295,7 @@ describe("cloudflare SDK: video on demand", needsFfmpeg, () => {
     );
   });
 
-  it("downloads are made and taken away, of either kind", async () => {
+  it("downloads of either kind are created and deleted", async () => {
     const { downloads } = client.stream;
     const address = `/accounts/${account_id}/stream/${first.uid}/downloads`;
     assert.ok(["inprogress", "ready"].includes((await downloads.create(first.uid, { account_id })).default.status));
@@ -314,7 +314,7 @@ describe("cloudflare SDK: video on demand", needsFfmpeg, () => {
     assert.deepEqual(await downloads.get(first.uid, { account_id }), {});
   });
 
-  it("a signing key signs, and after it is deleted nothing that it has signed is good", async () => {
+  it("a signing key signs tokens, which become invalid when it is deleted", async () => {
     const { id, pem, jwk } = await client.stream.keys.create({ account_id, body: {} });
     assert.deepEqual(
       (await all<{ key_id: string }>(client.stream.keys.get({ account_id }))).map(({ key_id }) => key_id),
@@ -340,7 +340,7 @@ describe("cloudflare SDK: video on demand", needsFfmpeg, () => {
     assert.equal(await status(), 403);
   });
 
-  it("the webhook tells of every video that is finished: its body is the video as the API shows it, and signed", async () => {
+  it("the webhook reports every finished video: its body is the video as the API shows it, and is signed", async () => {
     assert.equal(arrived.length, 5);
     for (const uid of arrived) {
       const [posted, got] = [await site.heard(uid, secret), await client.stream.get(uid, { account_id })];
@@ -349,7 +349,7 @@ describe("cloudflare SDK: video on demand", needsFfmpeg, () => {
     }
   });
 
-  it("what is no video is told by state and webhook, and nothing can be made of it; what cannot be fetched is refused", async () => {
+  it("a file that is not a video is reported by state and webhook, and cannot be processed; a URL that cannot be fetched is rejected", async () => {
     const garbage = Buffer.concat([Buffer.from("000000206674797069736f6d", "hex"), Buffer.alloc(50_000, "no video")]);
     const response: Response = await client.stream
       .create({ account_id, "Tus-Resumable": "1.0.0", "Upload-Length": garbage.length })
@@ -388,7 +388,7 @@ describe("cloudflare SDK: video on demand", needsFfmpeg, () => {
     );
   });
 
-  it("a token reads or writes as it may, and the key of a user does all", async () => {
+  it("a token reads or writes within its permissions, and a user's key has all of them", async () => {
     const groups = await all<{ id: string; name: string }>(client.user.tokens.permissionGroups.list());
     const withToken = async (name: string) => {
       const policy = {
@@ -413,7 +413,7 @@ describe("cloudflare SDK: video on demand", needsFfmpeg, () => {
     await assert.rejects(stranger.stream.get(first.uid, { account_id }), PermissionDeniedError);
   });
 
-  it("an account that has videos is not deleted", async () => {
+  it("an account with videos cannot be deleted", async () => {
     const { id: other } = await client.accounts.create({ name: "Other", type: "standard" });
     const { uid } = await client.stream.directUpload.create({ account_id: other, maxDurationSeconds: 60 });
     await assert.rejects(client.stream.get(uid, { account_id }), failsWith(404, 10003));
@@ -428,7 +428,7 @@ describe("cloudflare SDK: video on demand", needsFfmpeg, () => {
     assert.equal((await client.accounts.delete({ account_id: other })).id, other);
   });
 
-  it("what is deleted is gone, and what never was is not found", async () => {
+  it("deleted and unknown resources are not found", async () => {
     await client.stream.delete(first.uid, { account_id });
     assert.equal((await fetch(first.playback.hls)).status, 404);
     for (const uid of [first.uid, NOBODY])
@@ -437,7 +437,7 @@ describe("cloudflare SDK: video on demand", needsFfmpeg, () => {
     await assert.rejects(client.stream.webhooks.get({ account_id }), failsWith(404, 10003));
   });
 
-  it("every operation that is published was asked for and has a route, and every answer is as it is published", async () => {
+  it("every published operation was requested and has a route, and every response matches the published schema", async () => {
     const unnamed = (operation: string) => operation.replaceAll(/\{\w+\}/g, "{}");
     const published = publishedOpenApi()
       ?.operations("stream.json")

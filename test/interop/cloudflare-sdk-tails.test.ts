@@ -27,7 +27,7 @@ describe("cloudflare SDK: tails", () => {
   });
   after(scope.close);
 
-  it("a tail is made, read over its URL by any WebSocket, shown, and ends when it is deleted", async () => {
+  it("a tail is created, read over its URL by any WebSocket, shown, and ends when it is deleted", async () => {
     const { tail } = client.workers.scripts;
     const { id, url, expires_at } = await tail.create(script_name, of());
     assert.ok(new Date(expires_at).getTime() > Date.now());
@@ -55,7 +55,7 @@ describe("cloudflare SDK: tails", () => {
     );
   });
 
-  it("there is none of a worker that is not there", async () => {
+  it("a missing worker has no tails", async () => {
     await assert.rejects(client.workers.scripts.tail.create("nobody", of()), failsWith(404, 10007));
   });
 });

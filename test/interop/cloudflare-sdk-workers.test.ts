@@ -36,7 +36,7 @@ describe("cloudflare SDK: workers", () => {
   it("scripts.update with files deploys; get, list and search find it", async () => {
     const made = await client.workers.scripts.update(script_name, { account_id, metadata, files: await files("one") });
     assert.deepEqual([made.id, made.handlers, made.has_modules], [script_name, ["fetch", "scheduled"], true]);
-    // What is uploaded by the API has no address until it is given one.
+    // A worker uploaded by the API has no public URL until one is enabled.
     assert.equal((await platform.visit(script_name)).status, 404);
     await client.workers.scripts.subdomain.create(script_name, { account_id, enabled: true });
     assert.equal(await heard(), "sdk one here ");
@@ -76,7 +76,7 @@ describe("cloudflare SDK: workers", () => {
     assert.equal((await platform.visit("old")).status, 404);
   });
 
-  it("the account's subdomain, and a worker's: a disabled one has no address", async () => {
+  it("the subdomains of the account and a worker: a disabled one has no URL", async () => {
     assert.deepEqual(await client.workers.subdomains.get({ account_id }), { subdomain: platform.label });
     assert.equal((await client.workers.scripts.subdomain.get(script_name, { account_id })).enabled, true);
     await client.workers.scripts.subdomain.create(script_name, { account_id, enabled: false });
@@ -113,7 +113,7 @@ describe("cloudflare SDK: workers", () => {
     );
   });
 
-  it("versions and deployments: uploaded, split, listed to the end, taken back", async () => {
+  it("versions and deployments: uploaded, split, listed to the end, rolled back", async () => {
     const { versions, deployments } = client.workers.scripts;
     const first = await newest();
     const made = await versions.create(script_name, {
@@ -171,7 +171,7 @@ describe("cloudflare SDK: workers", () => {
     assert.equal(await heard(), "sdk two here other");
     await deploy([first, 100]);
     assert.equal(await heard(), "sdk one here other");
-    // A setting is part of a version, and a change of it must not bring the newer code live on the way.
+    // Settings are part of a version, and a change to them must not deploy newer code.
     const moved = { settings: { bindings: [{ type: "plain_text", name: "PLACE", text: "there" }] } };
     await assert.rejects(
       client.workers.scripts.scriptAndVersionSettings.edit(script_name, { account_id, ...moved }),
@@ -180,7 +180,7 @@ describe("cloudflare SDK: workers", () => {
     await deploy([made.id, 100]);
   });
 
-  it("schedules, settings and content change what they name", async () => {
+  it("schedules, settings and content change only their own fields", async () => {
     const { schedules, settings, scriptAndVersionSettings, content } = client.workers.scripts;
     await schedules.update(script_name, { account_id, body: [{ cron: "*/30 * * * *" }] });
     assert.deepEqual(
@@ -214,7 +214,7 @@ describe("cloudflare SDK: workers", () => {
     assert.equal(await heard(), "sdk three there other");
   });
 
-  it("workers of the newer kind of routes", async () => {
+  it("workers by the newer routes", async () => {
     const [worker, ...others] = await all(client.workers.beta.workers.list({ account_id, per_page: 5 }));
     assert.deepEqual([worker!.name, others.length], [script_name, 0]);
     assert.equal((await client.workers.beta.workers.get(worker!.id, { account_id })).name, script_name);
@@ -222,7 +222,7 @@ describe("cloudflare SDK: workers", () => {
     assert.equal(listed[0]!.id, await newest());
   });
 
-  it("bad uploads are refused and leave what runs", async () => {
+  it("bad uploads are rejected and do not affect the running version", async () => {
     const update = (more: Record<string, unknown>, parts: unknown) =>
       client.workers.scripts.update(script_name, { account_id, metadata: { ...metadata, ...more }, files: parts });
     const broken = [

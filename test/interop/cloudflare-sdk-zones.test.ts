@@ -25,7 +25,7 @@ describe("cloudflare SDK: zones and their DNS records", () => {
   const records = (query: object = {}) => all<Record>(client.dns.records.list({ zone_id, ...query }));
   const rows = (list: Record[]) => list.map(({ type, name, content }) => [type, name, content].join(" ")).sort();
 
-  it("zones: made, found by name, listed to the end, refused twice", async () => {
+  it("zones: created, found by name, listed to the end, duplicates rejected", async () => {
     for (const name of ["example.net", "example.org", "example.com"]) {
       const zone = await client.zones.create({ account: { id: platform.account }, name, type: "full" });
       assert.deepEqual([zone.name, zone.account.id], [name, platform.account]);
@@ -51,7 +51,7 @@ describe("cloudflare SDK: zones and their DNS records", () => {
     );
   });
 
-  it("records: made, shown, changed, replaced, deleted", async () => {
+  it("records: created, shown, updated, replaced, deleted", async () => {
     const made = await client.dns.records.create({
       zone_id,
       type: "A",
@@ -105,7 +105,7 @@ describe("cloudflare SDK: zones and their DNS records", () => {
     await assert.rejects(client.dns.records.get(made.id, { zone_id }), failsWith(404, 81044));
   });
 
-  it("what is no record is refused", async () => {
+  it("invalid records are rejected", async () => {
     await assert.rejects(
       client.dns.records.create({ zone_id, type: "A", name: "bad.example.com", content: "not an address", ttl: 60 }),
       BadRequestError,
@@ -123,7 +123,7 @@ describe("cloudflare SDK: zones and their DNS records", () => {
     );
   });
 
-  it("a batch is done whole or not at all", async () => {
+  it("a batch is applied completely or not at all", async () => {
     const alias = (await records({ type: "CNAME" }))[0]!;
     const text = (name: string) => ({ type: "TXT", name, content: `"${name}"`, ttl: 60 });
     await assert.rejects(
@@ -144,7 +144,7 @@ describe("cloudflare SDK: zones and their DNS records", () => {
     assert.deepEqual(rows(await records({ type: "CNAME" })), []);
   });
 
-  it("import a master file, list it to the end, export it again", async () => {
+  it("a zone file is imported, listed to the end, and exported", async () => {
     const file =
       [
         "$ORIGIN example.com.",
@@ -160,7 +160,7 @@ describe("cloudflare SDK: zones and their DNS records", () => {
     assert.match(exported, /note\.example\.com\.\s+600\s+IN\s+TXT\s+"a; b" "c"/);
   });
 
-  it("a zone that is deleted is gone with its records", async () => {
+  it("a zone is deleted with its records", async () => {
     assert.equal((await client.zones.delete({ zone_id })).id, zone_id);
     assert.deepEqual(await all(client.zones.list({ name: "example.com" })), []);
     await assert.rejects(records(), (error: { status: number }) => error.status === 403 || error.status === 404);

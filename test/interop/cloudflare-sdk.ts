@@ -3,7 +3,8 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import type { Platform } from "./platform.ts";
 
-// The real package, from the folder of clients: it is no dependency of ours, so it is untyped here, as it is to a JavaScript user.
+// The real package, from the clients directory: it is not a dependency of this project, so it is untyped here, as it is
+// for a JavaScript user.
 const client = createRequire(join(import.meta.dirname, "..", "clients", "package.json"));
 export const {
   Cloudflare,
@@ -15,7 +16,7 @@ export const {
   ConflictError,
 } = client("cloudflare");
 
-/** No retries: what fails once is a failure here. */
+/** No retries: a single failure fails the test. */
 export const sdk = (
   { api }: Pick<Platform, "api">,
   credentials: { apiToken: string } | { apiEmail: string; apiKey: string },
@@ -30,7 +31,7 @@ export const sdk = (
     ...credentials,
   });
 
-/** All items of an auto-paging list, which must end by itself long before `most` of them. */
+/** All items of an auto-paging list, which must end long before `most` of them. */
 export async function all<Item = { id: string; name: string }>(
   list: AsyncIterable<Item>,
   most = 20_000,
@@ -43,7 +44,7 @@ export async function all<Item = { id: string; name: string }>(
   return items;
 }
 
-/** What the client throws for an answer with this status and this error code first in its list. */
+/** Matches the error that the client throws for a response with this status and this first error code. */
 export const failsWith =
   (status: number, code: number) => (error: { status: number; errors: { code: number; message: string }[] }) => {
     assert.deepEqual([error.status, error.errors?.[0]?.code], [status, code], String(error));

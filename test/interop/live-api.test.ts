@@ -44,7 +44,7 @@ describe("cloudflare SDK: live inputs", () => {
   });
   after(scope.close);
 
-  it("an input is made, with everything that publishes and plays", async () => {
+  it("an input is created, with all its publishing and playback URLs", async () => {
     input = await client.stream.liveInputs.create({
       account_id,
       meta: { name: "test stream 1" },
@@ -80,7 +80,7 @@ describe("cloudflare SDK: live inputs", () => {
     assert.deepEqual(await client.stream.liveInputs.get(uid, { account_id }), input);
   });
 
-  it("a change leaves what it does not name", async () => {
+  it("an update keeps the fields it does not name", async () => {
     const { recording, meta } = input;
     const changed: Input = await client.stream.liveInputs.update(input.uid, {
       account_id,
@@ -108,7 +108,7 @@ describe("cloudflare SDK: live inputs", () => {
     );
   });
 
-  it("keys are rotated: others come back, the uid stays", async () => {
+  it("rotating keys returns new ones, the uid stays", async () => {
     const { result }: { result: Input } = await client.post(
       `/accounts/${account_id}/stream/live_inputs/${input.uid}/rotate_keys`,
     );
@@ -127,7 +127,7 @@ describe("cloudflare SDK: live inputs", () => {
     await client.stream.liveInputs.delete(second.uid, { account_id });
   });
 
-  it("an Idempotency-Key makes one input; once that is deleted there is a conflict, which is not tried again", async () => {
+  it("an Idempotency-Key creates one input; once that is deleted there is a conflict, which is not retried", async () => {
     const params = { account_id, meta: { name: "once" }, "Idempotency-Key": "the first one" };
     const first: Input = await client.stream.liveInputs.create(params);
     assert.deepEqual(await client.stream.liveInputs.create(params), first);
@@ -137,7 +137,7 @@ describe("cloudflare SDK: live inputs", () => {
     assert.equal(platform.asked.length, before + 1);
   });
 
-  it("outputs are added, listed, switched and deleted", async () => {
+  it("outputs are added, listed, enabled, disabled and deleted", async () => {
     const live = client.stream.liveInputs;
     const made = await live.outputs.create(input.uid, {
       account_id,
@@ -175,7 +175,7 @@ describe("cloudflare SDK: live inputs", () => {
     await client.stream.liveInputs.delete(uid!, { account_id });
   });
 
-  it("whoever watches is told what goes on, without a token; its owner what went on", async () => {
+  it("viewers get the current status without a token; the owner gets the history", async () => {
     const told = async (path: string) => {
       const response = await fetch(`${platform.url}/${input.uid}/${path}`, {
         headers: { origin: "https://example.com" },
@@ -203,7 +203,7 @@ describe("cloudflare SDK: live inputs", () => {
     });
   });
 
-  it("what is deleted is gone, and what never was is not found", async () => {
+  it("deleted and unknown resources are not found", async () => {
     await client.stream.liveInputs.delete(input.uid, { account_id });
     for (const uid of [input.uid, NOBODY]) {
       await assert.rejects(client.stream.liveInputs.get(uid, { account_id }), failsWith(404, 10003));
@@ -212,10 +212,11 @@ describe("cloudflare SDK: live inputs", () => {
     assert.equal((await fetch(`${platform.url}/${input.uid}/lifecycle`)).status, 404);
   });
 
-  // The published API is not part of this project: without it there is nothing to hold answers against, and no test that says so.
+  // The published API is not part of this project: without it the test is omitted, since there are no schemas to
+  // compare with.
   const published = publishedOpenApi();
   if (published !== undefined)
-    it("every answer was as it is published, of every operation there is", () => {
+    it("every response of every operation matched the published schema", () => {
       assert.deepEqual(platform.problems, []);
       const live = published.operations("stream.json").filter((name) => name.includes("live_inputs"));
       const pattern = (name: string) => new RegExp(`^${name.replace(/\{[^}]+\}/g, "[^/]+")}$`);

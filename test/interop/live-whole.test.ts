@@ -1,4 +1,5 @@
-// Broadcasts through the whole server: in by RTMP, RTMPS, SRT and WHIP, seen by the players people have, and afterwards a video like any other.
+// Broadcasts through the whole server: published by RTMP, RTMPS, SRT and WHIP, played by common players, and afterwards
+// an ordinary video.
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -143,7 +144,7 @@ describe("a broadcast through the whole server", { skip: needsFfmpeg.skip || wit
   const shown = (uid: string): Promise<ShownInput> =>
     platform.client.stream.liveInputs.get(uid, { account_id: platform.account });
 
-  /** By ffmpeg, until it is stopped. */
+  /** Publishes with ffmpeg until it is stopped. */
   function push(...target: string[]) {
     const child = spawn(
       "ffmpeg",
@@ -178,7 +179,7 @@ describe("a broadcast through the whole server", { skip: needsFfmpeg.skip || wit
       await page.context().close();
     }
   }
-  /** Somebody's own server, which is told of live inputs. */
+  /** A user's server that receives live input notifications. */
   async function hearNotifications() {
     const told: string[] = [];
     const server = createServer(
@@ -218,7 +219,7 @@ describe("a broadcast through the whole server", { skip: needsFfmpeg.skip || wit
     );
 
   it(
-    "RTMP: seen with low latency by hls.js while it runs, by WHEP and over RTMP too; a video a moment after its end",
+    "RTMP: played with low latency by hls.js while live, by WHEP and over RTMP too; a video a moment after its end",
     { timeout: 110_000 },
     async () => {
       const show = await input({ recording: { mode: "automatic" }, preferLowLatency: true });
@@ -354,7 +355,7 @@ describe("a broadcast through the whole server", { skip: needsFfmpeg.skip || wit
       ({ srt }: ShownInput) => ["-f", "mpegts", `${srt.url}?streamid=${srt.streamId}&passphrase=${srt.passphrase}`],
     ],
   ] as const) {
-    it(`${name}: seen by hls.js while it runs`, { timeout: 110_000 }, async () => {
+    it(`${name}: played by hls.js while live`, { timeout: 110_000 }, async () => {
       const show = await input();
       const publisher = push(...target(show));
       await onAir(show);
@@ -398,7 +399,7 @@ describe("a broadcast through the whole server", { skip: needsFfmpeg.skip || wit
     await until(async () => (await recordings(show.uid))[0]?.status.state === "ready", "a ready recording");
   });
 
-  it("WHIP: from one page to another by WHEP, and to everybody by HLS", { timeout: 110_000 }, async () => {
+  it("WHIP: from one page to another by WHEP, and to all viewers by HLS", { timeout: 110_000 }, async () => {
     const show = await input();
     const { page } = await openPage(browser, site);
     await page.evaluate(`publish(${JSON.stringify(show.webRTC.url)})`);
@@ -412,7 +413,7 @@ describe("a broadcast through the whole server", { skip: needsFfmpeg.skip || wit
     await until(async () => (await recordings(show.uid))[0]?.status.state === "ready", "a ready recording");
   });
 
-  it("a wrong key, a second publisher and a key that is rotated meanwhile", { timeout: 110_000 }, async () => {
+  it("a wrong key, a second publisher and a key rotated during the broadcast", { timeout: 110_000 }, async () => {
     const show = await input({ recording: { mode: "off" } });
     const { url, told } = await hearNotifications();
     await platform.ask(`/accounts/${platform.account}/stream/webhook/endpoints`, {

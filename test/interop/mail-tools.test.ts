@@ -12,12 +12,15 @@ import {
 } from "../support/mail-tools.ts";
 import { SENDERS, startMailWorld, until, type MailWorld } from "../support/mail-world.ts";
 
-/** The whole way of a message with nobody's programs but others': who sends, who takes what goes on, and who looks the keys up in our DNS and checks. */
+/**
+ * The full path of a message through third-party programs: the sender, the receiver of forwards, and the verifiers that
+ * look up the keys in our DNS.
+ */
 
 const FORWARDS = "fwd.routed.example";
 
 describe(
-  "other people's mail programs",
+  "third-party mail programs",
   {
     skip: lacking(
       "swaks",
@@ -50,7 +53,7 @@ describe(
 
     const at = () => `127.0.0.1:${world.server.smtp!.port}`;
 
-    test("swaks sends over STARTTLS, smtp-sink gets what a rule sends on", async () => {
+    test("swaks sends over STARTTLS, smtp-sink receives the forward of a rule", async () => {
       const { code, output } = await runTool("swaks", [
         "--server",
         at(),
@@ -82,7 +85,7 @@ describe(
       );
     });
 
-    test("what the doctor says is lacking is all it takes: then every signature and the seal hold for dkimverify, arcverify and OpenDKIM", async () => {
+    test("following the doctor's advice is enough: then every signature and the seal verify in dkimverify, arcverify and OpenDKIM", async () => {
       assert.equal(await verify.dkimverify(forwarded, 0), false, "nobody knows the key yet");
       assert.equal(await verify.dkimverify(forwarded, 1), true, "the routed domain's records are made by itself");
       const keyOf = async () => {
@@ -114,7 +117,7 @@ describe(
       }
     });
 
-    test("swaks submits, the message is signed by its domain, and the bounce that comes back to it closes the recipient off", async () => {
+    test("swaks submits, the message is signed by its domain, and its bounce suppresses the recipient", async () => {
       await world.api.ok("post", `/zones/${world.zone}/email/sending/subdomains`, { body: { name: "routed.example" } });
       const submit = (subject: string) => {
         const { port } = world.server.submission!;
@@ -197,7 +200,7 @@ describe(
           ),
         "the suppression",
       );
-      // Whoever sends there again is told nothing, and nothing goes there.
+      // Later submissions to that recipient get no error, and nothing is sent.
       assert.equal((await submit("once more")).code, 0);
       assert.equal((await world.story("once more", ({ status }) => status !== "sent")).deliveries.length, 0);
       assert.equal(
@@ -206,7 +209,7 @@ describe(
       );
     });
 
-    test("posttls-finger finds TLS of today", async () => {
+    test("posttls-finger finds current TLS", async () => {
       const { code, output } = await runTool("posttls-finger", [
         "-c",
         "-l",
@@ -219,7 +222,7 @@ describe(
       assert.match(output, /TLS connection established to \S+: TLSv1\.3 with cipher/);
     });
 
-    test("smtp-source: four hundred messages at once are all forwarded, each once", async () => {
+    test("smtp-source: four hundred concurrent messages are each forwarded once", async () => {
       const count = 400;
       const { code, output } = await runTool("smtp-source", [
         "-s",
@@ -245,7 +248,7 @@ describe(
     });
 
     for (const program of ["dig", "kdig"]) {
-      test(`${program} sees the zone as the API has made it`, async () => {
+      test(`${program} sees the zone as created by the API`, async () => {
         const ask = async (...words: string[]) =>
           (
             await runTool(program, ["@127.0.0.1", "-p", String(world.server.dns!.port), "+time=5", "+short", ...words])

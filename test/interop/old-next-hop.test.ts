@@ -12,7 +12,7 @@ import {
 } from "../support/mail-tools.ts";
 import { SENDERS, startMailWorld, until, type MailWorld } from "../support/mail-world.ts";
 
-/** A server of ours before a next hop without 8BITMIME (RFC 6152), Postfix's smtp-sink, and dkimverify behind it. */
+/** A Reelpost server before a next hop without 8BITMIME (RFC 6152), Postfix's smtp-sink, with dkimverify behind it. */
 describe(
   "a next hop without 8BITMIME",
   { skip: lacking("swaks", "smtp-sink", "dkimverify", "arcverify", "opendkim") },
@@ -31,7 +31,7 @@ describe(
     });
     after(() => scope.close());
 
-    test("gets a forward as 7-bit data that the routed domain has signed", async () => {
+    test("gets a forward as 7-bit data signed by the routed domain", async () => {
       const { code, output } = await runTool("swaks", [
         "--server",
         `127.0.0.1:${world.server.smtp!.port}`,

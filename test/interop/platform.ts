@@ -8,7 +8,7 @@ export interface Scope {
   after(stop: () => Promise<void>): void;
 }
 
-/** What one file's tests start, ended in reverse order. */
+/** Resources started by one file's tests, closed in reverse order. */
 export function createScope(): Scope & { close(): Promise<void> } {
   const stops: (() => Promise<void>)[] = [];
   return {
@@ -24,7 +24,7 @@ export interface Heard {
   text: string;
 }
 
-/** A server of its own with an empty data directory, and what is known of it from outside. */
+/** A separate server with an empty data directory, and its public details. */
 export interface Platform {
   server: ServeProcess;
   /** `http://127.0.0.1:<port>` */
@@ -32,16 +32,16 @@ export interface Platform {
   api: string;
   token: string;
   account: string;
-  /** The account's name below the workers domain: the workers are `<name>.<label>.localhost`. */
+  /** The account's label below the workers domain: workers are at `<name>.<label>.localhost`. */
   label: string;
   wrangler(files?: Record<string, string>): Promise<Wrangler>;
-  /** One request of the API, for what clients do not show. Rejects when it fails. */
+  /** One API request, for results that clients do not show. Rejects if it fails. */
   ask<Result>(path: string, init?: RequestInit): Promise<Result>;
-  /** A worker of the account by its path. */
+  /** Requests a worker of the account by path. */
   visit(worker: string, path?: string, init?: RequestInit): Promise<Heard>;
-  /** The same by its host name, without asking a resolver. */
+  /** Requests a worker by hostname, without a resolver. */
   visitHost(worker: string, path?: string): Promise<Heard>;
-  /** One real SMTP message. Rejects as nodemailer does when the server refuses it. */
+  /** Sends one real SMTP message. Rejects as nodemailer does if the server rejects it. */
   mail(message: { from: string; to: string; subject?: string; body?: string }): Promise<string>;
 }
 

@@ -2,8 +2,8 @@ import { build } from "esbuild";
 import { clientFile } from "../support/browser.ts";
 
 /**
- * A page's script: the component `Stream` of @cloudflare/stream-react. `firstProps` are its props, `setProps` changes them, `heard` names its events in their order,
- * and `streamRef.current` is its player.
+ * Script of a page with the component `Stream` of @cloudflare/stream-react. `firstProps` are its props, `setProps`
+ * changes them, `heard` lists the names of its events in order, and `streamRef.current` is its player.
  */
 const APP = `
 import React from "react";
@@ -35,7 +35,10 @@ export async function bundleReactApp(): Promise<string> {
   return outputFiles[0]!.text;
 }
 
-/** A page of somebody else's at `/` with the component, to be given to `openSite`. `local` is where our one line is. */
+/**
+ * A third-party page at `/` with the component, for `openSite`. `local` is the URL of the one script that points the
+ * component at this server.
+ */
 export const reactPages = (bundle: string, local: string, props: object) => ({
   "/": {
     type: "text/html",

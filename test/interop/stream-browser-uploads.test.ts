@@ -1,4 +1,5 @@
-// Visitors' browsers, on somebody else's site: what they may send, and whether they may read the answer, is for the whole server to get right.
+// Browser uploads from third-party sites: the whole server determines what they may send, and whether they may read the
+// response.
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
@@ -75,7 +76,7 @@ describe(
     const direct = (): Promise<{ uploadURL: string; uid: string }> =>
       platform.client.stream.directUpload.create({ account_id, maxDurationSeconds: 60 });
 
-    it("tus-js-client uploads to the API with a token, and to addresses that need none", async () => {
+    it("tus-js-client uploads to the API with a token, and to URLs that need none", async () => {
       const { page, problems } = await openPage(browser, site);
       const send = (options: object) => page.evaluate(`byTus(${JSON.stringify(options)})`) as Promise<string>;
       const endpoint = `${platform.api}/accounts/${account_id}/stream`;
@@ -101,7 +102,7 @@ describe(
       assert.deepEqual(problems, []);
     });
 
-    it("a form goes to a one-time address with its progress, and a second one is told that it is too late", async () => {
+    it("a form is sent to a one-time URL with progress, and a second one is rejected as too late", async () => {
       const { page } = await openPage(browser, site);
       const { uploadURL, uid } = await direct();
       assert.deepEqual(await page.evaluate(`byForm(${JSON.stringify(uploadURL)})`), { status: 200, progress: true });
@@ -110,7 +111,7 @@ describe(
       await page.context().close();
     });
 
-    it("the page of a one-time address takes a file, and leads to where it plays", async () => {
+    it("the page of a one-time URL uploads a file, and links to its player", async () => {
       const { uploadURL, uid } = await direct();
       const { page, problems } = await openPage(browser, uploadURL);
       const refused: string[] = [];
@@ -132,12 +133,12 @@ describe(
       await player.evaluate("Object.assign(document.querySelector('video'), { muted: true, playbackRate: 2 }).play()");
       await until(player, "document.querySelector('video').ended");
       await page.context().close();
-      // It asks whether something of a file is there already.
+      // The client checks whether part of the file was already uploaded.
       assert.deepEqual(refused, [`HEAD 404 ${uploadURL}`]);
       assert.equal(problems.length, 1, String(problems));
     });
 
-    it("the hosts of videos have nothing else", async () => {
+    it("the hosts of videos serve nothing else", async () => {
       const { page } = await openPage(browser);
       const origin = new URL((await platform.client.stream.get((await direct()).uid, { account_id })).preview).origin;
       const status = async (path: string) => (await page.goto(`${origin}${path}`))!.status();
@@ -153,7 +154,7 @@ describe(
       await page.context().close();
     });
 
-    it("a page asks the API with a token, and reads its answer", async () => {
+    it("a page calls the API with a token, and reads its response", async () => {
       const { page } = await openPage(browser, site);
       const listed = await page.evaluate(
         `fetch(${JSON.stringify(`${platform.api}/accounts/${account_id}/stream/`)}, { headers: { Authorization: ${JSON.stringify(`Bearer ${platform.token}`)} } }).then(async (response) => [response.status, (await response.json()).result.length])`,

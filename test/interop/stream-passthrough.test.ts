@@ -7,7 +7,7 @@ import { emptyObjects, ntscModel, serveVideo } from "../../src/stream/playback/p
 import { clientFile, openBrowser, openPage, openSite, withoutChromium } from "../support/browser.ts";
 import { clip, needsFfmpeg, type ClipRecipe } from "../support/media.ts";
 
-/** Pictures far out of their order, and sound that needs priming: what a camera's file is like. */
+/** Heavily reordered frames and audio with priming, as in a camera file. */
 const RECIPE: ClipRecipe = {
   seconds: 10.01,
   fps: "30000/1001",
@@ -74,7 +74,7 @@ for (const [what, switches] of [
   ["from its first to its last picture", false],
   ["and from it to an encoded rendition and back", true],
 ] as const) {
-  test(`hls.js plays a source as it is ${what}`, { skip: needsFfmpeg.skip || withoutChromium() }, async (t) => {
+  test(`hls.js plays an unmodified source ${what}`, { skip: needsFfmpeg.skip || withoutChromium() }, async (t) => {
     const ends: (() => Promise<void>)[] = [];
     t.after(async () => {
       for (const end of ends.toReversed()) await end();
@@ -116,7 +116,7 @@ for (const [what, switches] of [
 
 const DASH_PLAYERS = {
   "shaka-player": {
-    // Switches to the ladder, which has other segment boundaries, and back.
+    // Switches to the ladder, which has other segment boundaries, and back again.
     steps: [
       ["source", 320],
       ["90p", 160],

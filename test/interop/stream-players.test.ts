@@ -7,7 +7,9 @@ import { clientFile, openBrowser, openPage, openSite, withoutChromium } from "..
 import { needsFfmpeg } from "../support/media.ts";
 import { suiteScope } from "../support/suite-scope.ts";
 
-/** On a page of another site. Each defines `load(video, url)`, and may define `finish()`, which tells more. */
+/**
+ * Players on a page of another site. Each defines `load(video, url)`, and optionally `finish()`, which reports more.
+ */
 const PLAYERS = {
   "hls.js": {
     manifest: "video.m3u8",
@@ -103,63 +105,59 @@ interface Played {
 const ADDED = "c".repeat(32);
 const CAPTIONS = "WEBVTT\n\n00:00:00.000 --> 00:00:09.000\nGuten Tag\n";
 
-describe(
-  "players of other people, in Chromium, from another site",
-  { skip: needsFfmpeg.skip || withoutChromium() },
-  () => {
-    let browser: Browser;
-    let origin: string;
-    let site: string;
+describe("third-party players in Chromium on another site", { skip: needsFfmpeg.skip || withoutChromium() }, () => {
+  let browser: Browser;
+  let origin: string;
+  let site: string;
 
-    const scope = suiteScope();
+  const scope = suiteScope();
 
-    before(async () => {
-      browser = await openBrowser(scope);
-      const served = await serveVideo(scope, {
-        tracks: {
-          captions: {
-            of: async () => [{ language: "de", label: "Deutsch", generated: false }],
-            vtt: async () => CAPTIONS,
-          },
-          audio: { of: async () => [{ uid: ADDED, label: "Director", default: false }] },
+  before(async () => {
+    browser = await openBrowser(scope);
+    const served = await serveVideo(scope, {
+      tracks: {
+        captions: {
+          of: async () => [{ language: "de", label: "Deutsch", generated: false }],
+          vtt: async () => CAPTIONS,
         },
-      });
-      origin = served.origin;
-      for (const segment of ["init", 0, 1, 2] as const)
-        await served.objects.copy(segmentKey(UID, "audio", segment), segmentKey(UID, `audio-${ADDED}`, segment));
-      site = await openSite(
-        scope,
-        Object.fromEntries(
-          Object.entries(PLAYERS).flatMap(([name, { script, page }]) => [
-            [
-              `/${name}`,
-              {
-                type: "text/html",
-                body: `<!doctype html><video></video><script src="/${name}/player"></script><script>${COMMON}\n${page}</script>`,
-              },
-            ],
-            [`/${name}/player`, { type: "text/javascript", file: clientFile(script) }],
-          ]),
-        ),
-      );
+        audio: { of: async () => [{ uid: ADDED, label: "Director", default: false }] },
+      },
     });
+    origin = served.origin;
+    for (const segment of ["init", 0, 1, 2] as const)
+      await served.objects.copy(segmentKey(UID, "audio", segment), segmentKey(UID, `audio-${ADDED}`, segment));
+    site = await openSite(
+      scope,
+      Object.fromEntries(
+        Object.entries(PLAYERS).flatMap(([name, { script, page }]) => [
+          [
+            `/${name}`,
+            {
+              type: "text/html",
+              body: `<!doctype html><video></video><script src="/${name}/player"></script><script>${COMMON}\n${page}</script>`,
+            },
+          ],
+          [`/${name}/player`, { type: "text/javascript", file: clientFile(script) }],
+        ]),
+      ),
+    );
+  });
 
-    for (const [name, { manifest }] of Object.entries(PLAYERS)) {
-      test(`${name} plays to the end, with seeks, captions and another audio track`, { timeout: 110_000 }, async () => {
-        const { page, problems } = await openPage(browser, `${site}/${name}`);
-        const played = (await page.evaluate(
-          `play(${JSON.stringify(`${origin}/${UID}/manifest/${manifest}`)})`,
-        )) as Played;
-        await page.context().close();
-        assert.deepEqual(played.problems, []);
-        assert.deepEqual(problems, []);
-        assert.ok(Math.abs(played.duration - 10.01) < 0.05, `a duration of ${played.duration} s`);
-        assert.ok(played.at > 9.9, `at ${played.at} s`);
-        assert.equal(played.width, 320, "the best rung");
-        assert.ok(played.frames > 150);
-        assert.deepEqual(played.audio, ["Original", "Director"]);
-        assert.deepEqual(played.text, ["de"]);
-      });
-    }
-  },
-);
+  for (const [name, { manifest }] of Object.entries(PLAYERS)) {
+    test(`${name} plays to the end, with seeks, captions and another audio track`, { timeout: 110_000 }, async () => {
+      const { page, problems } = await openPage(browser, `${site}/${name}`);
+      const played = (await page.evaluate(
+        `play(${JSON.stringify(`${origin}/${UID}/manifest/${manifest}`)})`,
+      )) as Played;
+      await page.context().close();
+      assert.deepEqual(played.problems, []);
+      assert.deepEqual(problems, []);
+      assert.ok(Math.abs(played.duration - 10.01) < 0.05, `a duration of ${played.duration} s`);
+      assert.ok(played.at > 9.9, `at ${played.at} s`);
+      assert.equal(played.width, 320, "the best rung");
+      assert.ok(played.frames > 150);
+      assert.deepEqual(played.audio, ["Original", "Director"]);
+      assert.deepEqual(played.text, ["de"]);
+    });
+  }
+});

@@ -1,4 +1,5 @@
-// The real @cloudflare/stream-react in a real page: it knows only the hosted service, and one line of ours in front of it makes it play from here.
+// The real @cloudflare/stream-react in a real page: it only knows the hosted service, and one added line in the page
+// makes it play from this server.
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
@@ -49,7 +50,7 @@ describe("@cloudflare/stream-react", { skip: withoutChromium() || needsFfmpeg.sk
   const heard = (page: Page, event: string) => until(page, `heard.includes(${JSON.stringify(event)})`);
   const current = (page: Page, expression: string) => page.evaluate(`streamRef.current.${expression}`);
 
-  test("it plays, seeks and hears every event, and its box takes the shape of the picture", async () => {
+  test("it plays, seeks and fires every event, and its box takes the aspect ratio of the video", async () => {
     const { page, problems, elsewhere } = await open({
       src: UID,
       controls: true,
@@ -106,7 +107,7 @@ describe("@cloudflare/stream-react", { skip: withoutChromium() || needsFfmpeg.sk
     assert.equal(await current(page, "src"), OTHER);
   });
 
-  test("the address without a customer's code works too, and so does a whole one", async () => {
+  test("the URL without a customer code works too, and so does a complete one", async () => {
     const { page: short } = await open({ src: UID });
     await heard(short, "LoadedMetaData");
     assert.equal(new URL(short.frames()[1]!.url()).pathname, `/${UID}/iframe`);

@@ -78,8 +78,8 @@ interface Played {
   frames: number;
 }
 
-/** From the uploaded file to the last frame: nothing is stored before a player asks for it. */
-describe("a video of which nothing was encoded", { skip: needsFfmpeg.skip || withoutChromium() }, () => {
+/** From the uploaded file to the last frame: nothing is encoded before a player requests it. */
+describe("a video without encoded segments", { skip: needsFfmpeg.skip || withoutChromium() }, () => {
   let browser: Browser;
   let site: string;
   const scope = suiteScope();
@@ -135,7 +135,7 @@ describe("a video of which nothing was encoded", { skip: needsFfmpeg.skip || wit
   const plays = async () => uploaded(await clip({ seconds: 10, size: "640x360", fps: "30000/1001" }));
 
   test(
-    "hls.js begins with the source as it is and goes down to a rung that is made meanwhile",
+    "hls.js starts with the unmodified source and switches down to a rung encoded meanwhile",
     { timeout: 110_000 },
     async () => {
       const { url, video } = await plays();
@@ -146,14 +146,14 @@ describe("a video of which nothing was encoded", { skip: needsFfmpeg.skip || wit
     },
   );
 
-  test("hls.js begins with a rung and goes up to the source", { timeout: 110_000 }, async () => {
+  test("hls.js starts with a rung and switches up to the source", { timeout: 110_000 }, async () => {
     const { url } = await plays();
     const played = await play("hls", url("video.m3u8"), { first: "240p", next: "source" });
     assert.ok(played.at > 9.8);
     assert.deepEqual(played.widths, [426, 640]);
   });
 
-  test("dash.js plays what is made as it asks for it, after a seek as well", { timeout: 110_000 }, async () => {
+  test("dash.js plays segments encoded on request, after a seek as well", { timeout: 110_000 }, async () => {
     const { url } = await plays();
     const played = await play("dash", url("video.mpd"));
     assert.ok(played.at > 9.8);
@@ -168,7 +168,7 @@ describe("a video of which nothing was encoded", { skip: needsFfmpeg.skip || wit
       const { frames } = video.model!.segments;
       for (const manifest of ["video.m3u8", "video.mpd"]) {
         const rungs = video.model!.ladder.length + (manifest === "video.m3u8" ? 1 : 0);
-        // One at a time: its reader of DASH ends with the first track that ends, a frame or two before the others have.
+        // One at a time: its DASH demuxer stops at the end of the shortest track, a frame or two before the others.
         for (let n = 0; n < rungs; n++) {
           const { stderr, stdout } = await promisify(execFile)(
             "ffmpeg",

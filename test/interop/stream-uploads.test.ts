@@ -12,7 +12,7 @@ import { createScope, startPlatform, type Platform } from "./platform.ts";
 
 const tus = createRequire(join(import.meta.dirname, "..", "clients", "package.json"))("tus-js-client") as typeof Tus;
 
-describe("uploads of videos, by the clients people have", needsFfmpeg, () => {
+describe("uploads of videos with common clients", needsFfmpeg, () => {
   const scope = createScope();
   let platform: Platform;
   let account_id: string;
@@ -26,7 +26,7 @@ describe("uploads of videos, by the clients people have", needsFfmpeg, () => {
   });
   after(scope.close);
 
-  /** Until a player can start; a video that has failed never does. */
+  /** Waits until playback can start; a failed video never gets there. */
   async function playable(uid: string) {
     for (;;) {
       const video = await client.stream.get(uid, { account_id });
@@ -62,7 +62,7 @@ describe("uploads of videos, by the clients people have", needsFfmpeg, () => {
     );
   });
 
-  it("the SDK begins an upload that somebody else goes on with", { timeout: 60_000 }, async () => {
+  it("the SDK starts an upload that another client resumes", { timeout: 60_000 }, async () => {
     const response = await client.stream
       .create({
         account_id,
@@ -80,7 +80,7 @@ describe("uploads of videos, by the clients people have", needsFfmpeg, () => {
     assert.deepEqual([video.meta, video.creator, video.maxDurationSeconds], [{ name: "by the SDK" }, "me", 60]);
   });
 
-  it("a one-time address takes a form, once; and TUS", { timeout: 60_000 }, async () => {
+  it("a one-time URL accepts a form, once; and TUS", { timeout: 60_000 }, async () => {
     const { uploadURL, uid } = await client.stream.directUpload.create({ account_id, maxDurationSeconds: 30 });
     const form = () => {
       const data = new FormData();
@@ -100,7 +100,7 @@ describe("uploads of videos, by the clients people have", needsFfmpeg, () => {
     );
   });
 
-  it("a copy from an address, and one that nobody answers at", { timeout: 60_000 }, async () => {
+  it("a copy from a URL, and from a URL without a server", { timeout: 60_000 }, async () => {
     const bytes = readFileSync(path);
     const origin = createServer(
       (request, response) =>
@@ -123,7 +123,7 @@ describe("uploads of videos, by the clients people have", needsFfmpeg, () => {
     );
   });
 
-  it("a form with a token, and a file that is no video", async () => {
+  it("a form with a token, and a file that is not a video", async () => {
     const send = (bytes: Buffer) => {
       const data = new FormData();
       data.set("file", new Blob([new Uint8Array(bytes)]), "a.mp4");

@@ -1,4 +1,4 @@
-// From an upload that breaks off to the last picture in a browser, with everything in between as it is in production.
+// From an interrupted upload to the last frame in a browser, with everything between as in production.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { once } from "node:events";
@@ -57,7 +57,8 @@ describe("a video through the whole server", { skip: needsFfmpeg.skip || without
       openBrowser(scope).then((opened) => (browser = opened)),
     ]);
     account_id = platform.account;
-    // A box that everybody skips (ISO 14496-12 8.1.2): large enough to break off in, and nothing to encode.
+    // A `free` box that readers skip (ISO 14496-12 8.1.2): large enough to interrupt the upload in, with nothing to
+    // encode.
     const free = Buffer.alloc(6 * MIB);
     free.writeUInt32BE(free.length);
     free.write("free", 4);
@@ -72,7 +73,7 @@ describe("a video through the whole server", { skip: needsFfmpeg.skip || without
     uid: string;
     requests: { method: string; status: number; offset: number }[];
   }
-  /** By the real client. `line`: the origin that the octets are sent to, where that is another one. */
+  /** Uploads with the real client. `line`: the origin that receives the octets, if different. */
   const upload = (options: tus.UploadOptions, line?: string): Promise<Uploaded> =>
     new Promise((resolve, reject) => {
       const requests: Uploaded["requests"] = [];
@@ -96,7 +97,7 @@ describe("a video through the whole server", { skip: needsFfmpeg.skip || without
       upload.start();
     });
 
-  /** A line to the server that is cut once, when so many octets have gone through. Resolves with its origin. */
+  /** A proxy to the server that cuts one connection after a number of octets. Resolves with its origin. */
   async function cutAfter(octets: number): Promise<string> {
     let [passed, whole] = [0, true];
     const open = new Set<Socket>();
@@ -127,7 +128,7 @@ describe("a video through the whole server", { skip: needsFfmpeg.skip || without
     return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   }
 
-  it("an upload whose connection breaks goes on where it was, and then the video plays", async () => {
+  it("an upload resumes after its connection breaks, and then the video plays", async () => {
     const { uid, requests } = await upload(
       {
         endpoint: `${platform.api}/accounts/${account_id}/stream`,
@@ -148,7 +149,7 @@ describe("a video through the whole server", { skip: needsFfmpeg.skip || without
     );
   });
 
-  it("a creator without a token uploads by the address that a server asked for", async () => {
+  it("a creator without a token uploads to a URL that a server requested", async () => {
     const asked: Response = await platform.client.stream
       .create({
         account_id,
@@ -168,7 +169,7 @@ describe("a video through the whole server", { skip: needsFfmpeg.skip || without
     assert.equal((await fetch(made.playback.hls)).status, 401);
   });
 
-  it("hls.js plays it to the end in Chromium, on another site", async () => {
+  it("hls.js plays it to the end in Chromium on another site", async () => {
     const site = await openSite(scope, {
       "/": { type: "text/html", body: PAGE },
       "/hls.js": { type: "text/javascript", file: clientFile("hls.js/dist/hls.js") },
@@ -188,7 +189,7 @@ describe("a video through the whole server", { skip: needsFfmpeg.skip || without
     assert.ok(played.frames > FRAMES / 2, `${played.frames} frames`);
   });
 
-  it("@cloudflare/stream-react plays it to the end, with one line of ours in the page", async () => {
+  it("@cloudflare/stream-react plays it to the end, with one added line in the page", async () => {
     const site = await openSite(
       scope,
       reactPages(await bundleReactApp(), `${platform.url}/embed/local.js`, {
@@ -238,7 +239,7 @@ describe("a video through the whole server", { skip: needsFfmpeg.skip || without
     }
   });
 
-  it("the segments of every rung, one after the other, are exactly the frames of the source", async () => {
+  it("the concatenated segments of every rung are exactly the frames of the source", async () => {
     const folder = await mkdtemp(join(tmpdir(), "reelpost-rungs-"));
     scope.after(() => rm(folder, { recursive: true, force: true }));
     await writeFile(join(folder, "source.mp4"), bytes);

@@ -24,15 +24,18 @@ export interface Tailing {
   /** Everything printed so far, without colours. */
   text(): string;
   records(): TailRecord[];
-  /** Resolves when the condition holds, which is asked after each output; rejects with what was printed when the client ends first or nothing comes of it in time. */
+  /**
+   * Resolves when the condition is true, checked after each output; rejects with the output if the client exits first
+   * or the timeout expires.
+   */
   until(condition: () => boolean): Promise<void>;
-  /** Ctrl-C, and resolves with the exit code. */
+  /** Sends Ctrl-C and resolves with the exit code. */
   interrupt(): Promise<number | null>;
 }
 
 const PATIENCE_MS = 20_000;
 
-/** `wrangler tail` with these arguments, left running. */
+/** Starts `wrangler tail` with these arguments. */
 export function tail(wrangler: Wrangler, args: string[]): Tailing {
   const child = wrangler.start(["tail", ...args]);
   let stdout = "";
@@ -56,7 +59,7 @@ export function tail(wrangler: Wrangler, args: string[]): Tailing {
   return {
     child,
     text,
-    // A record is printed over several lines, the braces around it on lines of their own.
+    // A record is printed over several lines, with its braces on separate lines.
     records: () => [...stdout.matchAll(/^\{\n[^]*?^\}$/gm)].map(([record]) => JSON.parse(record) as TailRecord),
     until: (condition) =>
       new Promise((resolve, reject) => {

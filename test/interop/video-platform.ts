@@ -10,7 +10,7 @@ import { publishedOpenApi } from "../support/published-openapi.ts";
 import { Cloudflare } from "./cloudflare-sdk.ts";
 import { startPlatform, type Platform, type Scope } from "./platform.ts";
 
-/** What the tests look at of a video, as the API shows it. */
+/** Fields of a video that the tests use, as the API shows it. */
 export interface ShownVideo {
   uid: string;
   readyToStream: boolean;
@@ -33,22 +33,28 @@ export interface ShownVideo {
 }
 
 export interface VideoPlatform extends Platform {
-  /** The real SDK. It repeats what it repeats by default: twice. */
+  /** The real SDK, with its default of two retries. */
   // oxlint-disable-next-line no-explicit-any
   client: any;
-  /** Every request of it, each repetition as well. */
+  /** Every request it made, including retries. */
   asked: { method: string; path: string; status: number }[];
-  /** What is wrong with the answers it got, held against the published API. */
+  /** Deviations of responses from the published API. */
   problems: string[];
-  /** The video when it plays, which is soon; rejects when it fails. */
+  /** The video when it is playable, which is soon; rejects if it fails. */
   playable(uid: string): Promise<ShownVideo>;
-  /** The video when all of its renditions are made. That gives way to everything else on the machine: a test of something else does not wait for it. */
+  /**
+   * The video when all of its renditions are ready. Encoding has the lowest priority on the machine, so tests of other
+   * features do not wait for it.
+   */
   ready(uid: string): Promise<ShownVideo>;
 }
 
 const PATIENCE_MS = 90_000;
 
-/** The whole server, which may fetch from this machine, and the SDK, every answer of which is held against the published API. */
+/**
+ * The whole server, which may fetch from this machine, and the SDK, whose responses are compared with the published
+ * API.
+ */
 export async function startVideoPlatform(scope: Scope, env: Record<string, string> = {}): Promise<VideoPlatform> {
   const platform = await startPlatform(scope, { REELPOST_STREAM_ALLOW_PRIVATE: "true", ...env });
   const { api, token, account } = platform;
@@ -107,10 +113,10 @@ export interface Posted {
   status: { state: string };
 }
 
-/** Somebody's own site: files that can be fetched in ranges, and a place that webhooks are sent to. */
+/** A user's own site: files that support range requests, and a webhook endpoint. */
 export interface Site {
   origin: string;
-  /** The next webhook that is about this video. Rejects where its signature is not right by `secret`. */
+  /** The next webhook about this video. Rejects if its signature does not match `secret`. */
   heard(uid: string, secret: string): Promise<Posted>;
 }
 

@@ -46,7 +46,7 @@ describe("the addresses of a configuration file", () => {
   });
   after(() => scope.close());
 
-  it("become rules when the worker is deployed, and mail for them reaches it", async () => {
+  it("become rules when the worker is deployed, and their mail reaches it", async () => {
     await platform.ask(`/zones/${zone}/email/routing/dns`, { method: "POST", body: "{}" });
     const { text } = await wrangler.run(["deploy"]);
     assert.match(text, /support@example\.com/);
@@ -71,7 +71,7 @@ describe("the addresses of a configuration file", () => {
     assert.deepEqual(JSON.parse((await platform.visit("inbox")).text), [["support@example.com", "ada@example.net"]]);
   });
 
-  it("a destination address agrees on the page that its mail names", async () => {
+  it("a destination address is verified on the page linked in its mail", async () => {
     const addresses = `/accounts/${platform.account}/email/routing/addresses`;
     const { id } = await platform.ask<{ id: string }>(addresses, {
       method: "POST",

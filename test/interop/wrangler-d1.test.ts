@@ -34,7 +34,7 @@ describe("wrangler d1", () => {
   const d1 = (...args: string[]) => wrangler.run(["d1", ...args]);
   const execute = async (sql: string) =>
     JSON.parse((await d1("execute", "library", "--remote", "--json", "--command", sql)).stdout) as Executed[];
-  /** By the API, where a command more would show no more. */
+  /** By the API, where another command would add no coverage. */
   const query = async (sql: string) =>
     (
       await platform.ask<Executed[]>(`/accounts/${platform.account}/d1/database/${id}/query`, {
@@ -48,7 +48,7 @@ describe("wrangler d1", () => {
     return text;
   };
 
-  it("create, list, info; a name is taken once", async () => {
+  it("create, list, info; duplicate names are rejected", async () => {
     const { text } = await d1("create", "library");
     id = /"database_id": "([0-9a-f-]{36})"/.exec(text)![1]!;
     const list = JSON.parse((await d1("list", "--json")).stdout) as { uuid: string; name: string; version: string }[];
@@ -94,7 +94,7 @@ describe("wrangler d1", () => {
     assert.deepEqual(await query("SELECT * FROM films"), [{ id: 1, name: "M; or: a city", year: null }]);
   });
 
-  it("a migration that fails leaves nothing of itself", async () => {
+  it("a failed migration leaves no changes", async () => {
     await wrangler.write(
       "migrations/0003_bad.sql",
       "CREATE TABLE half (id INTEGER);\nINSERT INTO nowhere VALUES (1);\n",
@@ -119,7 +119,7 @@ describe("wrangler d1", () => {
     );
   });
 
-  it("execute --file runs a big file as one; one that fails changes nothing", async () => {
+  it("execute --file runs a big file as one; a failing one changes nothing", async () => {
     const rows = Array.from(
       { length: 5_000 },
       (_, index) =>
@@ -139,13 +139,13 @@ describe("wrangler d1", () => {
     assert.deepEqual(await query("SELECT count(*) AS films FROM films"), [{ films: 5_003 }]);
   });
 
-  it("a worker reads what is in it", async () => {
+  it("a worker reads its data", async () => {
     await wrangler.run(["deploy"]);
     const names = JSON.parse((await platform.visit("reader")).text) as { name: string }[];
     assert.deepEqual([names.length, names[0]], [5_002, { name: "Nosferatu" }]);
   });
 
-  it("export brings SQL that makes the same database", async () => {
+  it("export returns SQL that recreates the same database", async () => {
     await d1("export", "library", "--remote", "--output", "out.sql", "-y");
     const copy = new DatabaseSync(":memory:");
     copy.exec(await readFile(join(wrangler.folder, "out.sql"), "utf8"));
@@ -162,7 +162,7 @@ describe("wrangler d1", () => {
     );
   });
 
-  it("time travel is told to be what it is: a bookmark of now", async () => {
+  it("time travel reports its limits: a bookmark of the current state", async () => {
     assert.match((await d1("time-travel", "info", "library")).text, /current bookmark is '[0-9a-f-]{40,}'/);
   });
 

@@ -78,7 +78,7 @@ describe("wrangler deploy", () => {
     assert.ok(text.includes(platform.account), text);
   });
 
-  it("whoami finds the one account by itself, and says so as JSON", async () => {
+  it("whoami finds the only account automatically, and prints it as JSON", async () => {
     const { stdout } = await wrangler.run(["whoami", "--json"], { env: { CLOUDFLARE_ACCOUNT_ID: "" } });
     const told = JSON.parse(stdout) as { loggedIn: boolean; accounts: { id: string; name: string }[] };
     assert.deepEqual([told.loggedIn, told.accounts.map(({ id }) => id)], [true, [platform.account]]);
@@ -93,7 +93,7 @@ describe("wrangler deploy", () => {
     assert.ok(text.includes(email) && text.includes(platform.account), text);
   });
 
-  it("the first deploy brings modules of every kind, variables and schedules, and says where the worker is", async () => {
+  it("the first deploy uploads modules of every kind, variables and schedules, and prints the worker's URL", async () => {
     const { text } = await wrangler.run(["deploy", "--env", ""]);
     for (const part of [
       /Uploaded hello/,
@@ -114,14 +114,14 @@ describe("wrangler deploy", () => {
     assert.deepEqual(await crons("hello"), ["*/5 * * * *", "0 3 * * 1"]);
   });
 
-  it("a worker is reached by its host name too", async () => {
+  it("a worker is reachable by its hostname too", async () => {
     const { status, text } = await platform.visitHost("hello", "/by-host");
     assert.deepEqual([status, (JSON.parse(text) as Told).at], [200, "/by-host"]);
     assert.equal((await platform.visitHost("nobody")).status, 404);
     assert.equal((await platform.visit("nobody")).status, 404);
   });
 
-  it("mail for the worker's address comes in over SMTP, and what the worker refuses is refused to the sender", async () => {
+  it("mail for the worker's address arrives over SMTP, and a rejection by the worker is returned to the sender", async () => {
     const to = `hello@${platform.label}.localhost`;
     assert.match(await platform.mail({ from: "friend@example.com", to }), /^250 /);
     await assert.rejects(
@@ -136,7 +136,7 @@ describe("wrangler deploy", () => {
     });
   });
 
-  it("a later deploy replaces the code, keeps the address and takes schedules away that are gone", async () => {
+  it("a later deploy replaces the code, keeps the URL and removes deleted schedules", async () => {
     await wrangler.write("src/greet.ts", GREET.replace("Hello", "Good day"));
     await wrangler.write("wrangler.jsonc", JSON.stringify({ ...CONFIG, triggers: { crons: ["0 4 * * *"] } }));
     const { text } = await wrangler.run(["deploy", "--env", "", "--message", "more polite", "--tag", "v2"]);
@@ -145,14 +145,14 @@ describe("wrangler deploy", () => {
     assert.deepEqual(await crons("hello"), ["0 4 * * *"]);
   });
 
-  it("triggers deploy changes the schedules and nothing else", async () => {
+  it("triggers deploy changes only the schedules", async () => {
     await wrangler.write("wrangler.jsonc", JSON.stringify({ ...CONFIG, triggers: { crons: ["1 1 1 1 *"] }, vars: {} }));
     await wrangler.run(["triggers", "deploy", "--env", ""]);
     assert.deepEqual(await crons("hello"), ["1 1 1 1 *"]);
     assert.equal((await visit("hello")).greeting, "Good day, world");
   });
 
-  it("--env deploys a worker of its own beside the first", async () => {
+  it("--env deploys a separate worker beside the first", async () => {
     await wrangler.write("wrangler.jsonc", JSON.stringify(CONFIG));
     const { text } = await wrangler.run(["deploy", "--env", "staging"]);
     assert.match(text, /Uploaded hello-staging/);
@@ -161,7 +161,7 @@ describe("wrangler deploy", () => {
     assert.deepEqual(await crons("hello-staging"), []);
   });
 
-  it("--config deploys what another file says, --dry-run nothing", async () => {
+  it("--config deploys another file's configuration, --dry-run nothing", async () => {
     await wrangler.write(
       "other/conf.toml",
       `name = "other"\nmain = "./worker.js"\ncompatibility_date = "2026-10-01"\nworkers_dev = true\n\n[vars]\nNAME = "toml"\n`,
@@ -189,7 +189,7 @@ describe("wrangler deploy", () => {
     assert.equal((await platform.visit("old")).text, "old style global");
   });
 
-  it("workers_dev: false closes the worker's host name", async () => {
+  it("workers_dev: false disables the worker's hostname", async () => {
     await wrangler.write(
       "other/conf.toml",
       `name = "other"\nmain = "./worker.js"\ncompatibility_date = "2026-10-01"\nworkers_dev = false\n`,
@@ -198,7 +198,7 @@ describe("wrangler deploy", () => {
     assert.equal((await platform.visitHost("other")).status, 404);
   });
 
-  it("delete takes the worker away, its mail address too", async () => {
+  it("delete removes the worker and its mail address", async () => {
     assert.match((await wrangler.run(["delete", "--env", "", "--force"])).text, /Successfully deleted hello/);
     assert.equal((await platform.visit("hello")).status, 404);
     await assert.rejects(platform.mail({ from: "friend@example.com", to: `hello@${platform.label}.localhost` }), {

@@ -8,7 +8,7 @@ const FINE = `export default { fetch: () => new Response("fine") };\n`;
 const config = (more: Record<string, unknown> = {}) =>
   JSON.stringify({ name: "shop", main: "worker.js", compatibility_date: "2026-10-01", ...more });
 
-describe("wrangler, when it goes wrong", () => {
+describe("wrangler failures", () => {
   const scope = createScope();
   let platform: Platform;
   let wrangler: Wrangler;
@@ -30,7 +30,7 @@ describe("wrangler, when it goes wrong", () => {
   }
   const stillRuns = async () => assert.deepEqual(await platform.visit("shop"), { status: 200, text: "fine" });
 
-  it("a binding to a namespace, bucket or database that is not there names it, and what runs stays", async () => {
+  it("a binding to a missing namespace, bucket or database names it, and the running version stays", async () => {
     assert.match(
       await refusedDeploy({ kv_namespaces: [{ binding: "CACHE", id: "0".repeat(32) }] }),
       /KV namespace '0{32}' not found\. \[code: 10041\][^]*'CACHE'/,
@@ -47,7 +47,7 @@ describe("wrangler, when it goes wrong", () => {
     assert.equal(versions.items.length, 1);
   });
 
-  it("a kind of binding that the server does not have is refused by name", async () => {
+  it("an unsupported binding type is rejected by name", async () => {
     assert.match(
       await refusedDeploy({ queues: { producers: [{ binding: "JOBS", queue: "jobs" }] } }),
       /Queues are not supported by this server\. \[code: 10021\]/,
@@ -69,7 +69,7 @@ describe("wrangler, when it goes wrong", () => {
     await stillRuns();
   });
 
-  it("code that fails while it starts is refused with its own error and its place in the source", async () => {
+  it("code that fails at startup is rejected with its own error and its location in the source", async () => {
     await wrangler.write("thrower.js", `const known = 1;\nunknown.call(known);\n${FINE}`);
     assert.match(
       await refusedDeploy({ main: "thrower.js" }),
@@ -78,8 +78,8 @@ describe("wrangler, when it goes wrong", () => {
     await stillRuns();
   });
 
-  it("syntax that only the runtime refuses is told as it tells it", async () => {
-    // The bundler knows nothing of regular expressions of tomorrow's engines; --no-bundle hands the file over as it is.
+  it("a syntax error found only by the runtime is reported in the runtime's words", async () => {
+    // The bundler does not validate regular expressions of newer engines; --no-bundle uploads the file unchanged.
     await wrangler.write("syntax.js", `const pattern = /(?<n>a)(?<n>b)/;\n${FINE}`);
     assert.match(
       await refused(["deploy", "syntax.js", "--no-bundle", "--name", "shop", "--compatibility-date", "2026-10-01"]),
@@ -88,7 +88,7 @@ describe("wrangler, when it goes wrong", () => {
     await stillRuns();
   });
 
-  it("a missing main file and a compatibility date in the future never get as far as running", async () => {
+  it("a missing main file and a compatibility date in the future never start", async () => {
     assert.match(await refusedDeploy({ main: "none.js" }), /entry-point file at "none\.js" was not found/);
     assert.match(
       await refusedDeploy({ compatibility_date: "2199-01-01" }),
@@ -97,13 +97,13 @@ describe("wrangler, when it goes wrong", () => {
     await stillRuns();
   });
 
-  it("a wrong token is refused by every command", async () => {
+  it("every command rejects a wrong token", async () => {
     const env = { CLOUDFLARE_API_TOKEN: "not-a-token-of-this-server-at-all-00000" };
     for (const args of [["deploy"], ["kv", "namespace", "list"], ["secret", "list"]])
       assert.match(await refused(args, { env }), /Authentication error[^]*10000/, args.join(" "));
   });
 
-  it("a token that may not write may not deploy, and is told what it needs", async () => {
+  it("a read-only token cannot deploy, and the error names the missing permission", async () => {
     const groups = await platform.ask<{ id: string; name: string }[]>("/user/tokens/permission_groups?per_page=1000");
     const read = groups.find(({ name }) => name === "Workers Scripts Read")!;
     const { value } = await platform.ask<{ value: string }>("/user/tokens", {
@@ -124,14 +124,14 @@ describe("wrangler, when it goes wrong", () => {
     assert.match(await refused(["deploy"], { env }), /\[code: 9109\][^]*Workers Scripts Write/);
   });
 
-  it("another account's id is refused", async () => {
+  it("another account's id is rejected", async () => {
     assert.match(
       await refused(["deployments", "list"], { env: { CLOUDFLARE_ACCOUNT_ID: "f".repeat(32) } }),
       /\[code: (7003|9109|10000)\]/,
     );
   });
 
-  it("a worker, version or database that is not there is named", async () => {
+  it("a missing worker, version or database is named", async () => {
     assert.match(
       await refused(["deployments", "list", "--name", "nobody"]),
       /This Worker does not exist on your account\. \[code: 10007\]/,
@@ -148,7 +148,7 @@ describe("wrangler, when it goes wrong", () => {
     );
   });
 
-  it("no server: the client says so", async () => {
+  it("no server: the client reports it", async () => {
     const port = await new Promise<number>((resolve) => {
       const server = createServer().listen(0, "127.0.0.1", () => {
         const { port } = server.address() as AddressInfo;
@@ -163,7 +163,7 @@ describe("wrangler, when it goes wrong", () => {
     );
   });
 
-  it("two deploys at once: both come to their end, one of them is what runs", async () => {
+  it("two concurrent deploys both finish, and one of them is live", async () => {
     const editions = ["left", "right"];
     await Promise.all(
       editions.map(async (edition) => {
@@ -175,7 +175,7 @@ describe("wrangler, when it goes wrong", () => {
     assert.ok(editions.includes((await platform.visit("twice")).text));
   });
 
-  it("an upload that breaks off half-way changes nothing", async () => {
+  it("an interrupted upload changes nothing", async () => {
     const { hostname, port } = new URL(platform.url);
     const path = `/client/v4/accounts/${platform.account}/workers/scripts/shop`;
     await new Promise<void>((resolve, reject) => {

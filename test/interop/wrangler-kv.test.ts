@@ -31,11 +31,11 @@ describe("wrangler kv", () => {
   after(scope.close);
 
   const kv = (...args: string[]) => wrangler.run(["kv", ...args]);
-  /** By the binding of the project's configuration, as people do who have a worker. */
+  /** By the binding in the project's configuration, as users with a worker do. */
   const keyed = (command: string, ...args: string[]) => kv("key", command, ...args, "--binding", "CACHE", "--remote");
   const list = async (...args: string[]) => JSON.parse((await keyed("list", ...args)).stdout) as Key[];
 
-  it("namespace create tells the id that the configuration needs; list tells the same and ends", async () => {
+  it("namespace create prints the id for the configuration; list prints the same and ends", async () => {
     const { text } = await kv("namespace", "create", "cache");
     id = /"id": "([0-9a-f]{32})"/.exec(text)![1]!;
     assert.deepEqual(JSON.parse((await kv("namespace", "list")).stdout), [
@@ -53,13 +53,13 @@ describe("wrangler kv", () => {
     await wrangler.write("worker.js", WORKER);
   });
 
-  it("a title is taken once", async () => {
+  it("duplicate titles are rejected", async () => {
     const { code, text } = await wrangler.attempt(["kv", "namespace", "create", "cache"]);
     assert.notEqual(code, 0);
     assert.match(text, /already exists/);
   });
 
-  it("put and get: text with metadata under a key with slashes, spaces and letters; a file's octets; a life span", async () => {
+  it("put and get: text with metadata under a key with slashes, spaces and letters; a file's octets; a TTL", async () => {
     await keyed("put", "a/b c?é", "value 1", "--metadata", '{"tag":[1]}');
     assert.equal((await keyed("get", "a/b c?é")).stdout, "value 1");
     await wrangler.write("binary", BINARY);
@@ -104,7 +104,7 @@ describe("wrangler kv", () => {
     );
   });
 
-  it("list goes on by the cursor until every key has come", async () => {
+  it("list follows the cursor until it has every key", async () => {
     const many = Array.from({ length: 2_345 }, (_, index) => ({
       key: `many/${String(index).padStart(5, "0")}`,
       value: "",
@@ -117,7 +117,7 @@ describe("wrangler kv", () => {
     );
   });
 
-  it("a worker reads what was put", async () => {
+  it("a worker reads the stored values", async () => {
     await wrangler.run(["deploy"]);
     assert.deepEqual(JSON.parse((await platform.visit("reader", `/${encodeURIComponent("a/b c?é")}`)).text), {
       value: "value 1",
@@ -126,14 +126,14 @@ describe("wrangler kv", () => {
     assert.deepEqual(JSON.parse((await platform.visit("reader", "/none")).text), { value: null, metadata: null });
   });
 
-  it("delete takes a key away; a key that is not there is an error", async () => {
+  it("delete removes a key; a missing key is an error", async () => {
     await keyed("delete", "binary");
     const { code, text } = await wrangler.attempt(["kv", "key", "get", "binary", "--binding", "CACHE", "--remote"]);
     assert.notEqual(code, 0);
     assert.match(text, /404/);
   });
 
-  it("what is wrong with a value or its life span is told", async () => {
+  it("an invalid value or TTL is reported", async () => {
     for (const [args, expected] of [
       [["put", "k", "v", "--ttl", "10"], /60/],
       [["put", "k".repeat(513), "v"], /512/],
@@ -158,7 +158,7 @@ describe("wrangler kv", () => {
     assert.match(text, /namespace not found' \[code: 10013\]/);
   });
 
-  it("the server's log has no token in it", () => {
+  it("the server's log contains no token", () => {
     assert.ok(platform.server.log().length > 0 && !platform.server.log().includes(platform.token));
   });
 });

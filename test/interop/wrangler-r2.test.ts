@@ -66,7 +66,7 @@ describe("wrangler r2", () => {
     assert.equal((await object("get", "films/a/b c+é.txt", "--pipe")).stdout, "hello");
   });
 
-  it("a file of 50 MiB comes back as it went", async () => {
+  it("a file of 50 MiB is returned unchanged", async () => {
     const big = randomFillSync(new Uint8Array(BIG_BYTES));
     await wrangler.write("big.bin", big);
     await object("put", "films/big.bin", "--file", "big.bin");
@@ -74,7 +74,7 @@ describe("wrangler r2", () => {
     assert.ok(Buffer.from(big.buffer).equals(await readFile(join(wrangler.folder, "back.bin"))));
   });
 
-  it("a worker reads a range and the headers of what was put", async () => {
+  it("a worker reads a range and the headers of an object", async () => {
     await wrangler.run(["deploy"]);
     assert.deepEqual(JSON.parse((await platform.visit("reader", `/${encodeURIComponent("a/b c+é.txt")}`)).text), {
       text: "ell",
@@ -84,7 +84,7 @@ describe("wrangler r2", () => {
     });
   });
 
-  it("a bucket with objects in it is not deleted", async () => {
+  it("a bucket with objects cannot be deleted", async () => {
     assert.match(await refused(["r2", "bucket", "delete", "films"]), /not empty[^]*\[code: 10008\]/);
   });
 

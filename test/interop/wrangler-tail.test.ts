@@ -53,7 +53,7 @@ describe("wrangler tail", () => {
 
   const pathOf = ({ event }: TailRecord) =>
     event.request === undefined ? undefined : new URL(event.request.url).pathname;
-  /** In JSON a client does not say that it is connected: it is when a visit shows up. Asked again and again, as there is nothing to wait for. */
+  /** In JSON format the client does not report that it is connected, so requests are repeated until one shows up. */
   async function connected(tailing: Tailing, path: string): Promise<void> {
     const seen = tailing.until(() => tailing.text().includes(path));
     const done = new AbortController();
@@ -72,7 +72,7 @@ describe("wrangler tail", () => {
     return response.ok ? info!.total_count : 0;
   };
 
-  describe("three at once: JSON, pretty, errors only", () => {
+  describe("three concurrent tails: JSON, pretty, errors only", () => {
     let json: Tailing;
     let pretty: Tailing;
     let errors: Tailing;
@@ -94,7 +94,7 @@ describe("wrangler tail", () => {
       await json.until(() => records().some(({ event }) => event.mailFrom === "thrower@example.com"));
     });
 
-    it("a request: URL, method, status, and what was logged, as it was logged", () => {
+    it("a request: URL, method, status, and unchanged log output", () => {
       const record = records().find((record) => pathOf(record) === "/fine")!;
       assert.deepEqual(
         [record.outcome, record.scriptName, record.event.request!.method, record.event.response!.status],
@@ -107,7 +107,7 @@ describe("wrangler tail", () => {
       );
     });
 
-    it("an exception: its stack names the lines of the source, not of the bundle", () => {
+    it("an exception: its stack has the lines of the source, not of the bundle", () => {
       const { outcome, exceptions, event } = records().find((record) => pathOf(record) === "/throw")!;
       assert.deepEqual(
         [outcome, event.response!.status, exceptions[0]!.name, exceptions[0]!.message],
@@ -116,7 +116,7 @@ describe("wrangler tail", () => {
       assert.match(exceptions[0]!.stack!, /refuse \(src\/index\.ts:7:\d+\)\n\s+at .*src\/index\.ts:14:/);
     });
 
-    it("an invocation that was killed for its CPU time", () => {
+    it("an invocation killed for its CPU time", () => {
       const { outcome, exceptions } = records().find((record) => pathOf(record) === "/spin")!;
       assert.equal(outcome, "exceededCpu");
       assert.match(exceptions[0]!.message, /CPU time limit/);
@@ -137,7 +137,7 @@ describe("wrangler tail", () => {
       );
     });
 
-    it("pretty says the same in lines", async () => {
+    it("pretty prints the same as lines", async () => {
       await pretty.until(() => pretty.text().includes("from:thrower@example.com"));
       const text = pretty.text();
       for (const line of [
@@ -152,7 +152,7 @@ describe("wrangler tail", () => {
         assert.match(text, line);
     });
 
-    it("--status error leaves out what went well", async () => {
+    it("--status error omits successful invocations", async () => {
       await errors.until(() => errors.records().some(({ event }) => event.mailFrom === "thrower@example.com"));
       const outcomes = errors.records().map(({ outcome }) => outcome);
       assert.ok(
@@ -161,14 +161,14 @@ describe("wrangler tail", () => {
       );
     });
 
-    it("Ctrl-C ends them, and their tails on the server with them", async () => {
+    it("Ctrl-C ends them, and their tails on the server", async () => {
       assert.equal(await tails(), 3);
       assert.deepEqual(await Promise.all([json.interrupt(), pretty.interrupt(), errors.interrupt()]), [0, 0, 0]);
       assert.equal(await tails(), 0);
     });
   });
 
-  it("other filters are kept by the server too: method, search, header", async () => {
+  it("the server applies other filters too: method, search, header", async () => {
     const filtered = tail(wrangler, [
       "--format",
       "json",
@@ -198,13 +198,13 @@ describe("wrangler tail", () => {
     await filtered.interrupt();
   });
 
-  it("a worker that is not there has no tail", async () => {
+  it("a missing worker has no tail", async () => {
     const { code, text } = await wrangler.attempt(["tail", "nobody"]);
     assert.notEqual(code, 0);
     assert.match(text, /This Worker does not exist on your account\. \[code: 10007\]/);
   });
 
-  it("the client comes back by itself when the server was restarted", async () => {
+  it("the client reconnects automatically after a server restart", async () => {
     const pretty = tail(wrangler, ["--format", "pretty"]);
     await pretty.until(() => pretty.text().includes("Connected to shop"));
     const { ready } = platform.server;

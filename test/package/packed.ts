@@ -1,5 +1,5 @@
-// What `npm publish` would publish, installed into an empty folder and used as a newcomer does. Not part of `npm test`: it installs
-// packages. `.ci/run` runs it.
+// Installs the package that `npm publish` would publish into an empty directory and uses it as a new user does. Not
+// part of `npm test`: it installs packages. `.ci/run` runs it.
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -17,7 +17,7 @@ const stopTimeoutMs = 30_000;
 const temp = await mkdtemp(join(tmpdir(), "reelpost-packed-"));
 after(() => rm(temp, { recursive: true, force: true }));
 
-// The machine's own Node, as a user has it: not the one this checkout installed.
+// The machine's own Node, as users have it: not the one installed by this checkout.
 const PATH = process.env
   .PATH!.split(delimiter)
   .filter((folder) => !folder.includes("node_modules"))
@@ -32,7 +32,7 @@ const env = {
 };
 
 test(
-  "the packed program makes a project, checks it and handles a message; it serves, and a worker with a database is deployed",
+  "the packed program creates a project, checks it and handles a message; it serves, and a worker with a database is deployed",
   { timeout: 15 * 60_000 },
   async () => {
     const tarball = pack();
@@ -70,7 +70,9 @@ test(
   },
 );
 
-/** What runs in processes and modules of its own has to find its files in the package, too: imports of SQL, workers in both formats. */
+/**
+ * Code in separate processes and modules must find its files in the package too: SQL imports, workers in both formats.
+ */
 async function deploySomething(project: string) {
   const server = await start(project, "serve", "--data-dir", join(temp, "platform"));
   try {
@@ -102,7 +104,7 @@ async function deploySomething(project: string) {
     reelpost("deploy");
     const answer = await fetch(`${server.url}/workers/counter/`);
     assert.deepEqual([answer.status, await answer.text()], [200, "seen 2"]);
-    // What runs in browsers is bundled before it is packed.
+    // Browser code is bundled before packing.
     const sdk = await fetch(`${server.url}/embed/sdk.latest.js`);
     assert.deepEqual(
       [sdk.status, sdk.headers.get("content-type")?.split(";")[0], (await sdk.text()).includes("Stream")],
@@ -115,7 +117,7 @@ async function deploySomething(project: string) {
 
 function pack(): string {
   const output = run(root, "npm", "pack", "--json", "--loglevel=error", "--pack-destination", temp);
-  // `prepack` may print before the result does.
+  // `prepack` may print before the result.
   const [result] = JSON.parse(output.slice(output.indexOf("[\n"))) as [{ filename: string; files: { path: string }[] }];
   const strangers = result.files
     .map(({ path }) => path)
@@ -187,7 +189,7 @@ async function start(project: string, ...command: string[]) {
     ready,
     event,
     log: () => stderr,
-    /** The exit code; null when it had to be killed. */
+    /** The exit code; null if it had to be killed. */
     stop: async () => {
       const timer = setTimeout(() => child.kill("SIGKILL"), stopTimeoutMs);
       child.kill("SIGTERM");

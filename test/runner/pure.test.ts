@@ -16,7 +16,7 @@ function sourcesWith(t: TestContext, files: Record<string, string>) {
   return createSources(root);
 }
 
-/** A domain with one module that computes and one that opens a socket. */
+/** A domain with one pure module and one that opens a socket. */
 const domain = {
   "src/a/index.ts": `export { add } from "./add.ts";\nexport { dial, type Dialled } from "./dial.ts";\nexport * from "./more.ts";`,
   "src/a/add.ts": `export const add = (a: number, b: number) => a + b;`,
@@ -43,7 +43,7 @@ test("finds sockets and processes behind a name, a star export and a namespace i
   assert.equal(why("{ type Dialled }"), undefined);
 });
 
-test("finds changes of the process, hooks of the whole process, and computed imports", (t) => {
+test("finds changes of process state, process-wide hooks, and computed imports", (t) => {
   const why = (rest: string) => impurity(sourcesWith(t, importing("{ add }", rest)), "src/b.test.ts");
   assert.match(why(`process.env.X = "1";`)!, /matches/);
   assert.match(why(`process.chdir("/");`)!, /matches/);

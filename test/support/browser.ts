@@ -4,14 +4,17 @@ import type { AddressInfo } from "node:net";
 import { delimiter, join } from "node:path";
 import { chromium, type Browser, type Page } from "playwright-core";
 
-/** For the option `skip` of a test. With REQUIRE_ALL=1 it is not skipped, and fails. */
+/** For the `skip` option of a test. With REQUIRE_ALL=1 the test is not skipped, and fails. */
 export const withoutChromium = (): string | false =>
   findChromium() === undefined && process.env["REQUIRE_ALL"] !== "1" && "Chromium is not installed";
 
-/** A camera and a microphone that are none: a pattern that moves, and beeps; and nobody is asked whether a page may use them. */
+/** A fake camera and microphone: a moving pattern with beeps, and no permission prompts. */
 export const FAKE_CAMERA = ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"];
 
-/** Chromium of the system, without a window; closed when `scope` (a test context, or node:test's own `after`) ends. Takes half a second: one for a file of tests. */
+/**
+ * The system's Chromium, headless; closed when `scope` (a test context, or node:test's own `after`) ends. Takes half a
+ * second: use one per test file.
+ */
 export async function openBrowser(
   scope: { after(end: () => Promise<void>): void },
   more: readonly string[] = [],
@@ -34,7 +37,7 @@ export async function openBrowser(
   return browser;
 }
 
-/** A page with a context of its own, and everything that went wrong on it: errors that were thrown, and what the console calls an error. */
+/** A page with its own context, and its errors: uncaught exceptions and console errors. */
 export async function openPage(browser: Browser, url?: string): Promise<{ page: Page; problems: string[] }> {
   const context = await browser.newContext({ viewport: { width: 960, height: 640 } });
   const page = await context.newPage();
@@ -49,14 +52,14 @@ export async function openPage(browser: Browser, url?: string): Promise<{ page: 
   return { page, problems };
 }
 
-/** A site of somebody else's, on a loopback port: fixed pages and files by path. Resolves with its origin. */
+/** A third-party site on a loopback port: fixed pages, and files by path. Resolves with its origin. */
 export async function openSite(
   scope: { after(end: () => Promise<void>): void },
   pages: Record<string, { type: string; body: string | Buffer } | { file: string; type: string }>,
 ): Promise<string> {
   const respond = (request: IncomingMessage, response: ServerResponse) => {
     const page = pages[request.url!.replace(/\?.*$/, "")];
-    // Every browser asks for an icon, and would call its absence an error.
+    // Every browser requests an icon and reports a missing one as an error.
     if (page === undefined) return void response.writeHead(request.url === "/favicon.ico" ? 204 : 404).end();
     response.writeHead(200, { "content-type": page.type }).end("file" in page ? readFileSync(page.file) : page.body);
   };

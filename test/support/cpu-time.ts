@@ -1,6 +1,6 @@
 /**
- * Milliseconds of processor time that the work takes on this thread. For bounds of what hostile input may cost: unlike the time of day it does not depend on what else
- * the machine does, and what is quadratic is beyond any bound.
+ * Milliseconds of CPU time that the work takes on this thread. For limits on the cost of hostile input: unlike
+ * wall-clock time it is independent of other load, and quadratic work exceeds any limit.
  */
 export function cpuMs(work: () => void): number {
   const before = process.threadCpuUsage();

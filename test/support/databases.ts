@@ -6,7 +6,7 @@ import { after, describe, test } from "node:test";
 import { type Db, type Migration, migrate, openPostgres, openSqlite } from "../../src/store/index.ts";
 import { type Cluster, postgresAvailable, startCluster } from "./postgres.ts";
 
-/** One engine to run a suite on. */
+/** A database engine to run a suite on. */
 export interface TestEngine {
   readonly name: Db["dialect"];
   /** An empty database, or one with these migrations run; closed and removed when `scope` (a test context, or node:test's own `after`) ends. */
@@ -15,9 +15,9 @@ export interface TestEngine {
 
 export interface TestDatabase {
   db: Db;
-  /** The same database once more, as another process would open it. Closed with the first. */
+  /** Another connection to the same database, as another process would open it. Closed with the first. */
   another(): Promise<Db>;
-  /** What to give to openSqlite (`path`) or openPostgres (`url`), for a process of its own. */
+  /** Arguments for openSqlite (`path`) or openPostgres (`url`) in another process. */
   where: { path: string } | { url: string };
 }
 
@@ -26,16 +26,18 @@ export interface Scope {
 }
 
 /**
- * Registers `suite` for SQLite and for PostgreSQL. Without PostgreSQL its part is skipped, loudly; with REQUIRE_ALL=1 it fails.
+ * Registers `suite` for SQLite and for PostgreSQL. Without PostgreSQL its part is skipped with a message; with
+ * REQUIRE_ALL=1 it fails.
  *
- *     onEveryDatabase((engine) => test("keeps a rule", async (t) => { const { db } = await engine.open(t, mailMigrations); ... }));
+ * onEveryDatabase((engine) => test("keeps a rule", async (t) => { const { db } = await engine.open(t, mailMigrations);
+ *     ... }));
  */
 export function onEveryDatabase(suite: (engine: TestEngine) => void): void {
   describe("on sqlite", () => suite({ name: "sqlite", open: (scope, migrations) => openTemporary(scope, migrations) }));
   onPostgres(suite);
 }
 
-/** The same for what exists on PostgreSQL only. */
+/** Registers a suite that exists on PostgreSQL only. */
 export function onPostgres(suite: (engine: TestEngine) => void): void {
   if (postgresAvailable()) {
     describe("on postgres", () => suite(postgresEngine()));
@@ -52,7 +54,7 @@ export function onPostgres(suite: (engine: TestEngine) => void): void {
   }
 }
 
-/** SQLite files with the migrations run, by their key. */
+/** SQLite files with applied migrations, by key. */
 const migratedFiles = new Map<string, Promise<string>>();
 
 async function openTemporary(scope: Scope, migrations: readonly Migration[] = []): Promise<TestDatabase> {

@@ -1,4 +1,4 @@
-/** For servers that run beside each other: a free port for every listener that no command line option names. */
+/** For servers that run in parallel: a free port for every listener without a command line option. */
 export const FREE_PORTS: Readonly<Record<string, string>> = Object.fromEntries(
   ["DNS", "SUBMISSION", "TLS_HTTPS", "LIVE_RTMP", "LIVE_RTMPS", "LIVE_SRT"].map((name) => [
     `REELPOST_${name}_PORT`,

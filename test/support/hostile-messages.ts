@@ -1,12 +1,12 @@
-/** Messages that nobody should send, made here: each is about one thing that has taken readers of mail down. */
+/** Hostile messages, generated here: each has one feature that has crashed or blocked mail parsers. */
 
 export interface HostileMessage {
   name: string;
   /** One character is one octet. */
   raw: string;
-  /** What has to become of it. "either": both are right, as long as it is said. Default: it is taken. */
+  /** Expected result. "either": both are acceptable with a proper reply. Default: accepted. */
   answer?: "refused" | "either";
-  /** Fields that are taken out on the way: what goes on is not the same octet for octet. */
+  /** Fields are removed in transit, so the message is not passed on octet for octet. */
   changed?: true;
 }
 
@@ -223,7 +223,7 @@ const signatures = (): HostileMessage[] => [
   header("26 such marks", times(26, (i) => `X-Reelpost-Loop: mark${i}`).join("\r\n"), { answer: "refused" }),
 ];
 
-/** What makes careless patterns go back and forth. */
+/** Input that makes careless patterns backtrack. */
 const slowToRead = (): HostileMessage[] =>
   [" ", "\t", "a ", "=?", '"\\', "<", "@", ";", ",", ":", "=", "(", "%00", "a@"].flatMap((piece) => {
     const text = piece.repeat(Math.floor(60_000 / piece.length));
@@ -234,7 +234,7 @@ const slowToRead = (): HostileMessage[] =>
         fields("Reply-To", "To", "Content-Type", "Message-ID", "DKIM-Signature", "ARC-Seal", "X-Reelpost-Loop"),
         { answer: "either" },
       ),
-      // Results that cannot be told from results in our name do not stay.
+      // Results that could be mistaken for this server's own are removed.
       header(`results of ${JSON.stringify(piece)} only`, fields("Authentication-Results"), { changed: true }),
     ];
   });

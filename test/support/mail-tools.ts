@@ -7,12 +7,12 @@ import type { Scope } from "../e2e/serve-client.ts";
 import { freePort, until } from "./mail-world.ts";
 import { temporaryFolder } from "./serve.ts";
 
-/** Other people's mail programs: senders, next hops, verifiers. */
+/** Third-party mail programs: senders, next hops, verifiers. */
 
 const FOLDERS = [...(process.env["PATH"] ?? "").split(delimiter), "/usr/sbin"];
 const pathOf = (name: string) => FOLDERS.map((folder) => join(folder, name)).find((path) => existsSync(path));
 
-/** For the option `skip` of a test: the programs it cannot do without. Where REQUIRE_ALL=1 it is not skipped, and fails. */
+/** For the `skip` option of a test: its required programs. With REQUIRE_ALL=1 the test is not skipped, and fails. */
 export function lacking(...names: string[]): string | false {
   const missing = names.filter((name) => pathOf(name) === undefined);
   return missing.length > 0 && process.env["REQUIRE_ALL"] !== "1" && `not installed: ${missing.join(", ")}`;
@@ -23,7 +23,7 @@ export interface Ran {
   output: string;
 }
 
-/** One run of a program to its end, both outputs together. */
+/** Runs a program to its end; returns both outputs combined. */
 export function runTool(
   name: string,
   args: string[],
@@ -45,15 +45,18 @@ export function runTool(
 
 export interface PostfixSink {
   port: number;
-  /** Each message as smtp-sink writes it down, its own fields on top. */
+  /** Each message as stored by smtp-sink, with its own fields on top. */
   messages(): Promise<string[]>;
 }
 
-/** Postfix's smtp-sink, which takes everything. `dump`: whether to write down what it takes. `eightBitMime`: whether it announces 8BITMIME. */
+/**
+ * Postfix's smtp-sink, which accepts everything. `dump`: whether to store messages. `eightBitMime`: whether to announce
+ * 8BITMIME.
+ */
 export async function startPostfixSink(t: Scope, { dump = true, eightBitMime = true } = {}): Promise<PostfixSink> {
   const folder = join(await temporaryFolder(t, "smtp-sink"), "dump");
   await mkdir(folder);
-  // Started by root it wants to be somebody else.
+  // If started by root, it changes to another user.
   const asRoot = process.getuid?.() === 0;
   if (asRoot) for (const path of [join(folder, ".."), folder]) await chmod(path, 0o777);
   const port = await freePort();
@@ -96,18 +99,18 @@ function answers(port: number): Promise<true | undefined> {
 }
 
 export interface Verifiers {
-  /** Whether dkimverify finds the signature good, counted from the top. */
+  /** True if dkimverify accepts the signature with this index, counted from the top. */
   dkimverify(raw: string, index: number): Promise<boolean>;
-  /** The last line arcverify prints. */
+  /** The last line printed by arcverify. */
   arcverify(raw: string): Promise<string>;
-  /** What OpenDKIM's filter says of the message. */
+  /** Output of OpenDKIM's filter for the message. */
   opendkim(raw: string): Promise<Ran>;
 }
 
-/** Verifiers that ask one DNS server for everything below `domains`, and nobody for the rest. */
+/** Verifiers that use one DNS server for everything below `domains`, and no resolver for other names. */
 export async function verifiersAsking(t: Scope, dnsPort: number, domains: string[]): Promise<Verifiers> {
   const folder = await temporaryFolder(t, "verifiers");
-  // Python runs this before a program of its own.
+  // Executed by Python before the program.
   const resolver = `import dns.resolver\nr = dns.resolver.Resolver(configure=False)\nr.nameservers = ["127.0.0.1"]\nr.port = ${dnsPort}\ndns.resolver.default_resolver = r\n`;
   await writeFile(join(folder, "sitecustomize.py"), resolver);
   const unbound = [

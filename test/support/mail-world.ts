@@ -5,9 +5,9 @@ import { rawClient } from "../../src/mail/mail.testing.ts";
 import type { ServeServer } from "../../src/server/index.ts";
 import { createApi, servePlatform, TOKEN, type Api, type Scope, type Target } from "../e2e/serve-client.ts";
 
-/** A platform that takes mail for a domain and gives it to a next hop, for tests of the whole way of a message. */
+/** A platform that accepts mail for a domain and relays it to a next hop, for tests of the full path of a message. */
 
-/** Mail from this machine passes SPF for it. */
+/** SPF authorizes this machine for this domain. */
 export const SENDERS = "sender.example";
 
 export interface MailWorld<Server extends Target = ServeServer> {
@@ -17,11 +17,11 @@ export interface MailWorld<Server extends Target = ServeServer> {
   domain: string;
   zone: string;
   newZone(name: string, records?: { type: string; name: string; content: string }[]): Promise<string>;
-  /** Verified at once. */
+  /** Creates a destination that is verified immediately. */
   destination(email: string): Promise<void>;
   /** `*`: the catch-all rule. Destinations must be verified. */
   rule(local: string, type: "forward" | "worker" | "drop", ...value: string[]): Promise<void>;
-  /** What the account's log says of the message with this subject, once `enough` holds. */
+  /** Log entries of the account for the message with this subject, once `enough` is true. */
   story(subject: string, enough: (story: Story) => boolean): Promise<Story>;
 }
 
@@ -36,13 +36,13 @@ export interface Story {
 }
 
 export interface MailWorldOptions {
-  /** Of the smart host. Without it nothing leaves but as files. */
+  /** Port of the smart host. Without it, outgoing mail is only written to files. */
   nextPort?: number;
   domain?: string;
   env?: Record<string, string>;
 }
 
-/** The platform in this process; one that is there already by `server`. */
+/** Starts the platform in this process, or uses the running `server`. */
 export async function startMailWorld(
   t: Scope,
   { nextPort, domain = "routed.example", env = {} }: MailWorldOptions = {},
@@ -111,7 +111,9 @@ export async function mailWorldOf<Server extends Target>(server: Server, domain:
   return world;
 }
 
-/** What `find` finds, looked for until it is there: not more often than needed, for every look costs the server as much as the test. */
+/**
+ * Polls until `find` returns a result, only as often as needed, since every poll costs the server as much as the test.
+ */
 export async function until<T>(
   find: () => T | undefined | Promise<T | undefined>,
   what: string,
@@ -124,7 +126,7 @@ export async function until<T>(
   }
 }
 
-/** One message as it is, octet for octet; the reply to it, or to the command that was refused. Dots are stuffed here. */
+/** Sends one message octet for octet; returns the reply to it, or to the rejected command. Dots are stuffed here. */
 export async function sendRaw(
   port: number,
   { from = `ada@${SENDERS}`, to, raw }: { from?: string; to: string | string[]; raw: string | Buffer },
@@ -153,7 +155,7 @@ export const letter = (
 ): string =>
   `From: <${from}>\r\nTo: <${to}>\r\nSubject: ${subject}\r\nDate: ${new Date().toUTCString().replace("GMT", "+0000")}\r\nMessage-ID: <${subject.replace(/\W/g, "-")}@${SENDERS}>\r\n\r\n${body}`;
 
-/** A port nobody listens at, for what must be known before it is started. */
+/** A free port, for values needed before the server starts. */
 export async function freePort(): Promise<number> {
   const probe = createServer().listen(0, "127.0.0.1");
   await new Promise((resolve) => probe.once("listening", resolve));

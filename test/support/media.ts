@@ -7,10 +7,12 @@ import { delimiter, join } from "node:path";
 import type { TestContext } from "node:test";
 
 /**
- * Small videos, generated when they are first asked for and kept in the system's temp folder (or what TEST_CLIPS_FOLDER names) under the hash of their recipe, so that test files,
- * runs and processes share them. Pictures are ffmpeg's testsrc2 (every frame is another), sound is a sine.
+ * Small videos, generated on first use and stored in the system's temp directory (or TEST_CLIPS_FOLDER) under the hash
+ * of their recipe, so that test files, runs and processes share them. Video is ffmpeg's testsrc2 (every frame differs),
+ * audio is a sine.
  *
- *     test("cuts a segment", needsFfmpeg, async (t) => { const path = await clip({ seconds: 6, fps: "30000/1001" }); ... });
+ * test("cuts a segment", needsFfmpeg, async (t) => { const path = await clip({ seconds: 6, fps: "30000/1001" }); ...
+ *     });
  */
 export interface ClipRecipe {
   /** Default 4. */
@@ -19,34 +21,34 @@ export interface ClipRecipe {
   size?: `${number}x${number}`;
   /** Default "30". */
   fps?: string;
-  /** Encoder and its options; false: no picture. Default libx264, ultrafast, yuv420p. */
+  /** Encoder and its options; false: no video. Default libx264, ultrafast, yuv420p. */
   video?: string[] | false;
-  /** Encoder and its options; false: silent. Default AAC, 64 kb/s, stereo. */
+  /** Encoder and its options; false: no audio. Default AAC, 64 kb/s, stereo. */
   audio?: string[] | false;
   /** Default 2. */
   keyframeSeconds?: number;
-  /** Applied to the generated pictures. */
+  /** Filter for the generated video. */
   filter?: string;
-  /** Names the container; default "mp4". */
+  /** File extension that selects the container; default "mp4". */
   extension?: string;
-  /** More options of the output. */
+  /** Further output options. */
   output?: string[];
-  /** Inputs and maps in place of the generated picture and sound. With `video` and `audio` they are encoded as usual. */
+  /** Inputs and maps that replace the generated video and audio. With `video` and `audio` they are encoded as usual. */
   inputs?: string[];
-  /** Degrees clockwise, written into the track header of an mp4 or mov: players turn the picture. */
+  /** Degrees clockwise, written into the track header of an mp4 or mov: players rotate the video. */
   rotate?: 90 | 180 | 270;
-  /** Only the first part of the octets, 0 to 1. */
+  /** Keeps only this fraction of the octets, 0 to 1. */
   keep?: number;
 }
 
 export const X264 = ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p"];
 export const AAC = ["-c:a", "aac", "-b:a", "64k", "-ac", "2", "-ar", "48000"];
 
-/** Recipes that several rooms need. */
+/** Recipes shared by several domains. */
 export const mediaClips = {
-  /** 4 s, 320x180, 30 frames a second, key frame every 2 s, AAC. */
+  /** 4 s, 320x180, 30 fps, key frame every 2 s, AAC. */
   plain: {},
-  /** 29.97, three segments of 4.004 s. */
+  /** 29.97 fps, three segments of 4.004 s. */
   ntsc: { seconds: 10, fps: "30000/1001" },
   sixty: { seconds: 5, fps: "60" },
   vertical: { size: "180x320" },
@@ -69,29 +71,29 @@ const pathOf = (name: string) =>
     .find((path) => existsSync(path));
 const missing = ["ffmpeg", "ffprobe"].filter((name) => pathOf(name) === undefined);
 
-/** Options of a test or suite that cannot do without ffmpeg: skipped where it is absent; with REQUIRE_ALL=1 it runs, and fails. */
+/** Options of a test or suite that requires ffmpeg: skipped if it is missing; with REQUIRE_ALL=1 it runs, and fails. */
 export const needsFfmpeg: { skip: string | false } = {
   skip: missing.length > 0 && process.env["REQUIRE_ALL"] !== "1" && `not installed: ${missing.join(", ")}`,
 };
 
-/** The same for other programs beside it. */
+/** Like needsFfmpeg, for additional programs. */
 export const needsPrograms = (...names: string[]): { skip: string | false } => {
   const absent = [...missing, ...names.filter((name) => pathOf(name) === undefined)];
   return { skip: absent.length > 0 && process.env["REQUIRE_ALL"] !== "1" && `not installed: ${absent.join(", ")}` };
 };
 
-/** For a test in the midst of which it turns out. True: go on. */
+/** For a test that finds out while running. True: continue. */
 export function hasFfmpeg(t: TestContext): boolean {
   if (needsFfmpeg.skip !== false) t.skip(needsFfmpeg.skip);
   return needsFfmpeg.skip === false;
 }
 
-/** Raised when the same recipe makes another file. */
+/** Incremented when the same recipe produces another file. */
 const GENERATION = 1;
 const FOLDER = join(process.env["TEST_CLIPS_FOLDER"] ?? tmpdir(), `reelpost-clips-${process.getuid?.() ?? "user"}`);
 const making = new Map<string, Promise<string>>();
 
-/** The path of the clip; to be read only, it is not yours alone. */
+/** Path of the clip; read-only, since it is shared. */
 export function clip(recipe: ClipRecipe = {}): Promise<string> {
   const extension = recipe.extension ?? "mp4";
   const hash = createHash("sha256")
@@ -106,7 +108,7 @@ export function clip(recipe: ClipRecipe = {}): Promise<string> {
   return made;
 }
 
-/** Seen whole or not at all: another process may look for it right now. */
+/** Created atomically, since another process may look for it now. */
 async function make(recipe: ClipRecipe, path: string, extension: string): Promise<string> {
   mkdirSync(FOLDER, { recursive: true, mode: 0o700 });
   const draft = join(FOLDER, `draft-${process.pid}-${randomBytes(4).toString("hex")}.${extension}`);
@@ -162,7 +164,7 @@ function clipArgs({
   ];
 }
 
-/** ffmpeg or ffprobe as it is, without confinement; what it wrote to its standard output. Rejects with its words. */
+/** Runs ffmpeg or ffprobe without a sandbox and returns its standard output. Rejects with its messages. */
 export function runFfmpeg(args: string[], program: "ffmpeg" | "ffprobe" = "ffmpeg"): Promise<Buffer> {
   const executable = pathOf(program);
   if (executable === undefined)
@@ -191,7 +193,10 @@ export function runFfmpeg(args: string[], program: "ffmpeg" | "ffprobe" = "ffmpe
   });
 }
 
-/** Frames of the first picture track as ffmpeg itself decodes them, one by one. (ffprobe's -count_frames leaves out the last where a file is cut off.) */
+/**
+ * Counts the frames of the first video track by decoding them with ffmpeg. (ffprobe's -count_frames omits the last one
+ * of a truncated file.)
+ */
 export async function countFrames(path: string): Promise<number> {
   const listed = await runFfmpeg(["-i", path, "-map", "0:v:0", "-fps_mode", "passthrough", "-f", "framecrc", "-"]);
   return listed

@@ -1,26 +1,26 @@
 import { createServer, type AddressInfo, type Socket } from "node:net";
 import type { Scope } from "../e2e/serve-client.ts";
 
-/** An SMTP server that others deliver to, and that misbehaves as it is told. */
+/** A receiving SMTP server with scripted failures. */
 
 export interface Taken {
   from: string;
   to: string[];
   /** Every octet, dots unstuffed, one character each. */
   raw: string;
-  /** Whether it was answered with 250. */
+  /** True if the reply was 250. */
   acknowledged: boolean;
 }
 
 /**
- * What to do instead of the ordinary answer: a reply, "hang" (nothing is said any more), "drop" (the connection ends), or undefined. `"."` is the
- * end of a message, `"connect"` comes before the greeting.
+ * Returns what to do instead of the usual reply: another reply, "hang" (send nothing further), "drop" (close the
+ * connection), or undefined. `"."` is the end of a message, `"connect"` comes before the greeting.
  */
 export type Misbehave = (command: string, socket: Socket) => string | undefined;
 
 export interface NextHop {
   port: number;
-  /** Whole messages, in the order they came. */
+  /** Complete messages, in order of arrival. */
   taken: Taken[];
   commands: string[];
   /** Ends all connections. */
@@ -42,7 +42,7 @@ export async function startNextHop(
     let buffer = "";
     let inData = false;
 
-    /** False when nothing more is to be read. */
+    /** False if no further input is to be read. */
     function say(said: string): boolean {
       if (said === "drop") socket.destroy();
       else if (said !== "hang") socket.write(`${said}\r\n`);
@@ -81,7 +81,7 @@ export async function startNextHop(
     socket.on("data", (chunk) => {
       buffer += chunk.toString("latin1");
       for (;;) {
-        // The line end before the dot is the message's own.
+        // The line end before the dot is part of the message.
         const end = inData ? (buffer.startsWith(".\r\n") ? -2 : buffer.indexOf("\r\n.\r\n")) : buffer.indexOf("\r\n");
         if (end === -1) return;
         const piece = buffer.slice(0, Math.max(0, end + (inData ? 2 : 0)));
@@ -100,7 +100,7 @@ export async function startNextHop(
   return hop;
 }
 
-/** Does so the first `times` times a command begins with `what`, then behaves. */
+/** Returns `how` for the first `times` commands that begin with `what`, then behaves normally. */
 export function atFirst(times: number, what: string, how: string): Misbehave {
   let left = times;
   return (command) => (command.startsWith(what) && left-- > 0 ? how : undefined);

@@ -18,26 +18,26 @@ const program = (process.env["PATH"] ?? "")
   .find((path) => existsSync(path));
 
 export interface Pebble {
-  /** Its directory. */
+  /** URL of its ACME directory. */
   directory: string;
-  /** PEM: what its own HTTPS is trusted by. */
+  /** PEM: CA of its own HTTPS certificate. */
   ca: string;
-  /** PEM: the root of what it issues. Another one at each start. */
+  /** PEM: root of the certificates it issues. Different at each start. */
   root(): Promise<string>;
-  /** What it has written: one line for each request. */
+  /** Its output: one line per request. */
   log(): string;
   stop(): Promise<void>;
 }
 
 export interface PebbleOptions {
-  /** Where it asks for names: `127.0.0.1:5353`. */
+  /** Its DNS resolver: `127.0.0.1:5353`. */
   dns: string;
-  /** Where it looks for HTTP-01 instead of port 80. */
+  /** Port for http-01 instead of port 80. */
   httpPort?: number;
   env?: Record<string, string>;
 }
 
-/** Registers `suite` where Pebble is installed. With REQUIRE_ALL=1 it must be. */
+/** Registers `suite` if Pebble is installed. With REQUIRE_ALL=1 it must be. */
 export function withPebble(suite: () => void): void {
   if (program !== undefined) return suite();
   if (process.env["REQUIRE_ALL"] === "1")
@@ -48,7 +48,7 @@ export function withPebble(suite: () => void): void {
   else test("pebble", { skip: "Pebble is not installed" }, () => {});
 }
 
-/** An ACME server on loopback that looks at every challenge and refuses one good nonce in twenty. */
+/** An ACME server on loopback that validates every challenge and rejects one valid nonce in twenty. */
 export async function startPebble(
   scope: { after(end: () => Promise<void>): void },
   { dns, httpPort = 1, env = {} }: PebbleOptions,
@@ -92,7 +92,7 @@ export async function startPebble(
   };
   scope.after(stop);
   await up;
-  // It says so just before it listens.
+  // Printed just before it listens.
   const directory = `https://localhost:${port}/dir`;
   const listening = await Promise.race([answers(directory, ca), exited.then(() => false)]);
   if (!listening) throw new Error(`pebble ended: ${log}`);
@@ -135,7 +135,7 @@ function read(url: string, ca: string): Promise<string> {
   });
 }
 
-/** Somebody may take it between the question and the start: pebble then ends, and says so. */
+/** Another process may take the port before Pebble starts, which then exits with an error. */
 async function freePort(): Promise<number> {
   const server = createServer();
   await once(server.listen(0, "127.0.0.1"), "listening");

@@ -8,25 +8,27 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "pg";
 import { findPostgres } from "../../scripts/system.ts";
 
-/** A PostgreSQL server of our own: fsync on, on a loopback port nobody else has, gone with the process that asked for it. */
+/** A private PostgreSQL server: fsync on, on a free loopback port, stopped with the process that started it. */
 export interface Cluster {
-  /** The superuser's URL of the maintenance database. */
+  /** Superuser URL of the maintenance database. */
   readonly url: string;
-  /** A new database: empty, or a copy of a template. */
+  /** Creates a database: empty, or a copy of a template. */
   createDatabase(template?: string): Promise<string>;
-  /** The name of a template that `fill` prepares once for all test files. Undefined on a server that this run does not own. */
+  /**
+   * Name of a template that `fill` prepares once for all test files. Undefined on a server that this run does not own.
+   */
   template?(key: string, fill: (url: string) => Promise<void>): Promise<string>;
   dropDatabase(url: string): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** scripts/test.ts starts one cluster for all test files and passes its URL on. A server of the user's own does as well. */
+/** scripts/test.ts starts one cluster for all test files and passes its URL on. A user's own server works too. */
 export const SHARED_CLUSTER = "REELPOST_TEST_POSTGRES";
 
-/** Set beside SHARED_CLUSTER when the run owns the cluster: templates in it end with it. */
+/** Set with SHARED_CLUSTER if the run owns the cluster: its templates are removed with it. */
 export const SHARED_TEMPLATES = "REELPOST_TEST_POSTGRES_TEMPLATES";
 
-/** The shared cluster, or a private one; undefined where PostgreSQL is not installed. */
+/** The shared cluster, or a private one; undefined if PostgreSQL is not installed. */
 export async function startCluster(): Promise<Cluster | undefined> {
   const shared = process.env[SHARED_CLUSTER];
   if (shared) {
@@ -54,7 +56,7 @@ export async function startPrivateCluster(binaries: string): Promise<Cluster> {
       if (!problem) return { ...databasesOf(url), url, stop: () => end(guard) };
       const log = readFileSync(join(folder, "log"), "utf8");
       await end(guard, { keepFolder: true });
-      // Someone may take the port between the question and the start.
+      // Another process may take the port before the start.
       if (attempt === 3 || !/could not (bind|create any)/.test(log))
         throw new Error(`PostgreSQL did not start: ${problem}\n${log}`);
     }
@@ -69,7 +71,7 @@ interface User {
   gid?: number;
 }
 
-/** initdb refuses to run as root: the user of Debian's package owns the cluster then. */
+/** initdb refuses to run as root: the user of Debian's package owns the cluster in that case. */
 function userFor(folder: string): User {
   if (process.getuid?.() !== 0) return {};
   const users = readFileSync("/etc/passwd", "utf8");
@@ -96,8 +98,8 @@ function initialise(binaries: string, folder: string, user: User, password: stri
     `--pwfile=${passwordFile}`,
     "--no-sync",
   ];
-  // An ICU locale sorts text by the rules of a language, as servers in the wild do: code that relies on byte order shows itself.
-  // Versions before 15 do not have it for the whole cluster.
+  // An ICU locale sorts text by language rules, as production servers do, which exposes code that relies on byte order.
+  // Versions before 15 do not support it for the whole cluster.
   const attempts = [["--locale-provider=icu", "--icu-locale=en-US"], []].map(
     (locale) => () =>
       spawnSync(join(binaries, "initdb"), [...fixed, ...locale], { ...user, cwd: folder, encoding: "utf8" }),
@@ -108,7 +110,8 @@ function initialise(binaries: string, folder: string, user: User, password: stri
   if (result.status !== 0) throw new Error(`initdb failed: ${result.error?.message ?? result.stderr}`);
 }
 
-// The guard outlives us for a moment: when our end of its stdin closes, however we end, it stops the server and removes the folder.
+// The guard outlives this process briefly: when its stdin closes, however this process ends, it stops the server and
+// removes the directory.
 const GUARD = `
 "$1/postgres" -D "$2/data" -p "$3" -k "$2" >"$2/log" 2>&1 </dev/null &
 server=$!
@@ -132,7 +135,7 @@ function startServer(binaries: string, folder: string, user: User, port: number)
   const settings = join(folder, "data", "postgresql.auto.conf");
   writeFileSync(settings, SETTINGS);
   chmodSync(settings, 0o644);
-  // Detached: Ctrl-C reaches us, and the guard cleans up when we end.
+  // Detached: Ctrl-C reaches this process only, and the guard cleans up when it ends.
   const script = ["-c", GUARD, "guard", binaries, folder, String(port)];
   const guard = spawn("/bin/sh", script, { ...user, cwd: folder, stdio: ["pipe", "ignore", "ignore"], detached: true });
   guard.unref();
@@ -182,7 +185,7 @@ function databasesOf(url: string): Required<Pick<Cluster, "createDatabase" | "dr
     async template(key, fill) {
       const name = `template_${key}`;
       await withClient(url, async (client) => {
-        // Another test file may need the same one now. The lock ends with the connection.
+        // Another test file may need the same template now. The lock is released with the connection.
         await client.query("select pg_advisory_lock(hashtext($1))", [name]);
         const { rowCount } = await client.query("select from pg_database where datname = $1", [name]);
         if (rowCount === 1) return;

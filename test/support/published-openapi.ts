@@ -5,17 +5,20 @@ import ajvModule from "ajv";
 import formatsModule from "ajv-formats";
 
 /**
- * The API as it is published, to hold answers against. Its documents are not part of this project: where they lie beside it (or where
- * REELPOST_OPENAPI names a folder of them) every answer is checked, elsewhere only the schemas of the routes themselves are.
+ * The published API, to validate responses. Its documents are not part of this project: if they are stored beside it
+ * (or REELPOST_OPENAPI names their directory), every response is validated, otherwise only the schemas of the routes
+ * themselves are used.
  */
 const FOLDER = process.env.REELPOST_OPENAPI ?? join(import.meta.dirname, "../../../shared/contract/openapi");
 
 export interface PublishedOpenApi {
-  /** What is wrong with this JSON answer; an empty list is right. Undefined: the operation or the status is not published. */
+  /**
+   * Violations in this JSON response; empty if it is valid. Undefined: the operation or the status is not published.
+   */
   problems(method: string, path: string, status: number, body: unknown): string[] | undefined;
-  /** Whether the operation is published. */
+  /** True if the operation is published. */
   knows(method: string, path: string): boolean;
-  /** Everything that a document names, as "GET /accounts/{account_id}/stream". */
+  /** All operations of a document, as "GET /accounts/{account_id}/stream". */
   operations(document: string): string[];
 }
 
@@ -112,7 +115,7 @@ function responsesOf(document: Json, path: string, method: string, operation: Js
       ?.slice(2)
       .split("/")
       .reduce((node, part) => node[part]!, document);
-    // Some failures are published as a copy of the success: nothing can be held against that.
+    // Some failures are published as a copy of the success, which is useless for validation.
     if (Number(status[0]) >= 4 && ((named ?? schema)?.properties?.success?.enum?.[0] as unknown) === true) continue;
     if (schema !== undefined) found.push([status, `${at}/content/application~1json/schema`]);
   }
@@ -122,11 +125,11 @@ function responsesOf(document: Json, path: string, method: string, operation: Js
 const escapePointer = (part: string) => encodeURIComponent(part.replaceAll("~", "~0").replaceAll("/", "~1"));
 const patternOf = (path: string) =>
   new RegExp(`^${path.replace(/[.*+?^$()|[\]\\']/g, "\\$&").replace(/\{[^}]+\}/g, "[^/]+")}$`);
-/** `/{accounts_or_zones}/{id}/stream/usage` goes before `/accounts/{id}/stream/{identifier}`. */
+/** `/{accounts_or_zones}/{id}/stream/usage` takes precedence over `/accounts/{id}/stream/{identifier}`. */
 const endsInWord = (pattern: RegExp) => !pattern.source.endsWith("[^/]+$");
 const fixedLength = (pattern: RegExp) => pattern.source.replaceAll("[^/]+", "").length;
 
-/** Fields that are published as text or numbers, and are null in every sample of an answer while they have no value. */
+/** Fields published as text or numbers that are null in every sample response while unset. */
 const NULL_IN_SAMPLES: Record<string, string[]> = {
   stream_videos: [
     "creator",
@@ -144,7 +147,7 @@ const NULL_IN_SAMPLES: Record<string, string[]> = {
   stream_direct_upload_response: ["watermark", "scheduledDeletion"],
 };
 
-/** Of the result, where the schema is that of an envelope. */
+/** Properties of the result, if the schema is that of an envelope. */
 const propertiesOf = (properties: Json | undefined): Json | undefined =>
   (properties?.["result"] as Json | undefined)?.properties ?? properties;
 
@@ -153,10 +156,10 @@ function allowNull(properties: Json | undefined, field: string): void {
     properties[field] = { anyOf: [{ type: "null" }, properties[field]] } as unknown as Json;
 }
 
-/** Where OpenAPI 3.0 differs from JSON Schema. */
+/** Converts OpenAPI 3.0 schemas to JSON Schema. */
 function modernise(node: Json): void {
   if (node === null || typeof node !== "object") return;
-  // Written where anything goes.
+  // Published for "any type".
   if ((node.type as unknown) === "unknown") delete node.type;
   for (const limit of ["exclusiveMinimum", "exclusiveMaximum"])
     if (typeof node[limit] === "boolean") delete node[limit];
@@ -169,20 +172,20 @@ function modernise(node: Json): void {
   }
   if ((node.nullable as unknown) === true && Array.isArray(node.enum) && !node.enum.includes(null as never))
     node.enum.push(null as never);
-  // "An object that is null": the failures of deleting a DNS record.
+  // "An object that is null": errors of deleting a DNS record.
   if (Array.isArray(node.enum) && node.enum.length === 1 && (node.enum[0] as unknown) === null)
     for (const word of ["type", "nullable"]) delete node[word];
-  // Said in words only: when a destination address was verified.
+  // Documented in prose only: when a destination address was verified.
   if (typeof node.type === "string" && /\bNull means\b/.test(String(node.description ?? "")))
     node.type = [node.type, "null"] as never;
-  // Codes of errors are numbers, says the manual; a few operations are written down with their digits as text.
+  // Error codes are documented as numbers; a few operations publish them as strings of digits.
   if (
     Array.isArray(node.enum) &&
     (node.type as unknown) === "string" &&
     node.enum.every((word) => /^\d{5}$/.test(word as unknown as string))
   )
     Object.assign(node, { type: "number", enum: node.enum.map(Number) });
-  // A field only requests carry is no field an answer must have.
+  // A request-only field is not required in a response.
   if (Array.isArray(node.required) && node.properties !== undefined) {
     node.required = node.required.filter(
       (name) => (node.properties![name as unknown as string]?.writeOnly as unknown) !== true,

@@ -15,7 +15,7 @@ interface Scope {
 export interface Ready {
   /** `http://127.0.0.1:<port>` */
   url: string;
-  /** The base URL clients are given: `<url>/client/v4`. */
+  /** Base URL for clients: `<url>/client/v4`. */
   api?: string;
   smtp?: { host: string; port: number };
   account?: { id: string; name: string };
@@ -27,19 +27,19 @@ export interface Ready {
 export interface ServeProcess {
   child: ChildProcess;
   ready: Ready;
-  /** Everything it has written to standard error. */
+  /** Its standard error output. */
   log(): string;
   exited: Promise<{ code: number | null; signal: string | null }>;
-  /** SIGTERM, and resolves with how it ended. */
+  /** Sends SIGTERM and resolves with the exit status. */
   stop(): Promise<{ code: number | null; signal: string | null }>;
 }
 
 export interface SpawnServeOptions {
-  /** Default: a new folder, removed at the end. */
+  /** Default: a new directory, removed at the end. */
   dataDirectory?: string;
   args?: string[];
   env?: Record<string, string>;
-  /** File descriptor of a socket that listens already: it becomes descriptor 3 of the process, as a service manager hands it over. */
+  /** File descriptor of a listening socket: becomes descriptor 3 of the process, as passed by a service manager. */
   listening?: number;
 }
 
@@ -49,7 +49,10 @@ export async function temporaryFolder(t: Scope, name = "serve"): Promise<string>
   return folder;
 }
 
-/** `reelpost serve --json` in a process of its own, on free ports. Rejects with its words when it ends before it is ready. */
+/**
+ * Runs `reelpost serve --json` as a separate process, on free ports. Rejects with its output if it exits before it is
+ * ready.
+ */
 export async function spawnServe(
   t: Scope,
   { dataDirectory, args = [], env = {}, listening }: SpawnServeOptions = {},
@@ -59,7 +62,7 @@ export async function spawnServe(
   const child = spawn(process.execPath, [programMain, "serve", "--json", "--data-dir", folder, ...ports, ...args], {
     cwd: folder,
     stdio: ["ignore", "pipe", "pipe", ...(listening === undefined ? [] : [listening])],
-    // The faithful default would make the tests wait for each other.
+    // The default rate limit would make the tests wait for each other.
     env: {
       ...process.env,
       NO_COLOR: "1",

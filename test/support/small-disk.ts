@@ -6,14 +6,14 @@ import { join } from "node:path";
 import type { Scope } from "../e2e/serve-client.ts";
 
 export interface SmallDisk {
-  /** A folder of its own on it. */
+  /** An empty directory on the disk. */
   folder: string;
-  /** Takes what is left. */
+  /** Uses up the free space. */
   fill(): void;
   free(): void;
 }
 
-/** A disk of so many MiB; undefined where none can be mounted: not on Linux, or not by this user. */
+/** A disk of this many MiB; undefined if none can be mounted: not on Linux, or no permission. */
 export function mountSmallDisk(t: Scope, megabytes: number): SmallDisk | undefined {
   const at = mkdtempSync(join(tmpdir(), "reelpost-small-disk-"));
   const mounted =

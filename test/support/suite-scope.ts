@@ -1,7 +1,7 @@
 import { after } from "node:test";
 import type { Scope } from "./databases.ts";
 
-/** For what a whole suite shares: ended after its last test, the last that was begun first. To be called inside of `describe`. */
+/** Scope for resources of a whole suite: closed after its last test, in reverse order. Call it inside `describe`. */
 export function suiteScope(): Scope {
   const ends: (() => Promise<void>)[] = [];
   after(async () => {

@@ -15,24 +15,26 @@ export interface WorkerdOptions {
   modules: Record<string, string>;
   /** Text inside `bindings = [ ... ]`: `(name = "KV", kvNamespace = "kv")`. */
   bindings?: string;
-  /** Each becomes an `external` service of this name: a HTTP server on a unix socket of its own, answered by the listener. */
+  /**
+   * Each becomes an `external` service of this name: an HTTP server on its own unix socket, handled by the listener.
+   */
   services?: Record<string, RequestListener>;
-  /** Default: what the newest workers start with, without nodejs_compat. */
+  /** Default: that of the newest workers, without nodejs_compat. */
   compatibilityDate?: string;
   compatibilityFlags?: string[];
 }
 
 export interface RunningWorkerd {
-  /** Asks the worker's fetch handler: `fetch("/path")`. */
+  /** Calls the worker's fetch handler: `fetch("/path")`. */
   fetch(path: string, init?: RequestInit): Promise<Response>;
-  /** What workerd printed so far, for the message of a failed assertion. */
+  /** Output of workerd so far, for the message of a failed assertion. */
   output(): string;
   close(): Promise<void>;
 }
 
 const READY_WITHIN_MS = 10_000;
 
-/** Runs one worker in a real workerd process whose bindings end in this process. */
+/** Runs one worker in a real workerd process whose bindings are served by this process. */
 export async function startWorkerd(options: WorkerdOptions): Promise<RunningWorkerd> {
   const directory = await mkdtemp(join(tmpdir(), "workerd-"));
   const servers: Server[] = [];
@@ -44,7 +46,7 @@ export async function startWorkerd(options: WorkerdOptions): Promise<RunningWork
     const externals: string[] = [];
     for (const [name, listener] of Object.entries(options.services ?? {})) {
       const socket = join(directory, `${servers.length}.sock`);
-      // R2 hands its request over in a header; 16 KiB, Node's default, is less than a key and its metadata may take.
+      // R2 passes its request in a header; Node's default limit of 16 KiB is less than a key and its metadata may take.
       const server = createServer({ maxHeaderSize: 256 * 1024, keepAliveTimeout: 60_000 }, listener).listen(socket);
       servers.push(server);
       await once(server, "listening");
@@ -128,5 +130,5 @@ async function listeningPort(control: NodeJS.ReadableStream): Promise<number> {
     const event = JSON.parse(line) as { event: string; port?: number };
     if (event.event === "listen" && event.port) return event.port;
   }
-  return new Promise(() => {}); // closed without a word: the exit says why
+  return new Promise(() => {}); // closed silently: the exit code gives the reason
 }

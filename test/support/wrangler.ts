@@ -16,23 +16,23 @@ export interface Ran {
   code: number | null;
   stdout: string;
   stderr: string;
-  /** Both, for messages that wander between them. */
+  /** Both outputs, for messages that may appear in either. */
   text: string;
 }
 
 export interface Wrangler {
-  /** The project's folder. */
+  /** The project directory. */
   folder: string;
-  /** Runs one command to its end. Rejects when it does not end with code 0. */
+  /** Runs one command to its end. Rejects if its exit code is not 0. */
   run(args: string[], options?: { input?: string; env?: Record<string, string> }): Promise<Ran>;
-  /** The same, whatever the code. */
+  /** Like `run`, for any exit code. */
   attempt(args: string[], options?: { input?: string; env?: Record<string, string> }): Promise<Ran>;
-  /** Leaves it running; killed at the end. */
+  /** Starts a command without waiting; killed at the end. */
   start(args: string[]): ChildProcess;
   write(name: string, content: string | Uint8Array): Promise<void>;
 }
 
-/** The real, unmodified wrangler in a project of its own, pointed at a server of ours by the variables it has for that. */
+/** The real, unmodified wrangler in its own project, directed to a local server by environment variables. */
 export async function createWrangler(
   t: Scope,
   { api, token, account }: { api: string; token: string; account?: string },
@@ -41,12 +41,13 @@ export async function createWrangler(
   const folder = await temporaryFolder(t, "wrangler");
   const variables = {
     PATH: process.env.PATH ?? "",
-    // Its logs and caches stay in the folder, and no login of the person who runs the tests is used.
+    // Its logs and caches stay in the directory, and the login of the user who runs the tests is not used.
     HOME: folder,
     XDG_CONFIG_HOME: join(folder, ".config"),
     CI: "1",
     NO_COLOR: "1",
-    // Most of a command's time goes into compiling wrangler's fifteen megabytes: the runner has a folder where the next one finds them compiled.
+    // Most of a command's time is spent compiling wrangler's fifteen megabytes: the runner has a directory with the
+    // compiled code for later commands.
     ...(process.env.NODE_COMPILE_CACHE !== undefined && { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE }),
     WRANGLER_SEND_METRICS: "false",
     WRANGLER_SEND_ERROR_REPORTS: "false",
@@ -106,7 +107,7 @@ export async function createWrangler(
   };
 }
 
-/** What a first start of `reelpost serve` gives away. */
+/** Credentials printed at the first start of `reelpost serve`. */
 export function credentialsOf({ api, token, account }: Ready): { api: string; token: string; account: string } {
   if (api === undefined || token === undefined || account === undefined)
     throw new Error("the server was started before: it tells its token once");

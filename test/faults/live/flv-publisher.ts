@@ -10,9 +10,9 @@ import { rtmpPort } from "./publishers.ts";
 import type { Input } from "./server.ts";
 
 export interface FlvPublisher {
-  /** Milliseconds of the last picture that was handed to the system. */
+  /** Timestamp in milliseconds of the last frame passed to the system. */
   sent(): number;
-  /** Everything has been sent; or the server has hung up. */
+  /** Everything has been sent, or the server has hung up. */
   done: Promise<void>;
   end(): void;
 }
@@ -22,7 +22,7 @@ export async function tagsOf(file: string): Promise<FlvTag[]> {
   return [...readTags((await readFile(file)).subarray(flvHeader({ video: true, audio: true }).length))];
 }
 
-/** Sends tags one by one: when each comes says its `at` in milliseconds, what it tells of itself its time. */
+/** Sends tags one by one: `at` is the send time in milliseconds, the tag's own timestamp is what the server sees. */
 export async function publishTags(
   t: Scope,
   input: Input,

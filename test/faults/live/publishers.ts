@@ -7,14 +7,14 @@ export interface Publisher {
   pid: number;
   ended: Promise<number | null>;
   words(): string;
-  /** The end of a broadcast, as people end it. */
+  /** Ends the broadcast normally, as users do. */
   stop(): Promise<void>;
   kill(): Promise<void>;
-  /** Stands still, its connection with it. */
+  /** Suspends the process, and its connection with it. */
   freeze(): void;
 }
 
-/** ffmpeg. `speed`: of real time. */
+/** Publishes with ffmpeg. `speed`: relative to real time. */
 export function push(
   t: Scope,
   file: string,
@@ -65,7 +65,7 @@ export const srt = ({ srt: { url, streamId, passphrase } }: Input): string[] => 
 ];
 export const rtmpPort = ({ rtmp }: Input): number => Number(new URL(rtmp.url).port);
 
-/** A way to a port that goes dead without a word to either side, as where a cable is pulled. */
+/** A proxy to a port that can go silent towards both sides, as if a cable were pulled. */
 export async function deadLine(t: Scope, port: number): Promise<{ port: number; cut(): void }> {
   const sockets = new Set<Socket>();
   const server = createServer((near) => {

@@ -11,14 +11,17 @@ export interface RecordedTrack {
   kind: "video" | "audio";
   packets: number;
   first: number;
-  /** End of the last, and when that begins. */
+  /** End of the last packet, and its start. */
   last: number;
   lastBegins: number;
   size: string;
   codec: string;
 }
 
-/** Of the recording, run by run, each with its renditions, the sound last. Every picture is decoded: a warning of ffmpeg fails. `longestGap`: seconds for which a rendition may have nothing. */
+/**
+ * Reads a recording run by run, each with its renditions, audio last. Every frame is decoded: an ffmpeg warning fails
+ * the test. `longestGap`: maximum seconds without data in a rendition.
+ */
 export async function readRuns(playlist: string, longestGap = GAP): Promise<RecordedTrack[][]> {
   const master = await text(playlist);
   const renditions = new Set<string>();
@@ -44,10 +47,10 @@ export async function readRuns(playlist: string, longestGap = GAP): Promise<Reco
   }
 }
 
-/** Sound that would go with the last pictures, and has not come any more: that of MPEG-TS comes half a second late. */
+/** Audio for the last frames that never arrived: MPEG-TS audio comes half a second late. */
 const GAP = 0.8;
 
-/** Addresses of the initialisation and the segments, by run. */
+/** URLs of the initialization segment and the segments, by run. */
 async function filesOf(playlist: string, longestGap: number): Promise<string[][]> {
   const words = await text(playlist);
   assert.match(words, /#EXT-X-ENDLIST/);
@@ -119,7 +122,10 @@ async function readTrack(file: string, name: string): Promise<RecordedTrack> {
   };
 }
 
-/** The whole of it, as any player that takes HLS: what it says, and how many pictures and frames of sound it gets of the first rendition of each. */
+/**
+ * Reads the whole recording as any HLS player does: warnings, and the number of frames and audio frames in the first
+ * rendition of each.
+ */
 export async function readWhole(playlist: string): Promise<{ words: string; pictures: number; sounds: number }> {
   const { output, words } = await run("ffmpeg", [
     "-hide_banner",

@@ -4,7 +4,7 @@ import type { Scope } from "../../e2e/serve-client.ts";
 import type { SpawnServeOptions } from "../../support/serve.ts";
 import { settled, startVideoServer, until, type ShownVideo, type VideoServer } from "../stream/server.ts";
 
-/** What the tests look at of an input. */
+/** Fields of an input that the tests use. */
 export interface Input {
   uid: string;
   rtmp: { url: string; streamKey: string };
@@ -26,20 +26,20 @@ interface Noted {
 /** `reelpost serve` with live inputs. */
 export interface LiveServer extends VideoServer {
   input(name: string, recording?: object): Promise<Input>;
-  /** Oldest first: states, and codes of what was wrong. */
+  /** Oldest first: states and error codes. */
   history(input: Input): Promise<string[]>;
-  /** Once the history is these words. */
+  /** Resolves when the history equals these words. */
   noted(input: Input, words: readonly string[]): Promise<void>;
   state(input: Input): Promise<string | null>;
   health(input: Input): Promise<{ problems: string[]; bFrames: boolean; frameRate: number } | null>;
   /** Newest first. */
   recordings(input: Input): Promise<Recorded[]>;
-  /** The only one of the input, when it is over. */
+  /** The only recording of the input, after its broadcast. */
   recording(input: Input): Promise<Recorded>;
   onAir(input: Input): Promise<void>;
 }
 
-/** A broadcast waits so long for its publisher, where the input does not say. */
+/** Reconnect time of inputs without their own setting. */
 const RECONNECT_SECONDS = 2;
 
 export async function startLiveServer(t: Scope, options: SpawnServeOptions = {}): Promise<LiveServer> {
@@ -82,7 +82,7 @@ export async function startLiveServer(t: Scope, options: SpawnServeOptions = {})
   return live;
 }
 
-/** Processes below another one, by the name of their program; read from /proc. */
+/** Descendants of a process with this program name; read from /proc. */
 export function descendantsOf(ancestor: number, name: string): number[] {
   const parents = new Map<number, { parent: number; comm: string }>();
   for (const pid of readdirSync("/proc")
@@ -93,7 +93,7 @@ export function descendantsOf(ancestor: number, name: string): number[] {
       const parent = Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]);
       parents.set(pid, { parent, comm: stat.slice(stat.indexOf("(") + 1, stat.lastIndexOf(")")) });
     } catch {
-      // It has just ended.
+      // The process has just exited.
     }
   }
   const below = (pid: number): boolean => pid > 1 && (pid === ancestor || below(parents.get(pid)?.parent ?? 0));

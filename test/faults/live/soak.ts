@@ -68,7 +68,7 @@ export async function watch(show: Input, over: AbortSignal): Promise<{ segments:
   let mistakes = 0;
   for (; !over.aborted; await sleep(1000)) {
     const master = await get(show.playback.hls);
-    // The broadcast has not started.
+    // The broadcast has not started yet.
     if (master.status !== 200) continue;
     for (const rendition of linesOf(master.body)) {
       const at = new URL(rendition, show.playback.hls);

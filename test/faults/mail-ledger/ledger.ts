@@ -20,10 +20,10 @@ const KEEPER = `export default {
 
 export interface LedgerOptions {
   cluster: Cluster;
-  /** How often each role is killed, and for how long everything runs before each kill, milliseconds. */
+  /** How often each role is killed, and for how many milliseconds everything runs before each kill. */
   kills: number;
   betweenMs: number;
-  /** How long what was taken may need to get where it belongs once nobody is killed any more. */
+  /** Maximum time for delivery of accepted mail after the last kill. */
   settleMs: number;
   clients: number;
 }
@@ -40,8 +40,8 @@ export interface Ledger {
 }
 
 /**
- * One platform of three processes on PostgreSQL, each with roles of its own, each killed in turn while mail comes in. Every message that was
- * acknowledged must be delivered, handled, or reported to its sender.
+ * One platform of three processes on PostgreSQL with different roles, each killed in turn while mail comes in. Every
+ * acknowledged message must be delivered, handled, or reported to its sender.
  */
 export async function runLedger(
   t: Scope,

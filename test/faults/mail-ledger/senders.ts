@@ -8,15 +8,18 @@ export interface Sent {
 }
 
 export interface Senders {
-  /** Answered with 250. */
+  /** Replied to with 250. */
   acknowledged: Sent[];
-  /** Everything that was begun and got another answer, or none. */
+  /** Every other message begun, with another reply or none. */
   unacknowledged: Sent[];
-  /** Lets messages under way come to their end. */
+  /** Waits for messages in transit. */
   stop(): Promise<void>;
 }
 
-/** Clients that send one message after the other, each from an address of its own in `domain` to one of `recipients` in turn, and go on with the next one whatever becomes of it. */
+/**
+ * Clients that send one message after another, each from a distinct address in `domain` to one of `recipients` in turn,
+ * and continue whatever the result.
+ */
 export function startSenders({
   port,
   domain,
@@ -72,7 +75,7 @@ function connect(port: number): Promise<SMTPConnection> {
     greetingTimeout: 5000,
     socketTimeout: 90_000,
   });
-  // What breaks while nobody sends is noticed by the next message.
+  // A failure between messages is noticed by the next message.
   connection.on("error", () => {});
   return new Promise((resolve, reject) => {
     connection.once("error", reject);

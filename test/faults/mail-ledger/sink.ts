@@ -2,12 +2,12 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { SMTPServer } from "smtp-server";
 
-/** What a smart host was given, by the number each message carries. */
+/** Deliveries to a smart host, by the number in each message. */
 export interface Sink {
   port: number;
-  /** How often each message came for each recipient. */
+  /** Number of deliveries per message and recipient. */
   delivered: Map<string, number>;
-  /** Messages that a report of failure to their sender names. */
+  /** Messages named in a bounce to their sender. */
   bounced: Set<string>;
   close(): Promise<void>;
 }
@@ -16,8 +16,8 @@ export const LEDGER = "X-Ledger";
 const NUMBER = /^X-Ledger: (\S+)/m;
 
 /**
- * The rest of the world. Every fifth message is put off when it comes for the first time, so that the queue has work; mail for `gone@` is put
- * off first and refused after that, so that its sender has to be told.
+ * The remote mail servers. Every fifth message is deferred at first, so that the queue has work; mail for `gone@` is
+ * deferred and then rejected, so that its sender must get a bounce.
  */
 export async function startSink(): Promise<Sink> {
   const delivered = new Map<string, number>();
@@ -45,7 +45,7 @@ export async function startSink(): Promise<Sink> {
     disabledCommands: ["AUTH", "STARTTLS"],
     closeTimeout: 1000,
     onData(stream, { envelope: { mailFrom, rcptTo } }, done) {
-      // A client that was killed breaks off in the middle: it has not sent the message.
+      // A killed client breaks off in the middle: it has not sent the message.
       void take();
       async function take() {
         const raw = await text(stream).catch(() => undefined);

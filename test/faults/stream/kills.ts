@@ -11,10 +11,10 @@ import { createRandom } from "./random.ts";
 import { CutOff, padded, send, sendForm, slowly, TUS, tusAt, tusCreate } from "./senders.ts";
 import { allVideos, processesOf, settled, startVideoServer, until, type VideoServer } from "./server.ts";
 
-/** One clip that is uploaded again and again. */
+/** One clip that is uploaded repeatedly. */
 interface Sample extends ExpectedLadder {
   recipe: ClipRecipe;
-  /** Sent with so many octets more, so that an upload takes a while. */
+  /** Padding in octets, so that an upload takes a while. */
   padding: number;
 }
 
@@ -29,7 +29,7 @@ const SAMPLES: Omit<Sample, "source">[] = [
     padding: 4 * MIB,
   },
   { recipe: { seconds: 5, size: "640x360" }, rungs: ["240p", "360p"], segments: 2, audio: true, padding: 3 * MIB },
-  // Needs a copy with an index first.
+  // Must be remuxed with an index first.
   { recipe: { seconds: 5, size: "320x180", extension: "mkv" }, rungs: ["180p"], segments: 2, audio: true, padding: 0 },
   // Two chunks.
   {
@@ -43,26 +43,26 @@ const SAMPLES: Omit<Sample, "source">[] = [
 
 export interface KillOptions {
   kills: number;
-  /** Uploads that go on at once. */
+  /** Concurrent uploads. */
   clients: number;
-  /** Of the randomness. */
+  /** Random seed. */
   seed: number;
-  /** Which of the samples. Default: all. */
+  /** Samples to use. Default: all. */
   samples?: number;
-  /** Uploads that are not ready yet, beyond which clients wait. */
+  /** Number of pending uploads beyond which clients wait. */
   backlog: number;
   settleMs: number;
 }
 
 export interface KillFigures {
   kills: number;
-  /** What was going on when it was killed; several things at once, often. */
+  /** Activity at the time of the kill; often several. */
   during: { upload: number; encoding: number; neither: number };
   acknowledged: { form: number; tus: number };
-  /** TUS uploads that went on where they were, and how often behind the first octet. */
+  /** TUS uploads that resumed, and how many of them beyond the first octet. */
   resumed: number;
   resumedMidway: number;
-  /** Uploads by form that were cut off, and what became of them. */
+  /** Interrupted form uploads, and their results. */
   cutForms: number;
   checked: { videos: number; renditions: number; segments: number; frames: number };
   startMs: number[];
@@ -74,7 +74,10 @@ interface Acknowledged {
   by: "form" | "tus";
 }
 
-/** Kills a server with SQLite again and again while videos are uploaded and encoded, and holds what became of every acknowledged one to its clip. */
+/**
+ * Repeatedly kills a server with SQLite while videos are uploaded and encoded, and compares every acknowledged video
+ * with its clip.
+ */
 export async function killAgainAndAgain(
   t: Scope,
   { kills, clients, seed, samples: many = SAMPLES.length, backlog, settleMs }: KillOptions,
@@ -100,7 +103,7 @@ export async function killAgainAndAgain(
   const acknowledged: Acknowledged[] = [];
   const logs: string[] = [];
   const stopping = new AbortController();
-  /** Uploads whose octets are on their way. */
+  /** Uploads currently sending octets. */
   let sending = 0;
   let next = Promise.withResolvers<VideoServer>();
   let server: Promise<VideoServer> = next.promise;
@@ -114,7 +117,7 @@ export async function killAgainAndAgain(
     return started;
   }
 
-  /** Of a server that was killed, until there is another one. */
+  /** Retries work that failed with a killed server once the next server runs. */
   async function persist<Result>(work: (here: VideoServer) => Promise<Result>): Promise<Result> {
     for (;;) {
       const here = await server;
@@ -123,7 +126,7 @@ export async function killAgainAndAgain(
       } catch (err) {
         if (!(err instanceof CutOff) && !(err instanceof Error && /fetch failed|terminated/.test(err.message)))
           throw err;
-        // Its death may be heard of here before the next one is waited for.
+        // The connection failure may be noticed before the next server is awaited.
         if ((await server) === here) await sleep(20);
       }
     }
@@ -211,7 +214,7 @@ export async function killAgainAndAgain(
   const working = Promise.all(Array.from({ length: clients }, client));
   working.catch(() => {});
   for (let kill = 0; kill < kills; kill++) {
-    // A third each: while octets come, while an encoder runs, and at any time.
+    // A third each: during an upload, during encoding, and at any time.
     const look = [() => sending > 0, () => processesOf(dataDirectory, "ffmpeg").length > 0, () => true][kill % 3]!;
     await Promise.race([until(look, "a moment to kill it").catch(() => {}), working]);
     await sleep(random.below(kill % 3 === 2 ? 1500 : 250));
@@ -240,7 +243,7 @@ export async function killAgainAndAgain(
     await check(join(dataDirectory, "objects"), uid, sample);
   }
   figures.checked = checked;
-  // What nobody was told of is not there, or waits to be forgotten, or is whole as well.
+  // An unacknowledged video does not exist, awaits removal, or is complete too.
   const told = new Set(acknowledged.map(({ uid }) => uid));
   for (const { uid, status } of await allVideos(current))
     if (!told.has(uid))

@@ -6,20 +6,26 @@ import { join } from "node:path";
 import { countFrames, runFfmpeg } from "../../support/media.ts";
 import { objectsBelow } from "./server.ts";
 
-/** What the video of one clip must have in the end. */
+/** Expected final state of a clip's video. */
 export interface ExpectedLadder {
   /** The uploaded file. */
   source: string;
-  /** Of video, the lowest first. */
+  /** Video renditions, lowest first. */
   rungs: readonly string[];
   segments: number;
   audio: boolean;
 }
 
-/** Difference to the source, in decibels, below which a frame is another one: the neighbour of a frame of the test picture is at 24 to 26. */
+/**
+ * PSNR against the source, in decibels, below which a frame counts as a different one: neighbouring frames of the test
+ * pattern are at 24 to 26.
+ */
 const SAME_FRAME_DB = 28;
 
-/** Holds the stored objects of videos to what their clips are. Of the same clip it remembers the initialisation segments: they do not differ between videos. */
+/**
+ * Compares the stored objects of videos with their clips. Initialization segments are remembered per clip, since they
+ * do not differ between its videos.
+ */
 export function createLadderCheck() {
   const inits = new Map<string, string>();
   const found = new Map<string, Promise<void>>();
@@ -31,7 +37,7 @@ export function createLadderCheck() {
     return frames.get(source)!;
   };
 
-  /** Every rendition as the segments that are stored: exactly those there should be, and in them exactly the pictures of the source. */
+  /** Checks every rendition as stored: the exact set of segments, containing exactly the frames of the source. */
   async function check(
     objects: string,
     uid: string,
@@ -63,7 +69,7 @@ export function createLadderCheck() {
       );
       inits.set(place, init);
       const whole = Buffer.concat(parts);
-      // Most videos of one clip are the same to the octet: one look at them is enough.
+      // Most videos of one clip are identical to the octet, so one check covers them.
       const name = `${place} ${digest(whole)}`;
       if (!found.has(name))
         found.set(name, rendition === "audio" ? checkSound(whole, source) : checkPictures(whole, source, expected));
@@ -96,11 +102,11 @@ async function withFile<Result>(
   }
 }
 
-/** Each frame once, in its place, and showing what the source shows there. */
+/** Each frame occurs once, in order, with the content of the source frame. */
 function checkPictures(bytes: Buffer, source: string, expected: number): Promise<void> {
   return withFile(bytes, async (path, folder) => {
     const stats = join(folder, "psnr");
-    // Compared one by one, whatever the containers have made of their times.
+    // Compared one by one, ignoring the timestamps of the containers.
     const small = "settb=1/1000,setpts=N*40,scale=160:90:flags=area,format=yuv420p";
     const listed = await runFfmpeg([
       "-i",
@@ -141,7 +147,7 @@ function checkPictures(bytes: Buffer, source: string, expected: number): Promise
   });
 }
 
-/** AAC frames follow each other without a gap, for as long as the source is. */
+/** AAC frames are contiguous and cover the duration of the source. */
 function checkSound(bytes: Buffer, source: string): Promise<void> {
   return withFile(bytes, async (path) => {
     const [listed, told] = await Promise.all([

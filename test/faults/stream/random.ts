@@ -1,4 +1,4 @@
-/** Numbers that are the same for the same seed, in the order they are asked for (mulberry32). */
+/** Deterministic random numbers for a seed (mulberry32). */
 export function createRandom(seed: number): { below(limit: number): number } {
   let state = seed >>> 0;
   return {

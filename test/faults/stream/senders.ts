@@ -21,12 +21,12 @@ export interface Sent {
   body?: Buffer | AsyncIterable<Uint8Array>;
 }
 
-/** The connection ended before an answer was there. */
+/** The connection ended before a response arrived. */
 export class CutOff extends Error {
   override readonly name = "CutOff";
 }
 
-/** One request on a connection of its own. Rejects CutOff. */
+/** Sends one request on a new connection. Rejects with CutOff. */
 export function send(url: string, { method, headers = {}, body }: Sent): Promise<Heard> {
   return new Promise((resolve, reject) => {
     const cut = (err: unknown) => reject(new CutOff(`${method} ${url}`, { cause: err }));
@@ -49,7 +49,7 @@ export function send(url: string, { method, headers = {}, body }: Sent): Promise
   });
 }
 
-/** An mp4 that is so much larger: a box that readers pass over (ISO 14496-12 8.1.2) at its end. */
+/** An mp4 enlarged by this many octets: a `free` box that readers skip (ISO 14496-12 8.1.2) at its end. */
 export async function padded(path: string, octets: number): Promise<Buffer> {
   const box = Buffer.alloc(octets);
   box.writeUInt32BE(octets, 0);
@@ -57,7 +57,9 @@ export async function padded(path: string, octets: number): Promise<Buffer> {
   return Buffer.concat([await readFile(path), box]);
 }
 
-/** As from a slow line: pieces of 64 KiB with pauses, some of them long enough for what was sent to be written down. */
+/**
+ * Simulates a slow connection: chunks of 64 KiB with pauses, some of them long enough for the sent data to be stored.
+ */
 export async function* slowly(bytes: Buffer, pause: (sent: number) => number): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += 65_536) {
     yield bytes.subarray(at, at + 65_536);
@@ -70,7 +72,7 @@ export const TUS = { "tus-resumable": "1.0.0" };
 
 export const tusAt = ({ ready }: Pick<VideoServer, "ready">) => `${ready.api}/accounts/${ready.account!.id}/stream`;
 
-/** Creates an upload; its address without the host, which may become another. */
+/** Creates an upload; returns its URL without the host, which may change. */
 export async function tusCreate(
   server: Pick<VideoServer, "ready">,
   length: number,
@@ -84,7 +86,7 @@ export async function tusCreate(
   return { uid: answer.headers["stream-media-id"] as string, path: new URL(answer.headers.location!).pathname };
 }
 
-/** What a form with one file is, and its type. */
+/** The parts of a form around one file, and its content type. */
 export function formAround(
   file: Buffer,
   name = "clip.mp4",
@@ -102,7 +104,7 @@ export function formAround(
   };
 }
 
-/** A form to the API, or to a one-time address. Rejects CutOff. */
+/** Sends a form to the API or to a one-time URL. Rejects with CutOff. */
 export function sendForm(
   url: string,
   file: Buffer,
@@ -125,7 +127,7 @@ export function sendForm(
   });
 }
 
-/** The uid of what a form has brought. */
+/** Uploads by form and returns the uid. */
 export async function uploadForm(server: Pick<VideoServer, "ready">, file: Buffer | string): Promise<string> {
   const answer = await sendForm(tusAt(server), typeof file === "string" ? await readFile(file) : file);
   assert.equal(answer.status, 200, answer.text);

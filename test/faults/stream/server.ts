@@ -5,15 +5,15 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { createApi, TOKEN, type Api, type Scope } from "../../e2e/serve-client.ts";
 import { spawnServe, temporaryFolder, type ServeProcess, type SpawnServeOptions } from "../../support/serve.ts";
 
-/** `reelpost serve` as a process, with an account that uploads and viewers that watch. */
+/** `reelpost serve` as a process, with an account for uploads, and viewers. */
 export interface VideoServer extends ServeProcess {
   api: Api;
   dataDirectory: string;
-  /** As `kill -9`, and nothing of it or of its encoders is left when this resolves. */
+  /** Like `kill -9`; when this resolves, the server and its encoders have exited. */
   crash(): Promise<void>;
 }
 
-/** Of the API. */
+/** As shown by the API. */
 export interface ShownVideo {
   uid: string;
   readyToStream: boolean;
@@ -37,13 +37,15 @@ export async function startVideoServer(t: Scope, options: SpawnServeOptions = {}
   };
 }
 
-/** What happens in another process is looked for again and again: not more often than needed, for every look costs the server as much as the test. */
+/**
+ * Polls for changes in another process, only as often as needed, since every poll costs the server as much as the test.
+ */
 export async function until(done: () => boolean | Promise<boolean>, what: string, ms = 60_000): Promise<void> {
   for (const deadline = Date.now() + ms; !(await done()); await sleep(100))
     assert.ok(Date.now() < deadline, `not within ${ms / 1000} s: ${what}`);
 }
 
-/** Programs other than the server itself that have the folder in their command line, by their own names. Read from /proc. */
+/** Programs other than the server itself with the directory in their command line, by program name. Read from /proc. */
 export function processesOf(folder: string, name?: string): number[] {
   return readdirSync("/proc")
     .filter((pid) => /^\d+$/.test(pid))
@@ -54,7 +56,7 @@ export function processesOf(folder: string, name?: string): number[] {
         if (!command.includes(folder) || command.includes("--data-dir")) return false;
         return name === undefined || readFileSync(`/proc/${pid}/comm`, "latin1").trim() === name;
       } catch {
-        // It has just ended.
+        // The process has just exited.
         return false;
       }
     });
@@ -66,7 +68,7 @@ export const videoOf = ({ api }: Pick<VideoServer, "api">, uid: string): Promise
 export const allVideos = ({ api }: Pick<VideoServer, "api">): Promise<ShownVideo[]> =>
   api.ok("get", "stream") as Promise<ShownVideo[]>;
 
-/** Resolves when nothing more happens to the video by itself. */
+/** Resolves when the video has reached a final state. */
 export async function settled(server: Pick<VideoServer, "api">, uid: string, ms = 60_000): Promise<ShownVideo> {
   let video: ShownVideo;
   let state = "";
@@ -100,7 +102,7 @@ function entriesOf(folder: string) {
   }
 }
 
-/** One metric, all its lines with these labels added up. */
+/** One metric, summed over all lines with these labels. */
 export async function metric(
   { ready }: Pick<VideoServer, "ready">,
   name: string,

@@ -3,7 +3,7 @@ import { Agent, request } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** How many connections there are is up to the test. */
+/** The test controls the number of connections. */
 const agent = new Agent({ keepAlive: true, maxSockets: Infinity });
 
 export interface Got {
@@ -59,11 +59,11 @@ export async function segmentsOf(url: string, id: string): Promise<Map<string, s
 }
 
 export interface Viewer {
-  /** Ends it. Rejects when anything that it asked for did not come. */
+  /** Stops the viewer. Rejects if any of its requests failed. */
   stop(): Promise<{ requests: number; slowestMs: number }>;
 }
 
-/** Somebody who watches a video again and again from its manifest to its last segment, in all renditions. */
+/** A viewer that watches a video repeatedly from its manifest to its last segment, in all renditions. */
 export function watchOn(url: string, id: string, pauseMs = 20): Viewer {
   const stopping = new AbortController();
   const figures = { requests: 0, slowestMs: 0 };

@@ -11,9 +11,10 @@ const SESSIONS = 20;
 const SIZE = 10_000;
 
 /**
- * Messages of 10 KB that are accepted in a second, from `smtp-source -s 20 -m 1000 -l 10000`: by `reelpost serve`, where a catch-all rule
- * forwards them, and by Postfix with Debian's defaults. Both pass everything on to a sink of their own, and a sample counts only when all of
- * it has arrived there. Reelpost signs what it forwards and keeps the log of messages; neither judges senders.
+ * Accepted 10 KB messages per second, from `smtp-source -s 20 -m 1000 -l 10000`: by `reelpost serve`, where a catch-all
+ * rule forwards them, and by Postfix with Debian's defaults. Both relay everything to their own sink, and a sample
+ * counts only when all of it has arrived there. Reelpost signs forwards and writes the email log; neither authenticates
+ * senders.
  */
 const bench: Bench = {
   name: "smtp-accept",
@@ -36,7 +37,7 @@ const bench: Bench = {
       figures: (of) => ({
         ratio_vs_postfix: of("reelpost") / of("postfix"),
         cpu_ms_per_message: of("reelpost CPU"),
-        // For the reader: the same where each session keeps its connection, and what the figures are made of.
+        // Additional figures: the same with a connection per session, and the values behind the ratios.
         keep_alive_ratio_vs_postfix: of("reelpost keep-alive") / of("postfix keep-alive"),
         cpu_ratio_vs_postfix: of("postfix CPU") / of("reelpost CPU"),
         postfix_cpu_ms_per_message: of("postfix CPU"),
@@ -54,7 +55,7 @@ interface Side {
   sink: Sink;
 }
 
-/** Sends, and waits until everything has arrived. Milliseconds until the last was accepted. */
+/** Sends, and waits until everything has arrived. Returns milliseconds until the last message was accepted. */
 async function run({ port, sink }: Side, keepAlive: boolean): Promise<number> {
   const before = sink.count;
   const ms = await sendAll({
@@ -76,7 +77,7 @@ const rateArm = (who: string, side: Side, keepAlive: boolean): Arm => ({
   sample: async () => (MESSAGES / (await run(side, keepAlive))) * 1000,
 });
 
-/** From the first connection to the last delivery, all processes: what else the machine does does not count. */
+/** CPU time of all processes from the first connection to the last delivery, independent of other load. */
 const cpuArm = (who: string, side: Side): Arm => ({
   name: `${who} CPU`,
   unit: "ms/message",

@@ -7,8 +7,9 @@ import { startVideoServer, type VideoServer } from "./vod/server.ts";
 const BASE_SECONDS = 10;
 
 /**
- * Seconds from the last byte of an upload to the first segment that can be played, picture and sound, through the whole server: TUS, probing,
- * manifests, the encoder. Beside it one ffmpeg that makes the 360p of all of the file first, as servers do that encode whole renditions.
+ * Seconds from the last byte of an upload to the first playable segment, video and audio, through the whole server:
+ * TUS, probing, manifests, the encoder. Next to it, one ffmpeg that first encodes the whole file at 360p, as servers do
+ * that encode whole renditions.
  */
 const bench: Bench = {
   name: "vod-first-frame",

@@ -14,15 +14,17 @@ const RUNGS = [
 ] as const;
 
 /**
- * Processor time from an upload to its whole ladder (probe, first segments, chunks, sound, everything that is kept on the disk), beside one bare ffmpeg
- * that makes the same renditions in one go, decoding once and scaling from rung to rung: the least that this work can take with this encoder.
+ * CPU time from an upload to its whole ladder (probe, first segments, chunks, audio, all storage), next to one bare
+ * ffmpeg that encodes the same renditions in one run, decoding once and scaling from rung to rung: the minimum for this
+ * work with this encoder.
  */
 const bench: Bench = {
   name: "vod-ladder",
   async setup(kit) {
     kit.say(`making ${SECONDS} s of 1080p`);
     const source = await makeSourceClip(kit.dir, SECONDS);
-    // Bubblewrap ends before what it has shut in: the system then counts the processor time of that as nobody's. It takes a hundredth of a second itself.
+    // Bubblewrap exits before its sandboxed process, so the system attributes that CPU time to no parent. Its own cost
+    // is a hundredth of a second.
     const studio = await openStudio(kit, { sandbox: "prlimit" });
     let wall = 0;
     return {
@@ -118,7 +120,7 @@ function cascade(source: string, folder: string): string[] {
   ];
 }
 
-/** Of this process and of all its children that have ended (proc_pid_stat(5)): in hundredths, `getconf CLK_TCK`. */
+/** CPU time of this process and of all its exited children (proc_pid_stat(5)): in hundredths, `getconf CLK_TCK`. */
 function cpuSecondsOfAll(): number {
   const stat = readFileSync("/proc/self/stat", "utf8");
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");

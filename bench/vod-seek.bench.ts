@@ -9,12 +9,13 @@ const BASE_SECONDS = 10;
 const SECONDS = 600;
 const SEGMENT_SECONDS = 4;
 const SEEKS = 20;
-/** Between two seeks a viewer looks at what came. */
+/** A viewer watches this long between two seeks. */
 const LOOK_MS = 400;
 
 /**
- * Seconds that a viewer waits who seeks to where nothing was encoded yet, in a film of ten minutes that was uploaded just now, while its ladder is
- * being filled: 360p and sound, through the whole server. Beside it ffmpeg alone, which makes the same four seconds with the machine to itself.
+ * Seconds a viewer waits after seeking to a position that is not yet encoded, in a ten-minute film uploaded just
+ * before, while its ladder is being encoded: 360p and audio, through the whole server. Next to it, ffmpeg alone,
+ * encoding the same four seconds on the otherwise idle machine.
  */
 const bench: Bench = {
   name: "vod-seek",
@@ -43,7 +44,8 @@ const bench: Bench = {
           async sample() {
             const { uid } = await server.upload(film);
             await startPlaying(server.url, uid);
-            // Each to the second half, where the background comes last, and far enough from the one before that nothing was made ahead there.
+            // Each in the second half, which is encoded last, and far enough from the previous one that nothing was
+            // prefetched there.
             const targets = Array.from({ length: SEEKS }, (_, i) => 75 + ((i * 29) % 72));
             all = [];
             for (const n of targets) {

@@ -1,5 +1,6 @@
 #!/usr/bin/env node
-// The program needs Node 26; whoever starts it may have an older one. Written for any Node there is: CommonJS, no new syntax.
+// The program needs Node 26, but may be started by an older one. Written for any version of Node: CommonJS, no new
+// syntax.
 "use strict";
 
 const { existsSync, mkdirSync, statSync } = require("node:fs");
@@ -9,7 +10,7 @@ const { dirname, isAbsolute, join } = require("node:path");
 const { pathToFileURL } = require("node:url");
 
 const WANTED = 26;
-/** Set for the child, so that two wrong versions cannot start each other for ever. */
+/** Set for the child, so that two wrong versions cannot start each other forever. */
 const GUARD = "REELPOST_LAUNCHED";
 
 const root = dirname(__dirname);
@@ -30,8 +31,9 @@ function start(file) {
 }
 
 /**
- * Compiling is most of a command's time: Node keeps the outcome for the next one, under ~/.cache as https://specifications.freedesktop.org/basedir-spec has it. Not in the
- * folder for temporary files, where others might lay something ready that we would run; nor in the home of somebody else, as below sudo. A start never fails for want of it.
+ * Compilation takes most of a command's time: Node caches the compiled code for the next one, under ~/.cache as
+ * https://specifications.freedesktop.org/basedir-spec has it. Not in the temporary directory, where other users could
+ * plant code to be run; nor in another user's home, as with sudo. A failure never prevents a start.
  */
 function keepCompiled() {
   try {
@@ -39,15 +41,15 @@ function keepCompiled() {
     const own = isAbsolute(set) ? set : process.env.HOME || homedir();
     if (process.getuid !== undefined && statSync(own).uid !== process.getuid()) return;
     const cache = join(own, isAbsolute(set) ? "." : ".cache");
-    // One by one: below some file systems, as /proc, Node never comes to an end of making all of them.
+    // One at a time: on some file systems, such as /proc, a recursive mkdir in Node never ends.
     for (const folder of [cache, join(cache, "reelpost")]) if (!existsSync(folder)) mkdirSync(folder, { mode: 0o700 });
     enableCompileCache(join(cache, "reelpost", "compiled"));
   } catch {
-    // No home, or none that can be written to: as slow as ever.
+    // No home, or no writable one: no cache.
   }
 }
 
-/** In a checkout the sources are the truth, and dist may be old. Below node_modules Node does not strip types. */
+/** In a checkout the sources are current and dist may be outdated. Below node_modules Node does not strip types. */
 function isUsable(file) {
   return existsSync(file) && !(file.endsWith(".ts") && file.split(/[\\/]/).includes("node_modules"));
 }
@@ -77,7 +79,8 @@ function relaunch() {
   child.on("error", (error) =>
     fail("the packaged Node cannot be run: " + error.message, "use Node " + WANTED + " or newer"),
   );
-  // A terminal sends Ctrl-C to both processes; the child decides what comes of it. A signal sent to this process alone is passed on.
+  // A terminal sends Ctrl-C to both processes; the child decides how to respond. A signal sent to this process only is
+  // passed on.
   const signals = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"];
   const onTerminal = [process.stdin, process.stdout, process.stderr].some((stream) => stream.isTTY);
   const forward = (signal) => child.kill(signal);
@@ -89,13 +92,13 @@ function relaunch() {
   });
 }
 
-/** Ends the way the child ended, so that a shell sees the same. */
+/** Exits as the child did, so that a shell sees the same. */
 function endAs(signal) {
   process.exitCode = 128 + (constants.signals[signal] || 0);
   process.kill(process.pid, signal);
 }
 
-/** Sockets of a service manager (sd_listen_fds(3)) are this process's until it passes them on. */
+/** Sockets of a service manager (sd_listen_fds(3)) belong to this process until it passes them on. */
 function handedOver(env) {
   if (Number(env.LISTEN_PID) !== process.pid) return [];
   delete env.LISTEN_PID;

@@ -1,6 +1,6 @@
 /**
- * The program as JavaScript: what the package ships and what tests start. Node strips no types below node_modules, and it loads a few bundled files in about
- * half the time that the 1,100 modules take.
+ * The program as JavaScript: shipped in the package and started by tests. Node strips no types below node_modules, and
+ * loads a few bundled files in about half the time of the 1,100 modules.
  */
 import { build, type Plugin } from "esbuild";
 import { mkdir, readFile, readdir, writeFile } from "node:fs/promises";
@@ -22,7 +22,7 @@ const OUTPUT_FOLDER = "__reelpostOutputFolder";
 /** Files by their path in `dist`. */
 export type Built = Map<string, Uint8Array | string>;
 
-/** Builds everything that `dist` holds: the program, the modules for workerd, and the scripts and style sheets for browsers. */
+/** Builds all files of `dist`: the program, the modules for workerd, and the scripts and style sheets for browsers. */
 export async function buildProgram(root: string): Promise<Built> {
   const src = join(root, "src");
   const parts = await Promise.all([bundleProgram(src), stripInside(src), bundleWeb(join(root, "web"))]);
@@ -93,7 +93,7 @@ function keepLocations(src: string): Plugin {
   };
 }
 
-/** `new URL("./child.js", import.meta.url)` starts a module that has to be an entry, or it is missing in the package. */
+/** A module started by `new URL("./child.js", import.meta.url)` must be an entry, or it is missing in the package. */
 function requireEntries(code: string, folder: string): void {
   for (const [, name] of code.matchAll(/"\.\/([\w-]+)\.js", import\.meta\.url/g)) {
     const entry = `${folder}/${name}.ts`;

@@ -1,11 +1,12 @@
 /**
- * Checks that exports have users.
+ * Checks that exports are used.
  *
  *     node scripts/check-exports.ts             fails on new findings
- *     node scripts/check-exports.ts --update    removes findings that are gone from check-exports.json
+ *     node scripts/check-exports.ts --update    removes fixed findings from check-exports.json
  *
- * A finding is an exported name that no other file imports, a name that an index.ts passes on and no file outside its folder imports, or a domain from which
- * src/server imports too many names. check-exports.json lists the findings that were there first. The list may only shrink.
+ * A finding is an exported name that no other file imports, a name re-exported by an index.ts that no file outside its
+ * folder imports, or a domain from which src/server imports too many names. check-exports.json lists the initial
+ * findings. The list may only shrink.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -14,11 +15,11 @@ import { createSources, type Import, sourceFiles, type Sources, WHOLE } from "./
 const ROOT = join(import.meta.dirname, "..");
 const BASELINE = join(import.meta.dirname, "check-exports.json");
 const FOLDERS = ["src", "web", "test", "bench", "drills", "scripts", "examples"];
-/** src/server puts the domains together. More names than these mean that it does their work. */
+/** src/server connects the domains. If it imports more names from one, it does that domain's work. */
 const SERVER_NAMES = 12;
 
 interface Baseline {
-  /** Domains with the names that nothing imports. A file may move within its domain. */
+  /** Domains with their unused exports. A file may move within its domain. */
   unused: Record<string, string[]>;
   /** Domains with the number of names that src/server imports from their index. */
   serverImports: Record<string, number>;
@@ -56,7 +57,7 @@ function* newWide() {
   }
 }
 
-/** The list has to shrink with the findings, so that nobody adds a new one in the place of an old one. */
+/** The list must shrink with the findings, so that a new finding cannot replace an old one. */
 function* outdated() {
   const smaller = shrunk(allowed, found);
   if (JSON.stringify(smaller) !== JSON.stringify(allowed))
@@ -96,7 +97,7 @@ function isUsed(path: string, name: string): boolean {
   return users.some((user) => user !== path && (folder === undefined || !user.startsWith(folder)));
 }
 
-/** Files that other programs load by name: workers of the examples and of the runtime, benches, drills. */
+/** Files that other programs load by name: workers of the examples and the runtime, benchmarks, drills. */
 function isEntry(path: string): boolean {
   return /^examples\/|^src\/workers\/runtime\/inside\/|^drills\/mutations\/|\.(bench|drill|d)\.ts$/.test(path);
 }
@@ -114,13 +115,13 @@ function wideDomains(): Record<string, number> {
   return Object.fromEntries(wide.filter(([, count]) => count > SERVER_NAMES).sort());
 }
 
-/** Importing files by `path name`. */
+/** Importing files, keyed by `path name`. */
 function collectUses(from: Sources, paths: string[]): Map<string, Set<string>> {
   const all = new Map<string, Set<string>>();
   const note = (user: string, { from: path, name }: Import) => {
     const key = `${path} ${name}`;
     all.set(key, (all.get(key) ?? new Set()).add(user));
-    // A name that arrives through `export *` uses the module behind it.
+    // A name imported through `export *` uses the module behind it.
     for (const passed of from.get(path)?.imports ?? [])
       if (passed.reexportedAs === WHOLE && name !== WHOLE) note(user, { ...passed, name });
   };

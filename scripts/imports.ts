@@ -6,12 +6,12 @@ import { parseSync } from "oxc-parser";
 export const WHOLE = "*";
 
 export interface Import {
-  /** The path of the file for one of ours, else the specifier as it stands: `node:net`, `zod`. */
+  /** The path of a project file, otherwise the specifier unchanged: `node:net`, `zod`. */
   from: string;
   /** The exported name, `default`, or WHOLE. */
   name: string;
   isType: boolean;
-  /** For `export { name as as } from`: the name it has here, WHOLE for `export *`. */
+  /** For `export { name as as } from`: its name in this module, WHOLE for `export *`. */
   reexportedAs?: string;
 }
 
@@ -84,8 +84,9 @@ function readModule(root: string, path: string): Module | undefined {
 }
 
 /**
- * The modules and packages that a file can run, by the names that it imports: `import { a } from "./index.ts"` leads to the module that declares `a`, not to
- * everything that index.ts exports. Types lead nowhere. Modules outside the sources stand with the name: `node:net isIP`.
+ * The modules and packages that a file can run, by imported name: `import { a } from "./index.ts"` refers to the module
+ * that declares `a`, not to everything index.ts exports. Types are ignored. Modules outside the sources are listed with
+ * the name: `node:net isIP`.
  */
 export function reachable(sources: Sources, entry: string): Set<string> {
   const reached = new Set<string>([entry]);
@@ -126,6 +127,6 @@ function leadsTo(sources: Sources, { from, reexportedAs }: Import, name: string)
 
 const isOurs = (from: string) => /^[\w.].*\.tsx?$/.test(from) && from.includes("/");
 
-/** Without what it only passes on. */
+/** Imports without re-exports. */
 const runtimeImports = (sources: Sources, path: string): Import[] =>
   (sources.get(path)?.imports ?? []).filter(({ isType, reexportedAs }) => !isType && reexportedAs === undefined);

@@ -8,9 +8,9 @@ const PREFIX = "rp-tests-";
 const WANTED_BYTES = 6 * 2 ** 30;
 
 /**
- * An in-memory folder for test files if there is room: tests make some hundred thousand fsyncs, which are free there.
- * It survives the death of any process, so tests see no difference. Call `remove` at the end; the next run removes the
- * folder of a killed run.
+ * An in-memory folder for test files if there is enough memory: tests call fsync some hundred thousand times, which is
+ * free there. It survives the death of any process, so tests see no difference. Call `remove` at the end; the next run
+ * removes the folder of a killed run.
  */
 export function memoryFolder(): { path: string; remove(): void } | undefined {
   try {

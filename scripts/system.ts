@@ -14,7 +14,7 @@ export type Purpose = "start" | "test";
 interface Need {
   name: string;
   for: Purpose[];
-  /** What does not work without it, in one line. */
+  /** The feature that is unavailable without it, in one line. */
   without: string;
   found(): boolean;
   debianPackage: string;

@@ -1,5 +1,6 @@
 /**
- * Test runner: checks for required system programs, starts one shared PostgreSQL, and runs every `*.test.ts` of src/, test/ and drills/.
+ * Test runner: checks for required system programs, starts one shared PostgreSQL, and runs every `*.test.ts` of src/,
+ * test/ and drills/.
  *
  *     npm test                         all but the soak tests
  *     npm test -- store/jobs           only files whose path contains one of the words
@@ -7,7 +8,7 @@
  *     npm run test:soak                the soak tests
  *     npm test -- --record             writes the times of the slow files to scripts/test/times.json
  *
- * With REQUIRE_ALL=1 a test that was skipped or left to do fails the run.
+ * With REQUIRE_ALL=1 a skipped or todo test fails the run.
  */
 import { globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
@@ -32,7 +33,7 @@ const SILENCE_MS = { usual: 300_000, soak: 8 * 3600_000 };
 const SLOWEST = 25;
 /** Runs all pure files in its process. */
 const PURE_GROUP = "scripts/test/pure-files.ts";
-/** Files that took less are not recorded for a fresh checkout. */
+/** Faster files are not recorded for a fresh checkout. */
 const RECORDED_MS = 5_000;
 const CACHE = join(ROOT, "node_modules/.cache");
 const LAST_TIMES = join(CACHE, "reelpost-test-times.json");
@@ -63,10 +64,10 @@ if (requireAll && missing.length > 0) fail(`REQUIRE_ALL=1, and ${missing.join(",
 
 for (const [name, port] of Object.entries(FREE_PORTS)) process.env[name] ??= port;
 
-// Some thousand processes of these tests load the same modules: they share what one of them has compiled.
+// Thousands of processes in these tests load the same modules and share the compiled code.
 process.env["NODE_COMPILE_CACHE"] ??= join(CACHE, "reelpost-tests");
 
-// Clips are created once and kept; all other files of tests go to memory if there is room.
+// Clips are created once and kept; all other test files are stored in memory if there is enough.
 process.env["TEST_CLIPS_FOLDER"] ??= tmpdir();
 const memory = process.env["TMPDIR"] === undefined ? memoryFolder() : undefined;
 if (memory) process.env["TMPDIR"] = memory.path;
@@ -84,7 +85,7 @@ try {
   memory?.remove();
 }
 
-// A run of pure files is quick because it loads none of these.
+// Loaded on demand: a run of pure files is fast because it needs none of these.
 
 async function sharedCluster() {
   const { SHARED_CLUSTER, SHARED_TEMPLATES, startCluster } = await import("../test/support/postgres.ts");
@@ -99,7 +100,7 @@ async function bundledProgram() {
   return programForTests(ROOT, join(CACHE, "reelpost-program"));
 }
 
-/** Real clients, in a folder of their own: the project itself does not depend on what they need. */
+/** Real clients in a separate folder: the project itself does not depend on their packages. */
 async function installClients() {
   const { installLocked } = await import("./install-locked.ts");
   await installLocked(join(ROOT, "test/clients"), (line) => process.stderr.write(`${line}\n`));
@@ -160,7 +161,7 @@ async function runTests() {
   }
 }
 
-/** The files of the run; one process runs all that are pure. */
+/** The files of the run; all pure files share one process. */
 function grouped(): string[] {
   if (pure.length < 2) return files;
   process.env["TEST_PURE_FILES"] = JSON.stringify(pure.map((file) => join(ROOT, file)));
@@ -171,7 +172,7 @@ function readTimes(path: string): Times {
   try {
     return JSON.parse(readFileSync(path, "utf8")) as Times;
   } catch {
-    // Absent before the first run; the order is a matter of time alone.
+    // Missing before the first run; it only affects the order.
     return {};
   }
 }

@@ -9,7 +9,7 @@ import { createZones } from "../../src/zones/index.ts";
 export interface Filled {
   token: string;
   zone: string;
-  /** Ids of some records from all over the table. */
+  /** Ids of some records, spread over the table. */
   records: string[];
 }
 

@@ -37,7 +37,7 @@ export function createDrain(url: string): Drain {
   }
 }
 
-/** One request at a time. */
+/** Handles one request at a time. */
 interface Connection {
   socket: Socket;
   ask(head: string): Promise<number>;

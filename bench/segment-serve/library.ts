@@ -9,7 +9,7 @@ import { createJobs, createLocalEvents, migrate, openFsObjects, openSqlite } fro
 import type { MediaModel } from "../../src/stream/model.ts";
 import { createVideos } from "../../src/stream/index.ts";
 
-/** Octets of one segment of four seconds: audio of 128 kbit/s, and the rungs at what a capped rate comes to. */
+/** Octets of one four-second segment: audio at 128 kbit/s, and the rungs at typical sizes with a capped rate. */
 const SIZES = {
   audio: 64_000,
   "240p": 150_000,
@@ -21,12 +21,15 @@ const SIZES = {
 const SEGMENTS = 8;
 
 export interface Library {
-  /** Where the objects lie. */
+  /** Directory of the objects. */
   root: string;
   segments: { file: string; address: string; size: number }[];
 }
 
-/** A data directory with one video whose segments are all there: made by the domain itself, but for what is in them. */
+/**
+ * Creates a data directory with one video whose segments all exist: created by the domain itself except for their
+ * content.
+ */
 export async function makeLibrary(directory: string): Promise<Library> {
   mkdirSync(directory, { recursive: true });
   const root = join(directory, "objects");
@@ -37,7 +40,7 @@ export async function makeLibrary(directory: string): Promise<Library> {
   const parts = { db, objects, events, clock: systemClock, ids: randomIds, log: silentLog };
   const accounts = createAccounts(parts);
   const { account } = (await accounts.bootstrap())!;
-  // Nothing is left to do, so nothing is to be enqueued.
+  // Nothing remains to be encoded, so no job is enqueued.
   const jobs = { ...createJobs(parts), enqueue: () => Promise.resolve("done") };
   const videos = createVideos({ ...parts, jobs, settings: settingsSchema.parse({}).stream });
   const { uid } = await videos.create(account.id, {});

@@ -12,14 +12,17 @@ export interface Nginx {
   pid: number;
 }
 
-/** nginx as it is set up for files: one worker, sendfile, connections that are kept, no log of requests. Files of `root` under their names. */
+/**
+ * nginx in a typical file server setup: one worker, sendfile, keep-alive, no access log. Serves the files of `root` by
+ * name.
+ */
 export async function startNginx(kit: Kit, root: string): Promise<Nginx> {
   const { stderr } = await promisify(execFile)("nginx", ["-v"]).catch((err: unknown) => {
     throw new Error("nginx is not installed: apt-get install nginx-light", { cause: err });
   });
   const port = await freePort();
   const config = join(kit.dir, "nginx.conf");
-  // Its worker is another user where root starts it, and must get through to the files.
+  // If started by root, its worker runs as another user and needs access to the files.
   for (
     let folder = kit.dir;
     folder !== "/" && process.getuid?.() === 0 && folder.startsWith(kit.dir);

@@ -3,9 +3,9 @@ import { readdirSync, readFileSync } from "node:fs";
 const TICKS_PER_SECOND = 100;
 
 /**
- * Seconds of CPU that a process and all its descendants have used so far, user and kernel, those that have ended included: each process
- * counts itself and the children it has waited for (utime, stime, cutime, cstime of proc_pid_stat(5)), which they in turn did with theirs.
- * To be read while all descendants are children of somebody in the tree, which is so for a master and its workers.
+ * CPU seconds used so far by a process and all its descendants, user and kernel, including those that have exited: each
+ * process counts itself and the children it has waited for (utime, stime, cutime, cstime of proc_pid_stat(5)),
+ * recursively. Valid only while no descendant has been orphaned, as with a master and its workers.
  */
 export function cpuSecondsOfTree(root: number): number {
   const processes = readdirSync("/proc")

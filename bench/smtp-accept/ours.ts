@@ -7,13 +7,13 @@ const main = join(import.meta.dirname, "..", "..", "src", "cli", "main.ts");
 
 export interface Ours extends ServerProcess {
   smtpPort: number;
-  /** The result of a call of the API that must succeed. `path` is below /client/v4. */
+  /** Returns the result of an API call that must succeed. `path` is below /client/v4. */
   // oxlint-disable-next-line no-explicit-any
   call(method: string, path: string, body?: unknown): Promise<any>;
   account: string;
 }
 
-/** `reelpost serve` on SQLite, everything in one process; what leaves goes to the sink. */
+/** `reelpost serve` on SQLite in one process; outgoing mail goes to the sink. */
 export async function startOurs(
   kit: Kit,
   { sinkPort, env = {} }: { sinkPort: number; env?: Record<string, string> },
@@ -54,7 +54,7 @@ export async function startOurs(
   return { ...server, smtpPort: smtp.port, account: account.id, call };
 }
 
-/** Whatever comes for the domain goes on to one address. */
+/** Forwards all mail for the domain to one address. */
 export async function routeAll({ call, account }: Ours, domain: string, to: string): Promise<{ zone: string }> {
   const { id: zone } = await call("POST", "/zones", { name: domain, account: { id: account } });
   await call("POST", `/zones/${zone}/email/routing/enable`, {});

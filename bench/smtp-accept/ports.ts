@@ -1,6 +1,6 @@
 import { connect, createServer, type AddressInfo } from "node:net";
 
-/** A port of this machine that nobody uses now, for programs that cannot choose one themselves. */
+/** A free port on this machine, for programs that cannot choose one themselves. */
 export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer();
@@ -11,7 +11,7 @@ export function freePort(): Promise<number> {
   });
 }
 
-/** Resolves when somebody listens there; rejects when `ended` comes first, or after 20 seconds. */
+/** Resolves when the port accepts connections; rejects if `ended` settles first, or after 20 seconds. */
 export async function untilOpen(port: number, ended: Promise<unknown>): Promise<void> {
   let over = false;
   void ended.then(() => (over = true));

@@ -10,13 +10,13 @@ const run = promisify(execFile);
 export interface Postfix {
   version: string;
   port: number;
-  /** The process whose descendants are all of Postfix. */
+  /** Ancestor of all Postfix processes. */
   pid: number;
 }
 
 /**
- * Postfix as Debian ships it, with its defaults, beside the one that may be installed: configuration, queue and port are its own. It relays
- * what is for `domain` to one server, over connections that it keeps, and never looks anything up.
+ * Postfix as shipped by Debian, with its defaults, separate from an installed one: its own configuration, queue and
+ * port. It relays mail for `domain` to one server over cached connections, and makes no DNS lookups.
  */
 export async function startPostfix(
   kit: Kit,
@@ -30,7 +30,7 @@ export async function startPostfix(
   const queue = join(config, "queue");
   const data = join(config, "data");
   await mkdir(queue, { recursive: true });
-  // Its processes are another user's, and must get through.
+  // Its processes run as another user and need access.
   await chmod(kit.dir, 0o711);
   await mkdir(data);
   const [uid, gid] = await Promise.all(
@@ -39,14 +39,14 @@ export async function startPostfix(
   await chown(data, uid!, gid!);
   await writeFile(join(config, "main.cf"), mainCf({ queue, data, domain, sinkPort }));
   await writeFile(join(config, "master.cf"), masterCf(port));
-  // Makes the folders of the queue.
+  // Creates the queue directories.
   await run("postfix", ["-c", config, "check"]);
   const master = spawn(join(daemons, "master"), ["-c", config, "-d"], { stdio: "ignore" });
   const ended = new Promise<void>(
     (resolve) => void master.once("exit", () => resolve()).once("error", () => resolve()),
   );
   kit.onStop(async () => {
-    // It ends its children before itself.
+    // It stops its children first.
     master.kill("SIGTERM");
     await ended;
   });
@@ -77,7 +77,7 @@ relay_domains = ${domain}
 relay_transport = relay:[127.0.0.1]:${sinkPort}
 `;
 
-/** As Debian has it, but for the port of smtpd, and without chroot, for which the queue's folder would have to be furnished. */
+/** As in Debian, except for the port of smtpd, and without chroot, which would need files in the queue directory. */
 const masterCf = (port: number) => `127.0.0.1:${port} inet n - n - - smtpd
 pickup unix n - n 60 1 pickup
 cleanup unix n - n - 0 cleanup

@@ -4,13 +4,13 @@ import { freePort, untilOpen } from "./ports.ts";
 
 export interface Sink {
   port: number;
-  /** Resolves when it has taken `more` messages since `from`; rejects when nothing comes for 20 seconds. */
+  /** Resolves when `more` messages have arrived since `from`; rejects after 20 seconds without one. */
   taken(from: number, more: number): Promise<void>;
-  /** Messages so far. */
+  /** Number of messages so far. */
   readonly count: number;
 }
 
-/** Postfix's smtp-sink: takes all mail, counts it and throws it away, and costs next to nothing. */
+/** Postfix's smtp-sink: accepts, counts and discards all mail at very little cost. */
 export async function startSink(kit: Kit): Promise<Sink> {
   const port = await freePort();
   const user = process.getuid?.() === 0 ? ["-u", "nobody"] : [];
@@ -32,7 +32,7 @@ export async function startSink(kit: Kit): Promise<Sink> {
     await ended;
   });
   let count = 0;
-  // "sess=3 quit=3 mesg=12\r", again and again.
+  // "sess=3 quit=3 mesg=12\r", repeatedly.
   child.stdout
     .setEncoding("utf8")
     .on(

@@ -6,13 +6,16 @@ export interface Load {
   to: string;
   messages: number;
   sessions: number;
-  /** Octets of each message; or a file with one that is sent as it is. */
+  /** Octets of each message, or a file that is sent unchanged. */
   content: { size: number } | { file: string };
-  /** Default: a connection for each message. */
+  /** Default: one connection per message. */
   keepAlive?: boolean;
 }
 
-/** Postfix's smtp-source sends so many messages; resolves with the milliseconds until the last was accepted. Rejects when one was not. */
+/**
+ * Sends this many messages with Postfix's smtp-source; resolves with the milliseconds until the last was accepted.
+ * Rejects if one was not.
+ */
 export function sendAll({ port, from, to, messages, sessions, content, keepAlive = false }: Load): Promise<number> {
   const what = "file" in content ? ["-F", content.file] : ["-l", String(content.size)];
   const args = [

@@ -2,7 +2,8 @@ import { spawn } from "node:child_process";
 import { join } from "node:path";
 
 /**
- * A film of 1080p30 in H.264 with 8 Mbit/s, a key frame every two seconds, and sound: moving, with noise in it, harder than a talking head and easier than sport.
+ * A 1080p30 H.264 video at 8 Mbit/s, a key frame every two seconds, with audio: motion and noise, harder to encode than
+ * a talking head and easier than sport.
  */
 export async function makeSourceClip(folder: string, seconds: number): Promise<string> {
   const path = join(folder, `source-${seconds}.mp4`);
@@ -49,7 +50,7 @@ export async function makeSourceClip(folder: string, seconds: number): Promise<s
   return path;
 }
 
-/** The system's ffmpeg, as it is. Resolves with its standard output. */
+/** Runs the system's ffmpeg. Resolves with its standard output. */
 export function ffmpeg(args: readonly string[]): Promise<string> {
   return new Promise((resolve, reject) => {
     const child = spawn("ffmpeg", ["-hide_banner", "-loglevel", "error", "-nostdin", "-y", ...args], {

@@ -1,17 +1,20 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** What a player fetches before it shows the first picture, and hears the first sound. */
+/** The data a player fetches before it shows the first frame and plays the first audio. */
 export interface Start {
-  /** Name of the first variant: what players begin with. */
+  /** Name of the first variant, which players start with. */
   variant: string;
-  /** By performance.now(): when the last octet of it all was there. */
+  /** Time when the last octet arrived, by performance.now(). */
   at: number;
 }
 
 const POLL_MS = 10;
 const PATIENCE_MS = 120_000;
 
-/** Asks for the manifest until it is there, then takes what it names first: initialisation and first segment of picture and sound. */
+/**
+ * Polls the manifest until it exists, then fetches its first entries: initialization and first segment of video and
+ * audio.
+ */
 export async function startPlaying(url: string, uid: string): Promise<Start> {
   const manifest = `${url}/${uid}/manifest/video.m3u8`;
   let text: string | undefined;
@@ -45,7 +48,7 @@ async function takeFirst(playlist: URL): Promise<void> {
   await Promise.all([init, segment].map((path) => take(new URL(path, playlist))));
 }
 
-/** Resolves with how many octets came. */
+/** Resolves with the number of octets received. */
 export async function take(url: URL | string): Promise<number> {
   const response = await fetch(url);
   const octets = (await response.arrayBuffer()).byteLength;

@@ -5,21 +5,24 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Kit } from "../harness/bench.ts";
 import { startServerProcess, type ServerProcess } from "../harness/server-process.ts";
 
-/** A platform with its API, as a client of it sees it. */
+/** A platform with its API, as seen by a client. */
 export interface VideoServer {
   url: string;
   pid: number;
-  /** By TUS, in chunks as clients send them. Resolves with the uid and when the last byte was on its way, by performance.now(). */
+  /**
+   * Uploads by TUS, in chunks as clients do. Resolves with the uid and the time when the last byte was sent, by
+   * performance.now().
+   */
   upload(path: string): Promise<{ uid: string; sent: number }>;
-  /** An operation of the account's video API, `path` below `/stream`; resolves with its result. */
+  /** Calls an operation of the account's video API, `path` below `/stream`; resolves with its result. */
   call<Result>(method: string, path: string, body?: object): Promise<Result>;
   details(uid: string): Promise<{ readyToStream: boolean; status: { state: string; pctComplete: string } }>;
-  /** Deletes it, and waits until nothing is encoded any more. */
+  /** Deletes the video and waits until encoding has stopped. */
   remove(uid: string): Promise<void>;
 }
 
 const main = join(import.meta.dirname, "..", "..", "src", "cli", "main.ts");
-/** What the documentation of the hosted service recommends. */
+/** Recommended by the hosted service's documentation. */
 const CHUNK = 52_428_800;
 const QUIET_MS = 60_000;
 
@@ -98,7 +101,7 @@ export async function startVideoServer(kit: Kit, name: string, env: Record<strin
   };
 }
 
-/** Resolves with when the last byte was handed to the system, once the chunk is acknowledged. */
+/** Resolves, once the chunk is acknowledged, with the time when its last byte was passed to the system. */
 function patch(url: URL, path: string, start: number, end: number): Promise<number> {
   return new Promise((resolve, reject) => {
     let sent = 0;

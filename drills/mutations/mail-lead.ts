@@ -37,7 +37,7 @@ export const mutations: Mutation[] = [
     from: "      parts.resume(destinations);",
     to: "      announce(destinations);",
     test: "src/mail/outbound/queue/queue.test.ts",
-    name: "resend retries immediately",
+    name: "retried immediately by resend",
     timeoutMs: 60_000,
   },
   {

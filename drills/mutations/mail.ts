@@ -92,14 +92,14 @@ export const mutations: Mutation[] = [
     from: '.where("id", "in", recipientIds).where("token", "=", token).returning("id")',
     to: '.where("id", "in", recipientIds).returning("id")',
     test: "src/mail/outbound/queue/queue.test.ts",
-    name: "die|died|lease|give",
+    name: "dead|lease|release",
   },
   {
     file: "src/mail/outbound/queue/backoff.ts",
     from: "DEFAULT_LIFETIME_MS = 5 * 24 * HOUR",
     to: "DEFAULT_LIFETIME_MS = 4 * 24 * HOUR",
     test: "src/mail/outbound/queue/queue.test.ts",
-    name: "given up after five days",
+    name: "fails after 5 days",
   },
   {
     file: "src/mail/routing/tables-cache.ts",

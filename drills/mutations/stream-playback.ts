@@ -113,7 +113,7 @@ export const mutations: Mutation[] = [
     from: "representations.every(({ boundaries }) => boundaries === undefined)",
     to: "true",
     test: "src/stream/playback/playback.test.ts",
-    name: "each have their place",
+    name: "are each listed",
   },
   {
     file: "src/stream/probe/ladder.ts",

@@ -110,7 +110,7 @@ function publish(target: string): Promise<void> {
   return over;
 }
 
-/** Part duration in seconds; undefined if there are none yet. */
+/** Part duration in seconds; undefined before the first part. */
 async function firstParts(manifest: string): Promise<number | undefined> {
   const response = await fetch(manifest);
   if (!response.ok) return undefined;

@@ -1,7 +1,9 @@
 /** Milliseconds that a file took when it last ran, by its path. */
 export type Times = Record<string, number>;
 
-/** From here on a file counts as slow: it starts servers, browsers or encoders, and two of these keep two cores busy. */
+/**
+ * Above this time a file counts as slow: it starts servers, browsers or encoders, and two of these keep two cores busy.
+ */
 const SLOW_MS = 10_000;
 /** Assumed for a file that never ran: whole servers, browsers and clients in test/ take longer than parts in src/. */
 const UNKNOWN_MS = { test: 20_000, src: 2_000 };

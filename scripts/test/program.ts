@@ -14,7 +14,7 @@ import {
 import { join } from "node:path";
 import { type Built, buildProgram, writeBuilt } from "../bundle.ts";
 
-/** Versions that stay, because another run may use them. */
+/** Number of versions kept, since another run may use them. */
 const KEPT = 4;
 
 /**

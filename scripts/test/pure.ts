@@ -1,14 +1,14 @@
 import { reachable, type Module, type Sources } from "../imports.ts";
 
-/** Built-in modules that reach nothing outside the process but files. */
+/** Built-in modules that access nothing outside the process except files. */
 const BUILT_IN = new Set(
   "assert assert/strict async_hooks buffer crypto events fs fs/promises module os path stream stream/consumers stream/promises stream/web string_decoder test timers timers/promises url util zlib"
     .split(" ")
     .map((name) => `node:${name}`),
 );
-/** What computes in modules that otherwise open sockets. */
+/** Pure functions of modules that otherwise open sockets. */
 const NAMES = new Set(["node:net isIP", "node:net isIPv4", "node:net isIPv6", "node:net BlockList"]);
-/** Packages that compute. Any other package may open a socket or change the process. */
+/** Pure packages. Any other package may open a socket or change the process. */
 const PACKAGES = new Set([
   "@hono/zod-openapi",
   "ajv",
@@ -29,7 +29,7 @@ const PACKAGES = new Set([
   "smol-toml",
   "zod",
 ]);
-/** Use of globals that reach outside or that another test file would notice. */
+/** Uses of globals that reach outside the process or affect other test files. */
 const SHARED_STATE = [
   /\bfetch\(/,
   /\bnew (WebSocket|Worker|EventSource)\(/,
@@ -39,12 +39,12 @@ const SHARED_STATE = [
   /\b(globalThis|global)(\.\w+|\[[^\]]+\])\s*=[^=]/,
   /\.prototype\.\w+\s*=[^=]/,
 ];
-/** In a test file: hooks and mocks for every test of the process, and measurements that a neighbour disturbs. */
+/** In a test file: hooks and mocks for every test of the process, and measurements disturbed by other tests. */
 const OF_THE_PROCESS = [/^(before|after)(Each)?\(/m, /\bmock\./, /\bperformance\b|memoryUsage|hrtime/, /\bgc\(/];
 
 /**
- * Why a test file needs a process of its own, or undefined when it can share one: neither the file nor any code that it imports by name opens a socket, starts
- * a process, thread or database, or changes the state of the process.
+ * Returns why a test file needs a separate process, or undefined if it can share one: neither the file nor any code it
+ * imports by name opens a socket, starts a process, thread or database, or changes the state of the process.
  */
 export function impurity(sources: Sources, file: string): string | undefined {
   const text = sources.get(file)!.text;

@@ -31,7 +31,7 @@ export function createZoneAccounts({
 
   function forget(zone: string) {
     era++;
-    // An empty id: hints may have been lost.
+    // An empty id: notifications may have been lost.
     if (zone === "") known.clear();
     else known.delete(zone);
   }

@@ -20,22 +20,25 @@ import {
 import { showDetails } from "./top.ts";
 import { VideoUnavailable, readVideo, type Waiting, waitUntilReady } from "./waiting.ts";
 
-/** One player, whatever video is in it. `events` tells of what the media element does not: advertisements, errors of loading, a video that is known. */
+/**
+ * The player, independent of its current video. `events` reports what the media element does not: advertisements, load
+ * errors, known video details.
+ */
 export interface App {
   layout: Layout;
   options: PlayerOptions;
   events: EventTarget;
-  /** What is known of the video that is in it. */
+  /** Details of the current video. */
   video(): PlayerVideo;
   play(): Promise<void>;
   pause(): void;
-  /** Another video: a uid, a token, or an address with one. */
+  /** Changes to another video: a uid, a token, or a URL with one. */
   change(id: string): Promise<void>;
   showPoster(): void;
-  /** To be played from, as soon as there is something to play. */
+  /** Start position, applied as soon as the video can be played. */
   seek(seconds: number): void;
   chooseCaptions(language: string | undefined): void;
-  /** As much is loaded as the option says now. */
+  /** Loads as much as the option now allows. */
   preload(): void;
 }
 
@@ -88,13 +91,13 @@ export function createApp(config: PageConfig, options: PlayerOptions): App {
 
   let current = config.video;
   let waiting: Waiting | undefined;
-  /** Somebody wants to see it: it begins when it can. */
+  /** The viewer wants to watch: playback starts as soon as possible. */
   let wanted = options.autoplay;
   let adDone: string | undefined;
   let adRunning: Promise<void> | undefined;
   let seekTo: number | undefined;
 
-  /** A token stays in every address; behind the uid of an input is another video tomorrow. */
+  /** A token stays in every URL; the uid of an input may refer to another video later. */
   const addressOf = (path: string) => `${root}${current.id.includes(".") ? current.id : current.uid}/${path}`;
   const isRunning = () => current.live?.state === "running" || current.live?.state === "interrupted";
   const startPlaying = HTMLMediaElement.prototype.play.bind(media);
@@ -112,7 +115,7 @@ export function createApp(config: PageConfig, options: PlayerOptions): App {
         (file) => mayShow(file, config),
         (event: AdEvent) => events.dispatchEvent(new Event(event)),
       );
-      // Meanwhile the video itself gets ready.
+      // Meanwhile the video itself loads.
       source.load();
       controller.toggleAttribute("adrunning", true);
     }
@@ -154,7 +157,7 @@ export function createApp(config: PageConfig, options: PlayerOptions): App {
         else notice.show({ busy: true, ...waitingText(next) });
       },
       ready: (next) => {
-        // Who sat through this on a page of its own came to see it; and a broadcast begins when it begins.
+        // A viewer who waited on a watch page wants to watch; a running broadcast starts immediately.
         wanted ||= config.mode === "watch" || next.live?.state === "running";
         show(next);
       },
@@ -166,12 +169,12 @@ export function createApp(config: PageConfig, options: PlayerOptions): App {
     controller.toggleAttribute("live", live);
     const dvr = live && options.dvr && current.live?.unrecorded !== true;
     controller.toggleAttribute("dvr", dvr);
-    // Without a way back there is nowhere to jump to.
+    // Without DVR the arrow keys cannot seek.
     if (live && !dvr) controller.setAttribute("hotkeys", "noarrowleft noarrowright noj nol");
     else controller.removeAttribute("hotkeys");
   }
 
-  /** A broadcast was watched to its end. */
+  /** Called when a broadcast was watched to its end. */
   function showEnd(over: PlayerVideo): void {
     const unrecorded = current.live?.unrecorded === true;
     current = over;
@@ -179,14 +182,17 @@ export function createApp(config: PageConfig, options: PlayerOptions): App {
     source.close();
     poster.hidden = true;
     if (!over.readyToStream) return show(over);
-    // What there is is of another day.
+    // The available recording is of an earlier broadcast.
     if (unrecorded) notice.show(goneText);
     else notice.show({ ...overText, action: { label: "Watch again", run: () => watch(over) } });
-    // Whoever stays may stay for the next one.
+    // A viewer who stays may be waiting for the next broadcast.
     broadcast.follow(over);
   }
 
-  /** Under the same address there is another broadcast. Who is watching something decides; who is not came for it. */
+  /**
+   * Another broadcast has started at the same URL. Playback of a recording continues until the viewer decides;
+   * otherwise the broadcast is shown.
+   */
   function offerNext(next: PlayerVideo): void {
     if (current.live?.state === "over" && !media.paused)
       return hint.show({ text: nextText, action: { label: "Watch it", run: () => watch(next) } });
@@ -214,7 +220,7 @@ export function createApp(config: PageConfig, options: PlayerOptions): App {
     if (wanted) play().catch(playSilently);
   }
 
-  /** Browsers refuse sound that nobody asked for: then the big button is still there; but a broadcast that was waited for does not wait. */
+  /** Browsers block unrequested audio: the play button stays visible then; but an awaited broadcast starts muted. */
   function playSilently(err: unknown): void {
     if (!isRunning() || media.muted || !(err instanceof Error) || err.name !== "NotAllowedError") return;
     media.muted = true;
@@ -254,7 +260,7 @@ export function createApp(config: PageConfig, options: PlayerOptions): App {
     });
   }
 
-  /** The controls find the pictures of the time range in a track of the media element. */
+  /** The controls read the images of the time range from a text track of the media element. */
   function setStoryboard(address: string | undefined): void {
     media.querySelector("track")?.remove();
     if (address === undefined) return;
@@ -263,7 +269,7 @@ export function createApp(config: PageConfig, options: PlayerOptions): App {
     media.append(track);
   }
 
-  // Everything that plays comes through here: buttons, keys, the page around.
+  // Every playback request comes through here: buttons, keys, embedding page.
   media.play = play;
   media.addEventListener("play", () => source.load());
   media.addEventListener("pause", () => void (wanted = false));

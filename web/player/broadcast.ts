@@ -4,11 +4,11 @@ import type { LiveWindow } from "./source.ts";
 import { interruptedText, reconnectingText, stalledText } from "./texts.ts";
 import { readVideo, VideoUnavailable } from "./waiting.ts";
 
-/** Looks after a broadcast while somebody watches it, and after the address of an input when it is over. */
+/** Monitors a broadcast during playback, and the URL of an input after it has ended. */
 export interface Broadcast {
-  /** From now on this one, whatever state it is in; of what was never broadcast nothing is done. */
+  /** Monitors this video from now on, in any state; ignored if it was never broadcast. */
   follow(video: PlayerVideo): void;
-  /** It could not be loaded any more. False: that is for others to tell. */
+  /** Loading failed. False: the caller reports the failure. */
   failed(): boolean;
 }
 
@@ -16,35 +16,35 @@ export interface BroadcastParts {
   media: HTMLVideoElement;
   hint: Hint;
   window(): LiveWindow | undefined;
-  /** Of `metadata/player.json`. */
+  /** URL of `metadata/player.json`. */
   address(): string;
   on: {
-    /** It is there, and has to be loaded anew. */
+    /** The broadcast is available again and must be reloaded. */
     reopen(): void;
-    /** It has come to its end, and was watched to it. */
+    /** The broadcast has ended and was watched to its end. */
     over(video: PlayerVideo): void;
-    /** Another has begun under the same address. */
+    /** Another broadcast has started at the same URL. */
     next(video: PlayerVideo): void;
-    /** It may not be seen any more, with the HTTP status. */
+    /** Access was lost, with the HTTP status. */
     gone(status: number): void;
   };
 }
 
 const TICK_MS = 500;
-/** A picture that stands still for so long is told of; players catch up with less. */
+/** A stall of this length is shown; players recover from shorter ones. */
 const STILL_MS = 2000;
-/** One that stands still for so long after the end has come to its end, whatever the playlist says. */
+/** A stall of this length after the end is treated as the end, whatever the playlist says. */
 const END_MS = 6000;
 const ASK_MS = 2000;
 const LONGEST_ASK_MS = 5000;
-/** Of a recording that is watched, or waits to be: whether there is a broadcast again. */
+/** Interval of checks for a new broadcast while a recording is shown. */
 const NEXT_MS = 5000;
 
 export function createBroadcast({ media, hint, window: windowOf, address, on }: BroadcastParts): Broadcast {
   let followed: PlayerVideo | undefined;
   let asking: ReturnType<typeof setTimeout> | undefined;
   let abort = new AbortController();
-  /** What the answer is wanted for. */
+  /** Reasons for the current request. */
   let lost = false;
   let ended = false;
   let delay = ASK_MS;
@@ -67,7 +67,7 @@ export function createBroadcast({ media, hint, window: windowOf, address, on }: 
   }
 
   async function ask(signal: AbortSignal): Promise<void> {
-    // Nobody sees it: a page that was left open for days asks nothing.
+    // A hidden page does not poll: it may stay open for days.
     if (document.hidden && !runs()) return askIn(NEXT_MS);
     const answer = await readVideo(address(), signal).catch((err: unknown) =>
       err instanceof VideoUnavailable ? err.status : undefined,
@@ -108,7 +108,7 @@ export function createBroadcast({ media, hint, window: windowOf, address, on }: 
       return askIn(ASK_MS);
     }
     if (ran && !ended && !lost && performance.now() - at.since < END_MS) {
-      // Over where it comes from, and not yet where it is seen: the end is in the playlist, and `ended` will tell.
+      // Ended at the source, but not yet in the player: the playlist contains the end, which sets `ended`.
       asking = undefined;
       return;
     }
@@ -164,7 +164,7 @@ export function createBroadcast({ media, hint, window: windowOf, address, on }: 
   };
 }
 
-/** What grows as long as something is shown. The time of a connection goes on when nothing comes by it. */
+/** A value that grows during playback. The media time of a WebRTC connection advances even when nothing is received. */
 const progressOf = (media: HTMLVideoElement): number =>
   media.srcObject !== null && media.videoWidth > 0
     ? media.getVideoPlaybackQuality().totalVideoFrames

@@ -2,7 +2,7 @@ import { AD_EVENTS, isMessage, MEDIA_EVENTS, TYPE, type FromPlayer } from "../sh
 import type { App } from "./app.ts";
 import type { Properties } from "./properties.ts";
 
-/** Tells the page around what happens, and does what it asks for. Nothing where the player is a page of its own. */
+/** Sends events to the embedding page, and executes its commands. Does nothing if the player is not embedded. */
 export function openChannel(app: App, properties: Properties): void {
   if (window.parent === window) return;
   const page = window.parent;
@@ -10,10 +10,10 @@ export function openChannel(app: App, properties: Properties): void {
   let told: Record<string, string> = {};
   let buffered = "[]";
 
-  // Where the browser tells nobody who is around, whoever that is may know how far the video has come: it is no secret of theirs.
+  // If the browser does not reveal the embedding page, any page may receive the playback state: it is not secret.
   const send = (message: FromPlayer) => page.postMessage(message, origin ?? "*");
 
-  /** What has changed since the last time, before the event that comes of it: whoever hears the event reads the new value. */
+  /** Sends changed properties before the event they cause, so that listeners read the new values. */
   function tellProperties(): void {
     const spans = properties.buffered();
     const text = JSON.stringify(spans);
@@ -39,7 +39,7 @@ export function openChannel(app: App, properties: Properties): void {
     told = {};
     buffered = "[]";
     tellProperties();
-    // How large the picture is is known before anything is loaded, and pages make room by it.
+    // The video size is known before anything is loaded, and pages use it for their layout.
     if (app.video().width > 0) send({ [TYPE]: "event", eventName: "resize" });
   }
 
@@ -82,7 +82,7 @@ export function openChannel(app: App, properties: Properties): void {
   greet();
 }
 
-/** Whose page the frame is in: by the list of ancestors, or else by what sent us here. */
+/** Origin of the embedding page: from the list of ancestors, or else from the referrer. */
 function embedder(): string | undefined {
   const [ancestor] = location.ancestorOrigins ?? [];
   if (ancestor !== undefined) return ancestor === "null" ? undefined : ancestor;

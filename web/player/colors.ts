@@ -1,4 +1,4 @@
-/** Takes colours from whoever embeds the player: only what the browser itself reads as one. */
+/** Sets the accent colour from the embedding page; only values that the browser parses as a colour. */
 export function setAccent(element: HTMLElement, value: unknown): void {
   if (!isColor(value)) {
     element.style.removeProperty("--accent");
@@ -17,7 +17,7 @@ export function setLetterbox(root: HTMLElement, value: unknown): void {
 const isColor = (value: unknown): value is string =>
   typeof value === "string" && value.length < 100 && CSS.supports("color", value) && !/var\(|env\(/i.test(value);
 
-/** 0 black to 1 white (WCAG 2.2, relative luminance, without its finer curve). */
+/** 0 black to 1 white (WCAG 2.2, relative luminance, with a simplified curve). */
 function luminance(element: HTMLElement, color: string): number {
   const probe = document.createElement("span");
   probe.style.color = color;

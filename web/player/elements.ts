@@ -1,6 +1,9 @@
 type Child = Node | string | undefined | false;
 
-/** An element with attributes and children. Text stays text: nothing here is read as HTML. `true` is an attribute without a value. */
+/**
+ * Creates an element with attributes and children. Strings become text and are never parsed as HTML. `true` is an
+ * attribute without a value.
+ */
 export function h<Name extends string>(
   name: Name,
   attributes: Record<string, string | number | boolean | undefined> = {},
@@ -16,7 +19,7 @@ export function h<Name extends string>(
   return element as never;
 }
 
-/** An icon of 24 by 24, drawn by the path. */
+/** A 24 by 24 icon drawn from the path. */
 export function icon(path: string): SVGSVGElement {
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   svg.setAttribute("viewBox", "0 0 24 24");

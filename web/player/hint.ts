@@ -1,9 +1,9 @@
 import { h } from "./elements.ts";
 
-/** A word above the picture, which goes on being seen: what is the matter with it, or what could be done. */
+/** A text over the video, which stays visible: a problem, or a suggestion. */
 export interface Hint {
   show(hint: HintText): void;
-  /** What is shown when nothing else is, until it is taken back by `undefined`: others come over it, and go. */
+  /** Shown when no other hint is, until reset with `undefined`; other hints cover it temporarily. */
   stay(hint: HintText | undefined): void;
   hide(): void;
 }
@@ -26,7 +26,7 @@ export function createHint(): Hint & { element: HTMLElement } {
 
   function draw(): void {
     const hint = shown ?? staying;
-    // A live region that is written again is read aloud again.
+    // A rewritten live region would be read aloud again.
     if (text.textContent !== (hint?.text ?? "")) text.textContent = hint?.text ?? "";
     spinner.toggleAttribute("hidden", hint?.busy !== true);
     button.hidden = hint?.action === undefined;

@@ -10,11 +10,11 @@ export interface Layout {
   poster: HTMLImageElement;
   notice: Notice;
   hint: Hint;
-  /** Among the buttons, of a broadcast. */
+  /** Live badge among the buttons. */
   live: HTMLElement;
-  /** Above the picture: whose video it is. */
+  /** Bar above the video: its owner and title. */
   top: HTMLElement;
-  /** Over everything, while an advertisement runs. */
+  /** Layer on top, during an advertisement. */
   ad: HTMLElement;
 }
 
@@ -26,7 +26,7 @@ const BACK = "m11.88 17.585.742-.669-4.2-4.665 4.2-4.666-.743-.669-4.803 5.335 4
 const back = (title: string) =>
   `<button slot="header" part="back button" role="menuitem" class="menu-back" type="button"><svg viewBox="0 0 20 24" aria-hidden="true"><path d="${BACK}"/></svg>${title}</button>`;
 
-// Fixed text: nothing of a video or of an address is put into it.
+// Static HTML: contains no data from videos or URLs.
 const CONTROLS = `
 <div class="top" slot="top-chrome" hidden></div>
 <div class="shade" aria-hidden="true"></div>
@@ -67,10 +67,11 @@ const CONTROLS = `
 </media-control-bar>
 <div class="ad" slot="dialog" hidden></div>`;
 
-/** The player as elements, not yet in the page: what belongs to `video` must be added before the controls see it. */
+/** The player elements, not yet in the page: extensions of `video` must be added before the controls see it. */
 export function createLayout(): Layout {
   const controller = document.createElement("media-controller");
-  // What is remembered lies in a storage that frames of other sites may not have; and the page around says how loud it begins.
+  // Stored preferences need a storage that frames of other sites may not have; and the embedding page sets the initial
+  // volume.
   for (const name of ["novolumepref", "nomutedpref", "nosubtitleslangpref"]) controller.setAttribute(name, "");
   controller.setAttribute("aria-label", "Video player");
 

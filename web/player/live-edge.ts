@@ -2,11 +2,11 @@ import { h } from "./elements.ts";
 import type { LiveWindow } from "./source.ts";
 
 export interface LiveEdge {
-  /** The badge, which leads to the edge, and how far from it the viewer is. */
+  /** The badge, which jumps to the live edge and shows the distance to it. */
   element: HTMLElement;
-  /** To what is being sent now, and plays. */
+  /** Jumps to the live edge and plays. */
   jump(): void;
-  /** Whether what is seen is as new as it can be. */
+  /** True if playback is as close to live as possible. */
   isAtEdge(): boolean;
 }
 
@@ -14,16 +14,16 @@ export interface LiveEdgeParts {
   video: HTMLVideoElement;
   controller: HTMLElement;
   window(): LiveWindow | undefined;
-  /** Viewers may go back. */
+  /** Viewers may seek back. */
   dvr: boolean;
   keepUp(close: boolean): void;
 }
 
 const TICK_MS = 500;
-/** Seconds that a pause may last before what was missed is left out, where one may not go back. */
+/** Maximum length of a pause, in seconds, before playback skips ahead if DVR is off. */
 const MISSED_S = 1;
 
-/** What is special about seeing something while it happens: where "now" is, and the way there. */
+/** Live playback: the position of the live edge, and the jump to it. */
 export function createLiveEdge({ video, controller, window, dvr, keepUp }: LiveEdgeParts): LiveEdge {
   const label = h("span", { class: "live-label" }, "Live");
   const button = h(
@@ -42,7 +42,10 @@ export function createLiveEdge({ video, controller, window, dvr, keepUp }: LiveE
     return live === undefined || video.currentTime >= live.sync - live.slack;
   };
 
-  /** The controls take the end of what can be sought for "now"; what is beyond the aim would only stall, and the mark is to stand at the end there. */
+  /**
+   * The controls treat the end of the seekable range as the live position. Beyond the target latency playback would
+   * only stall, so the range ends there.
+   */
   Object.defineProperty(video, "seekable", {
     configurable: true,
     get(): Pick<TimeRanges, "length" | "start" | "end"> {
@@ -63,9 +66,9 @@ export function createLiveEdge({ video, controller, window, dvr, keepUp }: LiveE
     const live = window();
     if (live !== undefined) video.dispatchEvent(new Event("seekablechange"));
     const atEdge = isAtEdge();
-    // Who watches what was a while ago may choose how fast.
+    // A viewer behind the live edge may choose the playback rate.
     keepUp(atEdge);
-    // Nobody is behind who has not begun: the first press leads to the edge.
+    // Before playback starts, the viewer is not behind: the first press jumps to the live edge.
     const present = live === undefined || (atEdge && (!video.paused || !hasPlayed)) || !hasPlayed;
     element.toggleAttribute("atedge", present);
     button.setAttribute("aria-disabled", String(present));
@@ -88,7 +91,7 @@ export function createLiveEdge({ video, controller, window, dvr, keepUp }: LiveE
   });
   video.addEventListener("emptied", () => void (hasPlayed = false));
   video.addEventListener("play", () => {
-    // Where there is no way back, what was missed in the pause is gone.
+    // Without DVR, the part missed during a pause is skipped.
     const live = dvr || !hasPlayed ? undefined : window();
     if (live !== undefined && video.currentTime < live.sync - MISSED_S) video.currentTime = live.sync;
   });

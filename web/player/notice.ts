@@ -2,15 +2,15 @@ import { h, icon } from "./elements.ts";
 
 const ALERT = "M12 2a10 10 0 1 0 0 20 10 10 0 0 0 0-20zm-1 5h2v7h-2zm0 9h2v2h-2z";
 
-/** What stands over the picture when there is nothing to play: why, and what will happen. */
+/** Covers the video when there is nothing to play: the reason, and the next steps. */
 export interface Notice {
   show(notice: {
     title: string;
     text?: string;
-    /** 0 to 1; absent: nothing moves. */ progress?: number;
+    /** 0 to 1; absent: no progress is shown. */ progress?: number;
     busy?: boolean;
-    /** It may last for long, and nothing is being done meanwhile. */ calm?: boolean;
-    /** Nothing follows unless somebody does something. */ wrong?: boolean;
+    /** May last long, with no activity meanwhile. */ calm?: boolean;
+    /** Needs user action to continue. */ wrong?: boolean;
     action?: { label: string; run(): void };
   }): void;
   hide(): void;
@@ -45,7 +45,7 @@ export function createNotice(): Notice & { element: HTMLElement } {
   return {
     element,
     show(notice) {
-      // Only what changes is written: a live region would be read aloud again.
+      // Writes changes only: a live region would be read aloud again.
       write(title, notice.title);
       write(text, notice.text ?? "");
       spinner.hidden = notice.busy !== true && notice.calm !== true;

@@ -1,4 +1,4 @@
-/** How the page around it wants the player, from the query of its address. */
+/** Options of the embedding page, from the query of the URL. */
 export interface PlayerOptions {
   autoplay: boolean;
   muted: boolean;
@@ -12,17 +12,17 @@ export interface PlayerOptions {
   /** Seconds. */
   startTime: number;
   adUrl: string | undefined;
-  /** Whether one can go back in a running broadcast. */
+  /** True if viewers can seek back in a running broadcast. */
   dvr: boolean;
-  /** Another video than that of the address. */
+  /** A video other than that of the URL. */
   src: string | undefined;
-  /** Of the page around, where it says so: nobody else is listened to. */
+  /** Origin of the embedding page, if given: messages from other origins are ignored. */
   parentOrigin: string | undefined;
 }
 
 export function readOptions(query: URLSearchParams): PlayerOptions {
   return {
-    // Present in whatever form: `autoplay=false` plays as well, so the hosted player has it.
+    // Present in any form: `autoplay=false` plays too, as in the hosted player.
     autoplay: query.has("autoplay"),
     muted: isOn(query, "muted") || isOn(query, "mute"),
     loop: isOn(query, "loop"),
@@ -40,7 +40,10 @@ export function readOptions(query: URLSearchParams): PlayerOptions {
   };
 }
 
-/** Puts into a query what may have changed since it was read, so that it is read as it is now; `src` has been followed. */
+/**
+ * Writes options that may have changed into a query, so that reading it returns the current values; `src` has been
+ * applied.
+ */
 export function writeOptions(options: PlayerOptions, query: URLSearchParams): URLSearchParams {
   const values = {
     autoplay: options.autoplay,
@@ -65,7 +68,7 @@ export function writeOptions(options: PlayerOptions, query: URLSearchParams): UR
 
 const isOn = (query: URLSearchParams, name: string) => query.has(name) && query.get(name) !== "false";
 
-/** A boolean attribute of HTML, or one of its words. Unknown is none, which costs nobody anything. */
+/** A boolean HTML attribute, or one of its keywords. Unknown values mean none, which causes no traffic. */
 export function readPreload(value: unknown): PlayerOptions["preload"] {
   if (value === true || value === "true" || value === "auto" || value === "") return "auto";
   return value === "metadata" ? "metadata" : "none";

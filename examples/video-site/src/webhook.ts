@@ -1,6 +1,6 @@
 const OLDEST_SECONDS = 300;
 
-/** Why a notification is not authentic; undefined if it is the server's own and recent. */
+/** Returns why a notification is not authentic, or undefined if it is the server's own and recent. */
 export async function disbelieve(
   body: string,
   signature: string | null,

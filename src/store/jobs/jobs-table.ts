@@ -85,7 +85,7 @@ export function createJobsTable(db: Db) {
   async function claim(wanted: typeof ids, { token, leaseUntil }: Claim): Promise<JobRow[]> {
     const { rows } = await db.write(
       tables
-        // Materialised: PostgreSQL may otherwise run the subquery again for each row, past its limit.
+        // Materialized, because PostgreSQL may otherwise run the subquery again for each row, past its limit.
         .with(
           (cte) => cte("picked").materialized(),
           () => (db.dialect === "postgres" ? wanted.forUpdate().skipLocked() : wanted),

@@ -60,7 +60,7 @@ export function keepLeases(
   async function beat() {
     while (!over.aborted) {
       await clock.sleep(leaseMs / 3, over).catch(() => {});
-      // A database that does not answer does not stop the time.
+      // Leases also expire while the database does not respond.
       for (const lease of held) if (!lease.lost && clock.now() > lease.until) lose(lease);
       if (!over.aborted) void renew();
     }

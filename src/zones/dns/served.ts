@@ -3,7 +3,7 @@ import type { RecordData, RecordType } from "../../protocol/dns/index.ts";
 /** The properties of a zone that the DNS server needs. */
 export interface ServedZone {
   id: string;
-  /** Normal. */
+  /** In normal form. */
   name: string;
   serial: number;
   /** Its NS records besides the stored ones; the first is the primary in the SOA. */

@@ -27,7 +27,7 @@ export interface RecordSettings {
 /** A valid record that is not stored yet. */
 export interface RecordDraft {
   type: RecordType;
-  /** Normal and absolute, without a dot at the end. */
+  /** Normal and absolute, without the final dot. */
   name: string;
   /** The data in presentation format, without the priority of MX, SRV and URI; names without a trailing dot. */
   content: string;

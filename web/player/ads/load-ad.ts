@@ -1,10 +1,13 @@
 import { type AdDocument, readVast } from "./vast.ts";
 
-/** Wrappers around wrappers. */
+/** Limit for nested wrappers. */
 const MAX_DOCUMENTS = 5;
 const MAX_CHARACTERS = 1_000_000;
 
-/** The advertisement behind `url`, with the trackers of every wrapper on the way; undefined where there is none. Rejects when `signal` says so. */
+/**
+ * Loads the advertisement at `url`, with the trackers of every wrapper; undefined if there is none. Rejects if `signal`
+ * is aborted.
+ */
 export async function loadAd(url: string, signal: AbortSignal): Promise<AdDocument | undefined> {
   const trackers: AdDocument["trackers"] = new Map();
   let next: string | undefined = url;

@@ -1,22 +1,24 @@
 import { webAddress } from "../options.ts";
 
-/** What one document of VAST (2 to 4) or VMAP says about an advertisement that is shown before the video. */
+/** The pre-roll advertisement described by one VAST (2 to 4) or VMAP document. */
 export interface AdDocument {
-  /** Another document to ask: a wrapper, or an ad break of VMAP. */
+  /** The next document to load: from a wrapper, or an ad break of VMAP. */
   next?: string;
   /** MP4 files of one linear advertisement. */
   files: { url: string; width: number; height: number; bitrate: number }[];
   /** Seconds after which it may be skipped. */
   skipAfter?: number;
   clickThrough?: string;
-  /** Addresses to be called, by event: impression, start, firstQuartile, midpoint, thirdQuartile, complete, skip, click, error. */
+  /**
+   * Tracking URLs by event: impression, start, firstQuartile, midpoint, thirdQuartile, complete, skip, click, error.
+   */
   trackers: Map<string, string[]>;
 }
 
-/** Of each event; more is no advertisement but an attack. */
+/** Per event; more would be an attack. */
 const MAX_TRACKERS = 50;
 
-/** Reads what is needed of it. Undefined: no XML, or no advertisement for the beginning in it. */
+/** Reads the relevant parts. Undefined: not XML, or no pre-roll advertisement in it. */
 export function readVast(document: Document, base: string): AdDocument | undefined {
   if (document.querySelector("parsererror") !== null) return undefined;
   const root = document.documentElement;
@@ -45,7 +47,7 @@ export function readVast(document: Document, base: string): AdDocument | undefin
   return found.files.length === 0 ? undefined : found;
 }
 
-/** VMAP 1.0: the break at the start, whose document stands in it or elsewhere. */
+/** VMAP 1.0: the pre-roll break, whose document is inline or elsewhere. */
 function readBreak(document: Document, base: string): AdDocument | undefined {
   for (const pause of all(document.documentElement, "AdBreak")) {
     const at = pause.getAttribute("timeOffset") ?? "start";
@@ -80,7 +82,7 @@ function readFile(file: Element, base: string): AdDocument["files"] {
   ];
 }
 
-/** `00:00:05` or `25%` of the whole. */
+/** `00:00:05`, or `25%` of the duration. */
 function readOffset(text: string | null, duration: string | null): number | undefined {
   if (text === null) return undefined;
   const percent = /^(\d{1,3})%$/.exec(text.trim())?.[1];
@@ -100,7 +102,7 @@ function addTracker(trackers: AdDocument["trackers"], event: string, url: string
   if (known.length < MAX_TRACKERS) trackers.set(event, [...known, url]);
 }
 
-// By local name: VMAP gives its elements a prefix.
+// By local name: VMAP elements have a prefix.
 const all = (within: Element, name: string) => [...within.getElementsByTagNameNS("*", name)];
 const first = (within: Element, name: string): Element | undefined => all(within, name)[0];
 const address = (element: Element | undefined, base: string): string | undefined =>

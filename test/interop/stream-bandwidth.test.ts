@@ -60,22 +60,25 @@ describe("BANDWIDTH of finished videos", { skip: needsFfmpeg.skip, timeout: 300_
   const videos: Record<string, Video> = {};
   let origin: string;
 
-  before(async () => {
-    const world = await openProcessing(scope);
-    for (const [name, recipe] of Object.entries(CLIPS)) {
-      const uid = await world.upload(await clip(recipe));
-      videos[name] = await world.until(uid, ({ state }) => state === "ready" || state === "error");
-    }
-    const source = createPassthrough({ objects: world.objects, log: silentLog, enabled: true });
-    origin = await serveDelivery(scope, {
-      videos: Object.values(videos),
-      routes: createPlayback({
-        segments: world.segments,
-        source,
-        rates: createRenditionRates({ objects: world.objects, log: silentLog }),
-      }),
-    });
-  });
+  before(
+    async () => {
+      const world = await openProcessing(scope);
+      for (const [name, recipe] of Object.entries(CLIPS)) {
+        const uid = await world.upload(await clip(recipe));
+        videos[name] = await world.until(uid, ({ state }) => state === "ready" || state === "error");
+      }
+      const source = createPassthrough({ objects: world.objects, log: silentLog, enabled: true });
+      origin = await serveDelivery(scope, {
+        videos: Object.values(videos),
+        routes: createPlayback({
+          segments: world.segments,
+          source,
+          rates: createRenditionRates({ objects: world.objects, log: silentLog }),
+        }),
+      });
+    },
+    { timeout: 280_000 },
+  );
 
   async function playlistOf(uri: string): Promise<Playlist> {
     const text = await textOf(uri);

@@ -225,7 +225,7 @@ describe("queries", () => {
         "D1 DB exceeded its CPU time limit and was reset.",
       ],
       [
-        { sql: "with recursive c(x) as (select 1 union all select x + 1 from c limit 1000000) select x from c" },
+        { sql: "with recursive c(x) as (select 1 union all select x + 1 from c limit 50000) select x from c" },
         "The answer is larger than 100000 bytes. Read it in pages, with LIMIT and a sort key.",
       ],
     ];

@@ -227,7 +227,7 @@ describe("a broadcast is restreamed", needsFfmpeg, () => {
       () => outputs.states("one").filter((state) => state === "connected").length === 2,
     );
     outputs.change("one", { url: `rtmp://127.0.0.1:${port}/elsewhere` });
-    await until("it is sent there", () => target.studio.published.length === 3);
+    await until("it is sent there", () => outputs.states("one").filter((state) => state === "connected").length === 3);
     outputs.change("one", { enabled: false });
     outputs.change("refused", { enabled: false });
     await until("nothing runs", () => runner.running === 0);

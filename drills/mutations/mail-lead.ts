@@ -59,16 +59,16 @@ export const mutations: Mutation[] = [
     test: "src/mail/errors.test.ts",
   },
   {
-    file: "src/mail/inbound/session.ts",
+    file: "src/protocol/smtp/reply.ts",
     from: "const MAX_TEXT = 506;",
     to: "const MAX_TEXT = 508;",
-    test: "src/mail/inbound/reply-line.test.ts",
+    test: "src/protocol/smtp/reply.test.ts",
   },
   {
-    file: "src/mail/inbound/session.ts",
+    file: "src/protocol/smtp/reply.ts",
     from: "while (end > 0 && (octets[end]! & 0xc0) === 0x80) end--;",
     to: "",
-    test: "src/mail/inbound/reply-line.test.ts",
+    test: "src/protocol/smtp/reply.test.ts",
   },
   {
     file: "src/mail/routing/patterns.ts",

@@ -140,10 +140,10 @@ export const mutations: Mutation[] = [
     test: "src/mail/sending/sending.test.ts",
   },
   {
-    file: "src/mail/inbound/room.ts",
+    file: "src/mail/inbound/connection-limits.ts",
     from: "if (own >= perNetwork) return",
     to: "if (own > perNetwork) return",
-    test: "src/mail/inbound/room.test.ts",
+    test: "src/mail/inbound/connection-limits.test.ts",
   },
   {
     file: "src/mail/submission/listener.ts",

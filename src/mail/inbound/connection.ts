@@ -1,214 +1,362 @@
-import type { SMTPServerSession } from "smtp-server";
-import { SMTPConnection } from "smtp-server/lib/smtp-connection";
-import type { SMTPStream } from "smtp-server/lib/smtp-stream";
-import { noWishes, readMailParameters, readRecipientParameters, type Asked, type Extensions } from "./parameters.ts";
-import type { Occupant, Place } from "./room.ts";
-import { StrictStream } from "./strict-stream.ts";
+import type { Socket } from "node:net";
+import type { TlsSource } from "../../kernel/tls-source.ts";
+import {
+  createServerSession,
+  formatReply,
+  type Reply,
+  type ServerEvent,
+  type ServerExtensions,
+  type SessionLimits,
+} from "../../protocol/smtp/index.ts";
+import { createDeadline } from "./deadline.ts";
+import { createIncomingMessage, type IncomingMessage } from "./incoming-message.ts";
+import type { Slot, SlotHolder } from "./connection-limits.ts";
+import { cipherOf, serverTls } from "./server-tls.ts";
+import { envelopeOf, type SmtpClient, type SmtpHandlers } from "./session.ts";
 
-/**
- * Extends smtp-server's connection: the strict parser, limits on the time for a command or message and on client
- * errors, replies that can be awaited, MAIL and RCPT parameters, and a greeting without the fixed 100 ms delay.
- */
+/** Drives the state machine of one SMTP session: socket, TLS, deadlines, backpressure, and the decisions of the handlers. */
 
-export interface ConnectionLimits {
-  /** Milliseconds for a client to complete its next command. RFC 5321 4.5.3.2.7: at least 5 minutes. */
+export interface SessionTimeouts {
+  /** Milliseconds for a client to complete its next command, and for a silence within a message. RFC 5321 4.5.3.2.7: at least 5 minutes. */
   commandMs: number;
   /** Milliseconds for a complete message to arrive. */
   dataMs: number;
   /** Milliseconds for a TLS handshake. */
   handshakeMs: number;
-  /** Milliseconds for a client to authenticate, if it must. */
+  /** Milliseconds for a client to authenticate, where it must. */
   authMs?: number;
-  /** Number of failed commands after which the session ends; reset when a message is accepted. */
-  errors: number;
-  /** Number of failed commands after which each further command is delayed, and the delay in milliseconds. */
-  patience: number;
+  /** Milliseconds that a command waits if the client made many errors. */
   tarpitMs: number;
-  /** Maximum number of commands without an accepted message; each further one counts as failed. */
-  commands: number;
 }
 
-export interface StrictSession extends SMTPServerSession {
-  asked?: Asked;
+interface ConnectionDeps<User> {
+  /** With implicit TLS, after the handshake. */
+  socket: Socket;
+  /** The client's address, behind a proxy that of the PROXY header. */
+  ip: string;
+  name: string;
+  extensions: ServerExtensions;
+  maxSize: number;
+  maxRecipients: number;
+  limits: SessionTimeouts & SessionLimits;
+  tls: Pick<TlsSource, "context"> | undefined;
+  handlers: SmtpHandlers<User>;
+  /** Its slot among the connections. */
+  slot: Slot;
+  /** The server ends each session as soon as it is not busy. */
+  shuttingDown(): boolean;
+  onError(err: Error): void;
+  onClose(): void;
 }
 
-/**
- * RFC 2920 3.1: a client must wait for the reply to these. A client that does not is not a mail server, or its commands
- * are injected through another protocol.
- */
-const AWAITED = /^(?:EHLO|HELO|DATA)\b/i;
+export interface Connection extends SlotHolder {
+  /** Ends the session unless a message is being received or processed, or a handler decides. With `force` in any case. */
+  shutDown(options?: { force: boolean }): void;
+}
 
-export class StrictConnection extends SMTPConnection implements Occupant {
-  #deadline: NodeJS.Timeout | undefined;
-  #authDeadline: NodeJS.Timeout | undefined;
-  #held: NodeJS.Timeout | undefined;
-  #errors = 0;
-  #commands = 0;
-  /** A message was announced and has not been answered yet. */
-  #message = false;
-  readonly #limits: ConnectionLimits;
-  readonly #place: Place;
+/** The longest command without AUTH is a RCPT with ORCPT, about 1,100 octets; AUTH has a token of a few hundred. */
+const MAX_COMMAND = 4096;
+/** Octets of a message that count as progress. A slower message is no better than an idle client. */
+const PROGRESS = 4096;
+/** Replies to a group of commands wait this long for the decision about the next one. */
+const FLUSH_MS = 50;
+/** A client that does not close its side has this long. */
+const LINGER_MS = 5000;
 
-  constructor(
-    server: SMTPConnection["_server"],
-    socket: SMTPConnection["_socket"],
-    options: ConstructorParameters<typeof SMTPConnection>[2],
-    limits: ConnectionLimits,
-    place: Place,
-  ) {
-    super(server, socket, options);
-    this.#limits = limits;
-    this.#place = place;
-    place.occupant = this;
+const TOO_SLOW: Reply = { code: 421, enhanced: "4.4.2", text: "Error: too slow, closing connection" };
+const NOT_AUTHENTICATED: Reply = {
+  code: 421,
+  enhanced: "4.4.2",
+  text: "Error: authentication took too long, closing connection",
+};
+const EVICTED: Reply = {
+  code: 421,
+  enhanced: "4.3.2",
+  text: "Error: this server is busy and you were idle, closing connection",
+};
+const SHUTTING_DOWN: Reply = { code: 421, enhanced: "4.3.2", text: "Server shutting down" };
+const FAULT: Reply = { code: 451, enhanced: "4.3.0", text: "Error: internal server error" };
+
+/** Starts the session with the greeting. */
+export function createConnection<User>(deps: ConnectionDeps<User>): Connection {
+  const { name, ip, limits, handlers, slot } = deps;
+  let { socket } = deps;
+  const session = createServerSession({ ...deps, maxCommand: MAX_COMMAND, tls: cipherOf(socket) });
+  const client: SmtpClient<User> = {
+    ip,
+    user: undefined,
+    get protocol() {
+      return session.protocol;
+    },
+    envelope: () => envelopeOf(session, ip),
+  };
+  let message: IncomingMessage | undefined;
+  let outcome: Promise<Reply> | undefined;
+  /** Replies that are not written yet. */
+  let output = "";
+  let deciding = false;
+  let upgrading = false;
+  let ended = false;
+  let closed = false;
+  let processing = false;
+  let unseen = 0;
+  let tarpit: NodeJS.Timeout | undefined;
+  let flushing: NodeJS.Timeout | undefined;
+  let linger: NodeJS.Timeout | undefined;
+  const deadline = createDeadline();
+  const authDeadline =
+    limits.authMs === undefined
+      ? undefined
+      : setTimeout(() => client.user === undefined && terminate(NOT_AUTHENTICATED), limits.authMs).unref();
+
+  // ---- input
+
+  function listen() {
+    socket
+      .on("data", receive)
+      .on("drain", process)
+      .on("error", deps.onError)
+      .on("close", close)
+      .setTimeout(limits.commandMs, endIdle)
+      .resume();
   }
 
-  /** True while a message is being received or processed. */
-  get busy(): boolean {
-    return Boolean(this._dataStream) || this._handlerPending;
-  }
-
-  get resting(): boolean {
-    const arriving = this._parser !== false && this._parser._dataMode;
-    return !this._handlerPending && !this._upgrading && (!this._dataStream || arriving);
-  }
-
-  evict(): void {
-    this.send(421, "4.3.2 Error: this server is busy and you were idle, closing connection");
-    this._socket.destroySoon();
-  }
-
-  override init(): void {
-    this._setListeners(() => {
-      this.#expect(this.#limits.commandMs);
-      const { authMs } = this.#limits;
-      if (authMs !== undefined) {
-        this.#authDeadline = setTimeout(() => this.#tooLate(), authMs).unref();
+  function receive(octets: Buffer) {
+    if (ended) return;
+    if (session.awaits === "data") {
+      unseen += octets.length;
+      if (unseen >= PROGRESS) {
+        unseen = 0;
+        slot.active();
       }
-      this.connectionReady();
-    });
+    }
+    session.push(octets);
+    process();
   }
 
-  override _createParser(): SMTPStream {
-    const parser = new StrictStream({
-      maxCommandLength: this._server.options.maxCommandLength,
-      on: {
-        strayCommand: () => this.#hangUp(500, "5.5.2 Error: commands end in CR LF, a bare CR or LF was received"),
-        progress: () => this.#place.active(),
-      },
-    });
-    parser.oncommand = (command, next) => {
-      parser.obeyed(command);
-      this._onCommand(command, next);
+  const blocked = () =>
+    closed ||
+    ended ||
+    upgrading ||
+    deciding ||
+    tarpit !== undefined ||
+    message?.full === true ||
+    socket.writableNeedDrain;
+
+  /** Processes the buffered input as far as possible, then reads on or waits. */
+  function process() {
+    if (processing) return;
+    processing = true;
+    let commands = false;
+    while (!blocked()) {
+      const event = session.next();
+      if (event === undefined) break;
+      if (event.type !== "content") commands = true;
+      handle(event);
+    }
+    processing = false;
+    if (commands) slot.active();
+    if (closed || ended) return;
+    write();
+    if (deps.shuttingDown()) connection.shutDown();
+    expect(commands);
+    if (blocked()) socket.pause();
+    else socket.resume();
+  }
+
+  function handle(event: ServerEvent) {
+    switch (event.type) {
+      case "reply":
+        output += formatReply(event.reply);
+        return;
+      case "delay":
+        tarpit = setTimeout(() => {
+          tarpit = undefined;
+          process();
+        }, limits.tarpitMs).unref();
+        return;
+      case "mail":
+        return decide(handlers.onMail?.(session.transaction!.from, client));
+      case "recipient":
+        return decide(handlers.onRecipient?.(event.address, client));
+      case "credentials":
+        return decide(authenticate(event.credentials.username, event.credentials.password));
+      case "data":
+        message = createIncomingMessage(process);
+        outcome = handlers.onData(message.data, client);
+        return;
+      case "content":
+        message?.push(event.content);
+        return;
+      case "message":
+        message?.end(event);
+        return decide(outcome, endMessage);
+      case "aborted":
+        return abortMessage();
+      case "starttls":
+        return startTls();
+      case "close":
+        end();
+    }
+  }
+
+  // ---- decisions
+
+  function decide(decision: Promise<Reply | undefined> | undefined, then = () => {}) {
+    if (decision === undefined) return session.decide();
+    deciding = true;
+    const settle = (reply: Reply | undefined) => {
+      deciding = false;
+      if (closed) return;
+      session.decide(reply);
+      then();
+      process();
     };
-    parser.on("error", (err) => this.#hangUp(500, `5.5.2 Error: ${err.message.toLowerCase()}`));
-    return parser;
+    decision.then(settle, (err: Error) => {
+      deps.onError(err);
+      settle(FAULT);
+    });
   }
 
-  override _onClose(): void {
-    for (const timer of [this.#deadline, this.#authDeadline, this.#held]) clearTimeout(timer);
-    this.#place.leave();
-    super._onClose();
+  async function authenticate(username: string, password: string): Promise<Reply | undefined> {
+    const result = await handlers.onAuth!({ username, password }, client);
+    if ("reply" in result) return result.reply;
+    client.user = result.user;
+    return undefined;
   }
 
-  override _onCommand(command: Buffer, next: () => void = () => {}): void {
-    const { errors, patience, tarpitMs } = this.#limits;
-    this.#place.active();
-    this.#commands++;
-    if (this.#errors >= errors) return this.send(421, "4.7.0 Error: too many errors, closing connection");
-    if (this.#errors < patience) return this.#obey(command, next);
-    clearTimeout(this.#deadline);
-    this.#held = setTimeout(() => this.#obey(command, next), tarpitMs).unref();
+  function endMessage() {
+    message = undefined;
+    outcome = undefined;
   }
 
-  #obey(command: Buffer, next: () => void) {
-    // The connection closed while the command was delayed.
-    if (this._closing || this._closed || this._parser === false) return next();
-    this.#expect(this.#limits.commandMs);
-    if (AWAITED.test(command.toString("latin1", 0, 8)) && this.#notAwaited) {
-      this.#hangUp(554, "5.5.0 Error: SMTP protocol synchronization, wait for the answer to this command");
-      return next();
+  function abortMessage() {
+    message?.destroy();
+    message = undefined;
+    // The handler learns of the end from the message; nobody waits for its reply.
+    outcome?.catch(() => {});
+    outcome = undefined;
+  }
+
+  // ---- output
+
+  /** One write for the replies to a group of commands (RFC 2920 3.2). */
+  function write() {
+    if (output === "") return;
+    if (deciding && session.buffered > 0) {
+      flushing ??= setTimeout(flush, FLUSH_MS).unref();
+      return;
     }
-    super._onCommand(command, next);
+    flush();
   }
 
-  get #notAwaited(): boolean {
-    return (
-      !this._upgrading && this._nextHandler === false && this._parser instanceof StrictStream && this._parser.unread > 0
-    );
+  function flush() {
+    clearTimeout(flushing);
+    flushing = undefined;
+    if (output === "" || !socket.writable || upgrading) return;
+    const text = output;
+    output = "";
+    socket.write(text);
   }
 
-  override handler_MAIL(command: Buffer, next: () => void): void {
-    const read = readMailParameters(command, this.#extensions);
-    if (!read.ok) {
-      this.send(read.reply.code, `${read.reply.enhanced} ${read.reply.text}`);
-      return next();
-    }
-    if (!this.session.envelope.mailFrom) (this.session as StrictSession).asked = { ...noWishes(), mail: read.asked };
-    super.handler_MAIL(command, next);
+  // ---- deadlines
+
+  /** Sets the deadline of the input that the session waits for. `progress`: the last one was met. */
+  function expect(progress: boolean) {
+    if (upgrading || closed || ended) return;
+    const phase = session.receiving && !deciding ? "data" : session.awaits === "command" ? "command" : undefined;
+    if (phase === undefined || tarpit !== undefined) return deadline.clear();
+    if (deadline.phase === phase && (phase === "data" || !progress)) return;
+    deadline.set(phase, phase === "data" ? limits.dataMs : limits.commandMs, () => terminate(TOO_SLOW));
   }
 
-  override handler_RCPT(command: Buffer, next: () => void): void {
-    const read = readRecipientParameters(command, this.#extensions, this.session.envelope.smtpUtf8 === true);
-    if (!read.ok) {
-      this.send(read.reply.code, `${read.reply.enhanced} ${read.reply.text}`);
-      return next();
-    }
-    const path = this._parseAddressCommand("rcpt to", command);
-    if (path !== false) (this.session as StrictSession).asked?.to.set(path.address.toLowerCase(), read.asked);
-    super.handler_RCPT(command, next);
+  /** No octet in either direction. */
+  function endIdle() {
+    if (!deciding && !upgrading && message?.full !== true) terminate(TOO_SLOW);
   }
 
-  get #extensions(): Extensions {
-    const { hideDSN, hideSMTPUTF8 } = this._server.options;
-    return { dsn: hideDSN !== true, utf8: hideSMTPUTF8 !== true, auth: this._isSupported("AUTH") };
+  // ---- TLS
+
+  function startTls() {
+    flush();
+    upgrading = true;
+    const plain = socket;
+    plain.off("data", receive).off("drain", process).off("close", close).setTimeout(0, endIdle);
+    // RFC 3207 4.2. Node would read it as part of the handshake.
+    while (plain.read() !== null);
+    const secure = serverTls(plain, deps.tls!);
+    socket = secure;
+    // Destroying the plain socket during a handshake leaves the TLS socket open.
+    deadline.set("handshake", limits.handshakeMs, () => secure.destroy());
+    secure.once("secure", () => {
+      upgrading = false;
+      session.secured(cipherOf(secure)!);
+      client.user = undefined;
+      secure.off("error", deps.onError).off("close", close);
+      listen();
+      process();
+    });
+    secure.on("error", deps.onError).on("close", close);
   }
 
-  override handler_DATA(command: Buffer, next: () => void): void {
-    super.handler_DATA(command, next);
-    if (this._dataStream) {
-      this.#message = true;
-      this.#expect(this.#limits.dataMs);
-      // After the message is complete, the client's timeout no longer applies.
-      this._dataStream.once("finish", () => clearTimeout(this.#deadline));
-    }
+  // ---- the end
+
+  function terminate(reply: Reply) {
+    if (closed || ended) return;
+    // Plaintext would corrupt the handshake.
+    if (upgrading) return destroy();
+    session.terminate(reply);
+    for (let event = session.next(); event !== undefined; event = session.next()) handle(event);
   }
 
-  override upgrade(callback: () => void, secureCallback?: () => void): void {
-    super.upgrade(callback, secureCallback);
-    this.#expect(this.#limits.handshakeMs);
+  /** Half-closes; what the client still sends is ignored. */
+  function end() {
+    if (ended || closed) return;
+    ended = true;
+    flush();
+    clearTimers();
+    socket.end();
+    socket.resume();
+    linger = setTimeout(destroy, Math.min(LINGER_MS, limits.commandMs)).unref();
   }
 
-  /** A reply may start with its own enhanced code (RFC 2034); then smtp-server must not add another. */
-  override send(code: number, data?: string | string[] | null, context?: string | false): void {
-    const own = typeof data === "string" && /^[245]\.\d{1,3}\.\d{1,3} /.test(data);
-    this.#account(code);
-    super.send(code, data, own ? false : context);
-    // After the reply to a message, the timeout for the next command starts again.
-    if (!this._closing && !this._dataStream) this.#expect(this.#limits.commandMs);
+  function destroy() {
+    socket.destroy();
   }
 
-  /** A rejected message does not count as a protocol error of the client. */
-  #account(code: number) {
-    if (this.#message) {
-      this.#message = false;
-      if (code >= 300) return;
-      this.#errors = 0;
-      this.#commands = 0;
-    } else if (code >= 500 || this.#commands > this.#limits.commands) this.#errors++;
+  function close() {
+    if (closed) return;
+    closed = true;
+    clearTimers();
+    clearTimeout(linger);
+    abortMessage();
+    slot.leave();
+    deps.onClose();
   }
 
-  #hangUp(code: number, text: string) {
-    this.send(code, text);
-    this.close();
+  function clearTimers() {
+    deadline.clear();
+    clearTimeout(authDeadline);
+    clearTimeout(tarpit);
+    clearTimeout(flushing);
   }
 
-  #tooLate() {
-    if (!this.session.user) this.send(421, "4.4.2 Error: authentication took too long, closing connection");
-  }
-
-  #expect(ms: number) {
-    clearTimeout(this.#deadline);
-    if (this._closing || this._closed) return;
-    this.#deadline = setTimeout(() => this.send(421, "4.4.2 Error: too slow, closing connection"), ms).unref();
-  }
+  const connection: Connection = {
+    get idle() {
+      return !deciding && !upgrading;
+    },
+    evict() {
+      terminate(EVICTED);
+      socket.destroySoon();
+    },
+    shutDown({ force } = { force: false }) {
+      if (force || !(deciding || session.receiving)) terminate(SHUTTING_DOWN);
+    },
+  };
+  slot.holder = connection;
+  output = formatReply({ code: 220, text: `${name} ESMTP` });
+  handlers.onConnect?.(client);
+  listen();
+  process();
+  return connection;
 }

@@ -11,6 +11,5 @@ export { addressSet } from "./network.ts";
 export { createRate } from "./rate.ts";
 export { createRspamd } from "./rspamd.ts";
 export { startSmtpServer, type ServerLimits, type SmtpListener } from "./server.ts";
-export { answerWith, createSession, envelopeOf, safely, wireAddress } from "./session.ts";
-export type { IncomingData } from "./strict-stream.ts";
+export { createReception, safely, type SmtpClient } from "./session.ts";
 export type { OnRefused } from "./types.ts";

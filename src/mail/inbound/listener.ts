@@ -1,5 +1,4 @@
 import { hostname } from "node:os";
-import type { SMTPServerSession } from "smtp-server";
 import type { Clock, Ids, Log } from "../../kernel/index.ts";
 import { networkOf } from "../../kernel/networks.ts";
 import type { TlsSource } from "../../kernel/tls-source.ts";
@@ -17,8 +16,7 @@ import { foldReplies } from "./fold.ts";
 import { createInspection } from "./inspect.ts";
 import { createRate } from "./rate.ts";
 import { startSmtpServer, type ServerLimits, type SmtpListener } from "./server.ts";
-import { answerWith, createSession, envelopeOf, protocolOf, safely, wireAddress } from "./session.ts";
-import type { IncomingData } from "./strict-stream.ts";
+import { createReception, safely, type SmtpClient } from "./session.ts";
 import type { BlockLists, CheckRecipient, ContentFilter, OnRefused } from "./types.ts";
 
 export interface SmtpListenerOptions {
@@ -99,14 +97,14 @@ export async function createSmtpListener(options: SmtpListenerOptions): Promise<
   const onRefused = safely(options.onRefused, log);
   const rate = createRate({ most: limits.messagesPerMinute, perMs: 60_000, clock });
   const inspect = createInspection({ filter, log });
-  const listed = new WeakMap<SMTPServerSession, Promise<SmtpReply | undefined>>();
+  const listed = new WeakMap<SmtpClient, Promise<SmtpReply | undefined>>();
 
-  const session = createSession({
+  const reception = createReception({
     messageBytes: limits.messageBytes,
     spool,
     log,
     onRefused,
-    begin({ envelope: { helo, ip, tls, to }, session }) {
+    begin({ envelope: { helo, ip, tls, to }, client }) {
       const id = ids.hex();
       const [recipient, ...others] = to;
       return {
@@ -115,7 +113,7 @@ export async function createSmtpListener(options: SmtpListenerOptions): Promise<
           helo,
           ip,
           by: name,
-          protocol: protocolOf(session),
+          protocol: client.protocol,
           id,
           tls,
           recipient: others.length === 0 ? recipient : undefined,
@@ -123,7 +121,7 @@ export async function createSmtpListener(options: SmtpListenerOptions): Promise<
         }),
       };
     },
-    async take(source, { envelope }) {
+    async accept(source, { envelope }) {
       const { refused, source: inspected } = await inspect(envelope, source);
       if (refused === undefined) return plain(foldReplies(await receive(envelope, inspected)), envelope);
       await source.discard();
@@ -132,59 +130,47 @@ export async function createSmtpListener(options: SmtpListenerOptions): Promise<
     },
   });
 
-  function checkRate({ remoteAddress }: SMTPServerSession): SmtpReply | undefined {
-    return rate.take(networkOf(remoteAddress))
+  function checkRate(ip: string): SmtpReply | undefined {
+    return rate.take(networkOf(ip))
       ? undefined
       : { code: 451, enhanced: "4.7.1", text: "Too many messages from your network, try again later" };
   }
 
-  /** Postmaster accepts mail from all clients (RFC 5321 4.5.1), especially those listed by mistake. */
-  async function refusalOfRecipient(rcpt: string, session: SMTPServerSession): Promise<SmtpReply | undefined> {
+  /** Postmaster accepts mail of listed clients (RFC 5321 4.5.1), because the listing may be a mistake. */
+  async function refusalOfRecipient(rcpt: string, client: SmtpClient): Promise<SmtpReply | undefined> {
     try {
-      const onList = /^postmaster(?:@|$)/i.test(rcpt) ? undefined : await listed.get(session);
-      return onList ?? (await checkRecipient?.(rcpt, envelopeOf(session)));
+      const onList = /^postmaster(?:@|$)/i.test(rcpt) ? undefined : await listed.get(client);
+      return onList ?? (await checkRecipient?.(rcpt, client.envelope()));
     } catch (err) {
       log.error({ err, rcpt }, "smtp: failed to check a recipient");
       return replyOf(refusalOf(err));
     }
   }
 
-  /** Rejects a command, or continues it. */
-  function answer(
-    refusal: SmtpReply | undefined,
-    envelope: Envelope,
-    stage: "mail" | "rcpt",
-    done: (err?: Error | null) => void,
-  ) {
-    if (refusal === undefined) return done();
-    onRefused(envelope, refusal, stage);
-    answerWith(refusal, done);
-  }
-
   return startSmtpServer({
     ...options,
     name,
     limits,
-    smtp: {
-      size: limits.messageBytes,
-      maxRecipients: limits.recipients,
-      hideDSN: !dsn,
-      // Submission is not available here.
-      disabledCommands: ["AUTH"],
-      authOptional: true,
-      onConnect(session, done) {
-        // Queried while the client introduces itself; awaited at its first recipient.
-        if (blockLists !== undefined) listed.set(session, blockLists.find(session.remoteAddress));
-        done();
+    // Submission has a listener of its own.
+    extensions: { pipelining: true, smtputf8: true, chunking: true, auth: false, dsn },
+    maxSize: limits.messageBytes,
+    maxRecipients: limits.recipients,
+    handlers: {
+      onConnect(client) {
+        // The lookup runs while the client introduces itself; its result is needed at the first recipient.
+        if (blockLists !== undefined) listed.set(client, blockLists.find(client.ip));
       },
-      onMailFrom({ address }, session, done) {
-        answer(checkRate(session), { ...envelopeOf(session), from: wireAddress(address) }, "mail", done);
+      async onMail(from, client) {
+        const refusal = checkRate(client.ip);
+        if (refusal !== undefined) onRefused({ ...client.envelope(), from }, refusal, "mail");
+        return refusal;
       },
-      async onRcptTo({ address }, session, done) {
-        const rcpt = wireAddress(address);
-        answer(await refusalOfRecipient(rcpt, session), { ...envelopeOf(session), to: [rcpt] }, "rcpt", done);
+      async onRecipient(rcpt, client) {
+        const refusal = await refusalOfRecipient(rcpt, client);
+        if (refusal !== undefined) onRefused({ ...client.envelope(), to: [rcpt] }, refusal, "rcpt");
+        return refusal;
       },
-      onData: (data, facts, done) => void session(data as IncomingData, facts).then((reply) => answerWith(reply, done)),
+      onData: reception,
     },
   });
 }

@@ -1,46 +1,47 @@
-import { randomBytes } from "node:crypto";
-import type { AddressInfo, Socket } from "node:net";
-import { SMTPServer, type SMTPServerOptions } from "smtp-server";
-import type { SMTPConnectionOptions } from "smtp-server/lib/smtp-connection";
+import { createServer, type AddressInfo, type Socket } from "node:net";
 import { messageOf, type Clock, type Log } from "../../kernel/index.ts";
 import { plainAddress } from "../../kernel/networks.ts";
 import type { TlsSource } from "../../kernel/tls-source.ts";
+import type { ServerExtensions, SessionLimits } from "../../protocol/smtp/index.ts";
 import { mailErrors } from "../errors.ts";
-import { StrictConnection, type ConnectionLimits } from "./connection.ts";
+import { createConnection, type Connection, type SessionTimeouts } from "./connection.ts";
 import { addressSet } from "./network.ts";
 import { readProxied } from "./proxied.ts";
-import { createRoom, type Place, type Room } from "./room.ts";
+import { createConnectionLimits, type Slot } from "./connection-limits.ts";
+import { serverTls } from "./server-tls.ts";
+import type { SmtpHandlers } from "./session.ts";
 
-/** smtp-server extended with PROXY headers, shared connection slots, changing certificates, and an orderly shutdown. */
-
-export interface StrictServerOptions {
+interface SmtpServerOptions<User> {
   host: string;
   /** 0 selects any free port. */
   port: number;
-  /** An inherited listening socket; overrides the address. */
+  /** An inherited listening socket; takes precedence over the address. */
   fd?: number | undefined;
   /** How to choose another port, for error texts. */
   otherPort?: string;
-  /** Host name in the greeting. */
+  /** Name of the server in the greeting. */
   name: string;
   limits: ServerLimits;
-  /** If omitted, TLS is not available. */
+  /** STARTTLS is offered only with it. */
   tls?: Pick<TlsSource, "context"> | undefined;
-  /** TLS from the first octet. */
+  /** Implicit TLS (RFC 8314). */
   secure?: boolean;
   /** Addresses and ranges of load balancers that begin each connection with a PROXY header. */
   proxies?: readonly string[];
+  extensions: Omit<ServerExtensions, "starttls">;
+  /** Octets; announced as SIZE (RFC 1870). */
+  maxSize: number;
+  maxRecipients: number;
+  handlers: SmtpHandlers<User>;
   clock: Pick<Clock, "now">;
   log: Log;
-  /** Options for smtp-server: handlers and announced extensions. */
-  smtp: SMTPServerOptions;
 }
 
-export interface ServerLimits extends ConnectionLimits {
+export interface ServerLimits extends SessionTimeouts, SessionLimits {
   connections: number;
   /** Per IPv4 address or IPv6 /64. */
   connectionsPerNetwork: number;
-  /** Milliseconds without progress after which a connection can be replaced when all slots are taken. */
+  /** Milliseconds without progress after which a connection may be closed in favour of a new one when all are in use. */
   restMs: number;
   /** Milliseconds for a PROXY header to arrive. */
   proxyMs: number;
@@ -51,24 +52,21 @@ export interface ServerLimits extends ConnectionLimits {
 export interface SmtpListener {
   readonly host: string;
   readonly port: number;
-  /** Number of connected clients. */
+  /** Connected clients. */
   readonly connections: number;
-  /** Stops accepting connections, answers messages in progress, then disconnects. */
+  /** Stops accepting connections, waits for messages in progress, then closes all connections. */
   close(): Promise<void>;
 }
 
-/**
- * The longest command without AUTH is a RCPT with ORCPT, about 1,100 octets; with AUTH it is a token of a few hundred.
- */
-const MAX_COMMAND = 4096;
-
-/** Rejects with UserError if the port is unavailable. */
-export async function startSmtpServer(options: StrictServerOptions): Promise<SmtpListener> {
+/** Rejects with UserError if it cannot listen on the port. */
+export async function startSmtpServer<User>(options: SmtpServerOptions<User>): Promise<SmtpListener> {
   const { host, port, fd, log, limits, otherPort = "`--smtp-port 0`" } = options;
-  const server = new StrictServer(options);
-  // Clients often drop the connection, so this is only a debug message.
-  server.on("error", (err: Error) => log.debug({ err }, "smtp: connection failed"));
-
+  const isProxy = addressSet(options.proxies ?? [], "smtp.proxies");
+  const acceptance = createAcceptance(options);
+  const server = createServer({ noDelay: true }, (socket) => {
+    if (!isProxy(socket.remoteAddress)) return acceptance.accept(socket, plainAddress(socket.remoteAddress));
+    acceptance.acceptProxied(socket);
+  });
   await new Promise<void>((resolve, reject) => {
     const failed = (err: NodeJS.ErrnoException) =>
       reject(
@@ -76,161 +74,139 @@ export async function startSmtpServer(options: StrictServerOptions): Promise<Smt
           ? mailErrors.portBusy({ host, port, otherPort }, { cause: err })
           : mailErrors.listenFailed({ host, port, otherPort, reason: messageOf(err) }, { cause: err }),
       );
-    server.server.once("error", failed);
-    server.listen(fd === undefined ? { host, port } : { fd }, () => {
-      server.server.off("error", failed);
+    server.once("error", failed).listen(fd === undefined ? { host, port } : { fd }, () => {
+      server.off("error", failed);
+      server.on("error", (err) => log.error({ err }, "smtp: failed to accept a connection"));
       resolve();
     });
   });
 
+  function close(): Promise<void> {
+    return new Promise((resolve) => {
+      const deadline = setTimeout(() => {
+        acceptance.shutDown({ force: true });
+        resolve();
+      }, limits.closeMs).unref();
+      server.close(() => {
+        clearTimeout(deadline);
+        resolve();
+      });
+      acceptance.shutDown();
+      if (acceptance.sessions > 0)
+        log.info({ connections: acceptance.sessions, ms: limits.closeMs }, "smtp: waiting for messages in progress");
+    });
+  }
+
   let closed: Promise<void> | undefined;
   return {
     host,
-    port: (server.server.address() as AddressInfo).port,
+    port: (server.address() as AddressInfo).port,
     get connections() {
-      return server.room.taken;
+      return acceptance.connections;
     },
-    close: () =>
-      (closed ??= new Promise<void>((resolve) => {
-        server.closing = true;
-        server.close(resolve);
-        server.hangUpIdle();
-        if (server.connections.size > 0)
-          log.info(
-            { connections: server.connections.size, ms: limits.closeMs },
-            "smtp: waiting for messages in progress",
-          );
-      })),
+    close: () => (closed ??= close()),
   };
 }
 
-interface Arrival extends SMTPConnectionOptions {
-  id: string;
-  place: Place;
-}
+/** Leads new sockets through the PROXY header, the connection limits and implicit TLS to a session. */
+function createAcceptance<User>(options: SmtpServerOptions<User>) {
+  const { name, limits, tls, secure = false, clock, log } = options;
+  const sessions = new Set<Connection>();
+  /** Sockets without a session. */
+  const pending = new Set<Socket>();
+  const admission = createConnectionLimits({
+    slots: limits.connections,
+    perNetwork: limits.connectionsPerNetwork,
+    restMs: limits.restMs,
+    clock,
+  });
+  const extensions = { ...options.extensions, starttls: tls !== undefined && !secure };
+  const onError = (err: Error) => log.debug({ err }, "smtp: connection failed");
+  let closing = false;
 
-class StrictServer extends SMTPServer {
-  readonly room: Room;
-  closing = false;
-  readonly #options: StrictServerOptions;
-  readonly #isProxy: (ip: string | undefined) => boolean;
+  function acceptProxied(socket: Socket) {
+    if (pending.size >= limits.connections) return void socket.on("error", onError).destroy();
+    const proxy = socket.remoteAddress;
+    track(socket);
+    readProxied(socket, limits.proxyMs, (err, client) => {
+      pending.delete(socket);
+      if (err === undefined) return accept(socket, client?.ip ?? plainAddress(proxy));
+      log.info({ proxy, reason: err.message }, "smtp: no PROXY header from a client listed in smtp.proxies");
+    });
+  }
 
-  constructor(options: StrictServerOptions) {
-    const { name, limits, tls, secure = false, clock, smtp } = options;
-    super({
-      name,
-      secure,
-      heloResponse: "%s greets %s",
-      maxClients: limits.connections,
-      maxCommandLength: MAX_COMMAND,
-      socketTimeout: limits.commandMs,
-      closeTimeout: limits.closeMs,
-      disableReverseLookup: true,
-      hideENHANCEDSTATUSCODES: false,
-      logger: false,
-      ...smtp,
-      // Disables smtp-server's joke commands.
-      disabledCommands: [
-        "WIZ",
-        "SHELL",
-        "KILL",
-        ...(smtp.disabledCommands ?? []),
-        ...(tls === undefined || secure ? ["STARTTLS"] : []),
-      ],
-    });
-    this.#options = options;
-    this.#isProxy = addressSet(options.proxies ?? [], "smtp.proxies");
-    this.room = createRoom({
-      places: limits.connections,
-      perNetwork: limits.connectionsPerNetwork,
-      restMs: limits.restMs,
-      clock,
-    });
-    // smtp-server takes the certificate for clients without SNI from this map, separately for each connection.
-    const { onData } = this;
-    this.onData = (stream, session, done) =>
-      onData.call(this, stream, session, (...answer) => {
-        done(...answer);
-        if (this.closing) setImmediate(() => this.hangUpIdle());
+  function track(socket: Socket) {
+    pending.add(socket);
+    socket.once("close", () => pending.delete(socket));
+  }
+
+  function accept(socket: Socket, ip: string) {
+    socket.on("error", onError);
+    if (socket.destroyed || closing) return void socket.destroy();
+    const slot = admission.enter(ip, { idle: true, evict: () => socket.destroy() });
+    if (typeof slot === "string") return reject(socket, slot);
+    if (secure) startTls(socket, ip, slot);
+    else startSession(socket, ip, slot);
+  }
+
+  function reject(socket: Socket, reason: "full" | "network") {
+    const network = reason === "full" ? "" : " from your network";
+    // A client that expects TLS cannot read a reply.
+    if (!secure) socket.write(`421 ${name} Too many connections${network}, try again later\r\n`);
+    socket.destroySoon();
+  }
+
+  function startTls(socket: Socket, ip: string, slot: Slot) {
+    const secured = serverTls(socket, tls!);
+    // Destroying the plain socket during a handshake leaves the TLS socket open.
+    const hangUp = () => void secured.destroy();
+    const deadline = setTimeout(hangUp, limits.handshakeMs).unref();
+    const end = () => {
+      clearTimeout(deadline);
+      slot.leave();
+    };
+    slot.holder = { idle: true, evict: hangUp };
+    track(secured);
+    secured
+      .on("error", onError)
+      .once("close", end)
+      .once("secure", () => {
+        clearTimeout(deadline);
+        secured.off("close", end);
+        pending.delete(secured);
+        startSession(secured, ip, slot);
       });
-    if (tls !== undefined)
-      this.secureContext = Object.assign(new Map<string, ReturnType<typeof tls.context>>(), {
-        get: () => tls.context(),
-      });
   }
 
-  hangUpIdle(): void {
-    for (const connection of this.connections) {
-      if (!(connection as StrictConnection).busy) connection.send(421, "4.3.2 Server shutting down");
-    }
-  }
-
-  override _resolveSNI(...[serverName, done]: Parameters<SMTPServer["_resolveSNI"]>): void {
-    done(null, this.#options.tls?.context(serverName));
-  }
-
-  override connect(...[socket, arrival]: Parameters<SMTPServer["connect"]>): void {
-    const connection = new StrictConnection(this, socket, arrival, this.#options.limits, (arrival as Arrival).place);
-    this.connections.add(connection);
-    connection.on("error", (err: Error) => this._onError(err));
-    connection.init();
-  }
-
-  override _expectsProxyHeader(socket: Socket): boolean {
-    return this.#isProxy(socket.remoteAddress);
-  }
-
-  /** Called first for each socket; continues with connect() or, with `secure`, with the TLS handshake. */
-  override _handleProxy(socket: Socket, done: Parameters<SMTPServer["_handleProxy"]>[1]): void {
-    const {
-      limits: { proxyMs },
-      log,
-    } = this.#options;
-    if (!this._expectsProxyHeader(socket)) return this.#admit(socket, plainAddress(socket.remoteAddress), {}, done);
-    readProxied(socket, proxyMs, (err, client) => {
-      if (err !== undefined) {
-        log.info(
-          { proxy: socket.remoteAddress, reason: err.message },
-          "smtp: no PROXY header from a client listed in smtp.proxies",
-        );
-        return done(err);
-      }
-      const { ip = plainAddress(socket.remoteAddress), port } = client ?? {};
-      this.#admit(socket, ip, { remoteAddress: ip, ...(port !== undefined && { remotePort: port }) }, done);
+  function startSession(socket: Socket, ip: string, slot: Slot) {
+    const connection: Connection = createConnection({
+      ...options,
+      tls,
+      socket,
+      ip,
+      slot,
+      extensions,
+      shuttingDown: () => closing,
+      onError,
+      onClose: () => void sessions.delete(connection),
     });
+    sessions.add(connection);
   }
 
-  #admit(
-    socket: Socket,
-    ip: string,
-    arrival: SMTPConnectionOptions,
-    done: Parameters<SMTPServer["_handleProxy"]>[1],
-  ): void {
-    const {
-      limits: { handshakeMs },
-      secure = false,
-      name,
-    } = this.#options;
-    if (socket.destroyed) return done(new Error("the client is gone"));
-    // During a TLS handshake the underlying socket must not be destroyed.
-    const hangUp = () => void (this._pendingSockets.get(socket) ?? socket).destroy();
-    const place = this.room.enter(ip, { resting: true, evict: hangUp });
-    if (typeof place === "string") {
-      socket.on("error", () => {});
-      // During TLS a plaintext reply is not possible.
-      if (!secure)
-        socket.write(
-          `421 ${name} Too many connections${place === "full" ? "" : " from your network"}, try again later\r\n`,
-        );
-      socket.destroySoon();
-      return done(new Error(`too many connections: ${place}`));
-    }
-    socket.once("close", () => place.leave());
-    if (secure) {
-      const deadline = setTimeout(() => this._pendingSockets.has(socket) && hangUp(), handshakeMs).unref();
-      socket.once("close", () => clearTimeout(deadline));
-    }
-    const admitted: Arrival = { ...arrival, id: randomBytes(8).toString("hex"), place };
-    done(null, admitted);
-  }
+  return {
+    accept,
+    acceptProxied,
+    get connections() {
+      return admission.used;
+    },
+    get sessions() {
+      return sessions.size;
+    },
+    /** Ends idle sessions now and the others with their next decision. With `force` all end now. */
+    shutDown(how?: { force: boolean }) {
+      closing = true;
+      for (const socket of pending) socket.destroy();
+      for (const connection of sessions) connection.shutDown(how);
+    },
+  };
 }

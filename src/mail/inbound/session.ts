@@ -1,50 +1,66 @@
-import type { SMTPServerSession } from "smtp-server";
 import { UserError, type Log } from "../../kernel/index.ts";
-import { canonicalDomain } from "../../protocol/rfc5322/index.ts";
+import type { Credentials, ServerSession } from "../../protocol/smtp/index.ts";
 import { mailErrors, mebibytes, refusalOf, replyOf } from "../errors.ts";
-import type { Spool, Envelope, MailSource, SmtpReply } from "../messages/index.ts";
-import type { StrictSession } from "./connection.ts";
-import { dsnRequest } from "./parameters.ts";
-import type { IncomingData } from "./strict-stream.ts";
+import type { DsnRequest, Spool, Envelope, MailSource, SmtpReply } from "../messages/index.ts";
+import type { IncomingData } from "./incoming-message.ts";
 import type { OnRefused } from "./types.ts";
 
-export interface Transaction {
-  envelope: Envelope;
-  session: SMTPServerSession;
+/** The client of an SMTP session. */
+export interface SmtpClient<User = unknown> {
+  /** Behind a proxy, that of the PROXY header. */
+  readonly ip: string;
+  /** After AUTH. */
+  user: User | undefined;
+  /** For the Received field: "ESMTPS". */
+  readonly protocol: string;
+  /** The envelope of the current transaction as far as it is known. */
+  envelope(): Envelope;
 }
 
-interface Options {
+/** Decisions about a session. Without a reply the command is accepted. */
+export interface SmtpHandlers<User = unknown> {
+  onConnect?(client: SmtpClient<User>): void;
+  onAuth?(credentials: Credentials, client: SmtpClient<User>): Promise<{ user: User } | { reply: SmtpReply }>;
+  onMail?(from: string, client: SmtpClient<User>): Promise<SmtpReply | undefined>;
+  onRecipient?(rcpt: string, client: SmtpClient<User>): Promise<SmtpReply | undefined>;
+  /** Called at the beginning of the message. Must read it to its end; its reply is sent after that. */
+  onData(data: IncomingData, client: SmtpClient<User>): Promise<SmtpReply>;
+}
+
+interface Received<User> {
+  envelope: Envelope;
+  client: SmtpClient<User>;
+}
+
+interface ReceptionOptions<User> {
   /** For the text of a rejection. */
   messageBytes: number;
-  /** Id of a message, and the fields to put on top of it. */
-  begin(transaction: Transaction): { id: string; prefix: string };
-  /**
-   * Handles a complete message and returns the reply. The source then belongs to the callee. A UserError with an SMTP
-   * reply becomes the reply.
-   */
-  take(source: MailSource, transaction: Transaction): Promise<SmtpReply>;
+  /** The id of a message, and header fields to prepend. */
+  begin(received: Received<User>): { id: string; prefix: string };
+  /** The reply to a complete message. The source is the callee's from here on. A UserError with an SMTP reply is that reply. */
+  accept(source: MailSource, received: Received<User>): Promise<SmtpReply>;
   spool: Spool;
   log: Log;
-  /** Called for messages that were rejected before they were received. */
+  /** Called for each message that is rejected before `accept`. */
   onRefused: OnRefused;
 }
 
-/** One message of an SMTP session, from DATA to the reply. Never rejects. */
-export function createSession({ messageBytes, begin, take, spool, log, onRefused }: Options) {
-  async function collect(data: IncomingData, transaction: Transaction): Promise<MailSource> {
-    // The rest of a message that is rejected halfway must still be read: the reply is sent after its end.
-    const source = await spool.collect(data.iterator({ destroyOnReturn: false }), begin(transaction));
+/** Receives one message, from DATA to the reply. Never rejects. */
+export function createReception<User>({ messageBytes, begin, accept, spool, log, onRefused }: ReceptionOptions<User>) {
+  async function collect(data: IncomingData, received: Received<User>): Promise<MailSource> {
+    // A message that is rejected early must still be read: the reply belongs after its end.
+    const source = await spool.collect(data.iterator({ destroyOnReturn: false }), begin(received));
     const refusal = refusalFor(data, messageBytes);
     if (refusal === undefined) return source;
     await source.discard();
     throw refusal;
   }
 
-  return async (data: IncomingData, session: SMTPServerSession): Promise<SmtpReply> => {
-    const envelope = envelopeOf(session);
+  return async (data: IncomingData, client: SmtpClient<User>): Promise<SmtpReply> => {
+    const envelope = client.envelope();
     try {
-      const transaction = { envelope, session };
-      return await take(await collect(data, transaction), transaction);
+      const received = { envelope, client };
+      return await accept(await collect(data, received), received);
     } catch (err) {
       const refusal = refusalOf(err);
       // For internal errors, only the log has the cause.
@@ -59,21 +75,20 @@ export function createSession({ messageBytes, begin, take, spool, log, onRefused
   };
 }
 
-/** A failing listener must not prevent the rejection. */
+/** A failure to report a rejection must not prevent the rejection. */
 export function safely(onRefused: OnRefused | undefined, log: Log): OnRefused {
-  return (...told) => {
+  return (...refusal) => {
     try {
-      onRefused?.(...told);
+      onRefused?.(...refusal);
     } catch (err) {
       log.error({ err }, "smtp: failed to log a rejection");
     }
   };
 }
 
-/** The error found by the strict stream. */
-function refusalFor(data: IncomingData, messageBytes: number): UserError | undefined {
-  if (data.stray !== undefined) return mailErrors.strayLineEnd({ character: data.stray });
-  return data.sizeExceeded ? mailErrors.messageTooLarge({ limit: mebibytes(messageBytes) }) : undefined;
+function refusalFor({ stray, oversized }: IncomingData, messageBytes: number): UserError | undefined {
+  if (stray !== undefined) return mailErrors.strayLineEnd({ character: stray });
+  return oversized === true ? mailErrors.messageTooLarge({ limit: mebibytes(messageBytes) }) : undefined;
 }
 
 function readToEnd(data: IncomingData): Promise<void> {
@@ -83,60 +98,26 @@ function readToEnd(data: IncomingData): Promise<void> {
   });
 }
 
-/** The envelope as far as the session has received it. */
-export function envelopeOf(session: SMTPServerSession): Envelope {
-  const { mailFrom, rcptTo, smtpUtf8 = false } = session.envelope;
-  const tls = session.tlsOptions ? `${session.tlsOptions.version} ${session.tlsOptions.name}` : undefined;
-  const { asked } = session as StrictSession;
-  const dsn =
-    asked &&
-    dsnRequest(
-      asked,
-      rcptTo.map(({ address }) => address),
-      wireAddress,
-    );
+/** The envelope of the current transaction. */
+export function envelopeOf({ transaction, helo, tls }: ServerSession, ip: string): Envelope {
+  const recipients = [...(transaction?.recipients.values() ?? [])];
+  const dsn = transaction && dsnRequest(transaction.dsn, recipients);
   return {
-    from: mailFrom ? wireAddress(mailFrom.address) : "",
-    to: rcptTo.map(({ address }) => wireAddress(address)),
-    helo: session.hostNameAppearsAs || "",
-    ip: session.remoteAddress,
+    from: transaction?.from ?? "",
+    to: recipients.map(({ address }) => address),
+    helo,
+    ip,
     ...(tls === undefined ? {} : { tls }),
-    smtputf8: smtpUtf8,
+    smtputf8: transaction?.smtputf8 ?? false,
     ...(dsn === undefined ? {} : { dsn }),
   };
 }
 
-/** smtp-server decodes internationalized domains to Unicode; SMTP and rules use A-labels. */
-export function wireAddress(address: string): string {
-  const at = address.lastIndexOf("@");
-  return at === -1
-    ? address
-    : `${address.slice(0, at)}@${canonicalDomain(address.slice(at + 1)) ?? address.slice(at + 1)}`;
-}
+type Recipients = { address: string; dsn: NonNullable<DsnRequest["to"]>[string] }[];
 
-/** RFC 3848, RFC 6531 4.3. */
-export function protocolOf(session: SMTPServerSession): string {
-  return session.envelope.smtpUtf8 ? `UTF8SMTP${session.secure ? "S" : ""}` : session.transmissionType;
-}
-
-/** Passes the reply to smtp-server. */
-export function answerWith(
-  { code, enhanced, text }: SmtpReply,
-  done: (err?: Error | null, message?: string) => void,
-): void {
-  const line = shortened(`${enhanced} ${text}`);
-  if (code < 300) done(null, line);
-  else done(Object.assign(new Error(line), { responseCode: code }));
-}
-
-/** RFC 5321 4.5.3.1.5: 512 octets including the code, a space and CR LF. */
-const MAX_TEXT = 506;
-
-function shortened(line: string): string {
-  const octets = Buffer.from(line);
-  if (octets.length <= MAX_TEXT) return line;
-  // Do not cut inside a UTF-8 sequence.
-  let end = MAX_TEXT - 3;
-  while (end > 0 && (octets[end]! & 0xc0) === 0x80) end--;
-  return `${octets.toString("utf8", 0, end)}...`;
+/** The parameters of RFC 3461; undefined without any. */
+function dsnRequest(mail: Omit<DsnRequest, "to">, recipients: Recipients): DsnRequest | undefined {
+  const to = recipients.filter(({ dsn }) => Object.keys(dsn).length > 0).map(({ address, dsn }) => [address, dsn]);
+  if (to.length === 0 && Object.keys(mail).length === 0) return undefined;
+  return { ...mail, ...(to.length > 0 && { to: Object.fromEntries(to) }) };
 }

@@ -1,5 +1,4 @@
 import { hostname } from "node:os";
-import type { SMTPServerSession } from "smtp-server";
 import { UserError, type Clock, type Ids, type Log } from "../../kernel/index.ts";
 import { networkOf } from "../../kernel/networks.ts";
 import type { TlsSource } from "../../kernel/tls-source.ts";
@@ -9,12 +8,9 @@ import {
   startSmtpServer,
   type ServerLimits,
   type SmtpListener,
-  answerWith,
-  createSession,
-  envelopeOf,
+  createReception,
   safely,
-  wireAddress,
-  type IncomingData,
+  type SmtpClient,
   type OnRefused,
 } from "../inbound/index.ts";
 import { refusalOf, replyOf } from "../errors.ts";
@@ -92,12 +88,7 @@ interface User<Submitter> {
   token: string;
 }
 
-const userOf = <Submitter>(session: SMTPServerSession) => session.user as unknown as User<Submitter>;
-
-/**
- * Listens for mail submission: TLS from the first octet, AUTH PLAIN and LOGIN. Rejects with UserError if the port is
- * unavailable.
- */
+/** Listens for mail to send: TLS from the first octet, AUTH PLAIN and LOGIN. Rejects with UserError when the port cannot be had. */
 export async function createSubmissionListener<Submitter>(
   options: SubmissionListenerOptions<Submitter>,
 ): Promise<SmtpListener> {
@@ -106,14 +97,14 @@ export async function createSubmissionListener<Submitter>(
   const onRefused = safely(options.onRefused, log);
   const failures = createRate({ most: limits.failures, perMs: 10 * 60_000, clock });
 
-  const session = createSession({
+  const reception = createReception<User<Submitter>>({
     messageBytes: limits.messageBytes,
     spool,
     log,
     onRefused,
-    // The message is sent as the client wrote it, without a Received field, to protect the author's privacy.
+    // The message stays as the client wrote it: a Received field would publish the author's IP address.
     begin: () => ({ id: ids.hex(), prefix: "" }),
-    take: (source, { envelope, session }) => submit(userOf<Submitter>(session).submitter, envelope, source),
+    accept: (source, { envelope, client }) => submit(client.user!.submitter, envelope, source),
   });
 
   /** Treats a token that is not allowed from this address like an unknown one. */
@@ -124,32 +115,32 @@ export async function createSubmissionListener<Submitter>(
     });
 
   async function login(
-    username: string | undefined,
-    token: string | undefined | null,
+    username: string,
+    token: string,
     ip: string,
-  ): Promise<{ user: User<Submitter> } | { refusal: SmtpReply }> {
+  ): Promise<{ user: User<Submitter> } | { reply: SmtpReply }> {
     const network = networkOf(ip);
-    if (failures.spent(network)) return { refusal: TOO_MANY_FAILURES };
+    if (failures.spent(network)) return { reply: TOO_MANY_FAILURES };
     try {
-      const submitter = username === USER && token ? await authenticated(token, ip) : undefined;
-      if (submitter !== undefined) return { user: { submitter, token: token! } };
+      const submitter = username === USER && token !== "" ? await authenticated(token, ip) : undefined;
+      if (submitter !== undefined) return { user: { submitter, token } };
     } catch (err) {
       log.error({ err, ip }, "submission: failed to check a token");
-      return { refusal: NOT_NOW };
+      return { reply: NOT_NOW };
     }
     failures.take(network);
     log.info({ ip }, "submission: authentication failed");
-    return { refusal: UNKNOWN };
+    return { reply: UNKNOWN };
   }
 
-  async function refusalOfSender(from: string, session: SMTPServerSession): Promise<SmtpReply | undefined> {
+  async function refusalOfSender(from: string, client: SmtpClient<User<Submitter>>): Promise<SmtpReply | undefined> {
     if (from === "") return DENIED;
     try {
-      const user = userOf<Submitter>(session);
-      const submitter = await authenticated(user.token, session.remoteAddress);
+      const user = client.user!;
+      const submitter = await authenticated(user.token, client.ip);
       if (submitter === undefined) return NO_LONGER;
       user.submitter = submitter;
-      return await checkSender?.(submitter, from, envelopeOf(session));
+      return await checkSender?.(submitter, from, client.envelope());
     } catch (err) {
       if (!(err instanceof UserError)) log.error({ err, from }, "submission: failed to check a sender");
       return replyOf(refusalOf(err));
@@ -162,27 +153,18 @@ export async function createSubmissionListener<Submitter>(
     limits,
     secure: true,
     otherPort: "`submission.port` 0 in the settings",
-    smtp: {
-      size: limits.messageBytes,
-      maxRecipients: limits.recipients,
-      authMethods: ["PLAIN", "LOGIN"],
-      authRequiredMessage: "5.7.0 Authentication required",
-      // Offers the same extensions as the hosted service; others would have to work on the whole path.
-      hidePIPELINING: true,
-      hideSMTPUTF8: true,
-      async onAuth({ username, password }, { remoteAddress }, done) {
-        const found = await login(username, password, remoteAddress);
-        if ("user" in found) done(null, { user: found.user });
-        else answerWith(found.refusal, (err) => done(err));
+    // The hosted service announces these extensions only; others would have to work up to the recipient.
+    extensions: { pipelining: false, smtputf8: false, dsn: false, chunking: false, auth: true },
+    maxSize: limits.messageBytes,
+    maxRecipients: limits.recipients,
+    handlers: {
+      onAuth: ({ username, password }, { ip }) => login(username, password, ip),
+      async onMail(from, client) {
+        const refusal = await refusalOfSender(from, client);
+        if (refusal !== undefined) onRefused({ ...client.envelope(), from }, refusal, "mail");
+        return refusal;
       },
-      async onMailFrom({ address }, session, done) {
-        const from = wireAddress(address);
-        const refusal = await refusalOfSender(from, session);
-        if (refusal === undefined) return done();
-        onRefused({ ...envelopeOf(session), from }, refusal, "mail");
-        answerWith(refusal, done);
-      },
-      onData: (data, facts, done) => void session(data as IncomingData, facts).then((reply) => answerWith(reply, done)),
+      onData: reception,
     },
   });
 }

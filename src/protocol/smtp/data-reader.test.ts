@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import { cpuMs } from "../../../test/support/cpu-time.ts";
-import { createDataReader, hasStrayLineEnd } from "./data-reader.ts";
+import { createDataReader } from "./data-reader.ts";
 
 /** Reads `wire`, split at the given offsets, and returns the results. */
 function read(wire: string, cuts: number[] = []) {
@@ -97,32 +97,7 @@ test("a stray CR or LF is always reported", () => {
   );
 });
 
-test("commands must end in CRLF", () => {
-  for (const commands of [
-    "",
-    "NOOP\r\nRSET\r\n",
-    "NOOP\r",
-    "NO",
-    "\r\n",
-    "DATA\r\nbody\nbody\rbody",
-    "NOOP\r\ndata \r\n\n",
-  ])
-    assert.equal(hasStrayLineEnd(commands), false, JSON.stringify(commands));
-  for (const commands of [
-    "NOOP\nRSET\r\n",
-    "NOOP\rRSET\r\n",
-    "\nNOOP\r\n",
-    "\r\r\n",
-    "NOOP\n",
-    "DATA\n",
-    "NOOP\nDATA\r\n",
-    "DATA x\r\nNOOP\n",
-  ]) {
-    assert.equal(hasStrayLineEnd(commands), true, JSON.stringify(commands));
-  }
-});
-
-test("a megabyte of stuffed dots is read in linear time", () => {
+test("a megabyte of stuffed dots is read in the time of a megabyte", () => {
   const wire = Buffer.from(`${"..\r\n".repeat(1024 * 1024)}.\r\n`);
   const reader = createDataReader();
   let length = 0;

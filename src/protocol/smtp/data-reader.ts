@@ -97,12 +97,3 @@ export function createDataReader(): DataReader {
     },
   };
 }
-
-/**
- * True if commands, of which the last line may be incomplete, contain a lone CR or LF (RFC 5321 2.3.8). A final CR may
- * still be followed by LF. Data after a DATA command is ignored: it is a message unless the command is rejected.
- */
-export function hasStrayLineEnd(commands: string): boolean {
-  const data = /(?:^|\n)DATA[ \t]*\r?\n/i.exec(commands);
-  return /(?<!\r)\n|\r(?!\n|$)/.test(data ? commands.slice(0, data.index + data[0].length) : commands);
-}

@@ -1,2 +1,5 @@
-export * from "./data-reader.ts";
-export * from "./received.ts";
+export { receivedField, rfc5322Date, type ReceivedFacts } from "./received.ts";
+export { formatReply, type Reply } from "./reply.ts";
+export type { Credentials } from "./sasl.ts";
+export { createServerSession } from "./server-session.ts";
+export type { ServerEvent, ServerExtensions, ServerSession, SessionLimits } from "./server-session-types.ts";

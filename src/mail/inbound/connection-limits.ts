@@ -2,59 +2,63 @@ import type { Clock } from "../../kernel/index.ts";
 import { networkOf } from "../../kernel/networks.ts";
 
 /**
- * Limits connections. Slots are few, and many clients only hold one. So each network has a maximum share, and when all
- * slots are taken, a new client replaces an idle one, first from the network with the most slots.
+ * Admits connections. Slots are few and idle clients are many: a network has a limit of its own, and when all slots are in use, a new
+ * connection replaces one that has been idle, first from the network with the most connections.
  */
-export interface Room {
-  enter(ip: string, occupant: Occupant): Place | "too many of them" | "full";
-  readonly taken: number;
+interface ConnectionLimits {
+  /** `network`: the network of the client has as many connections as it may have. `full`: all slots are in use, and none is idle. */
+  enter(ip: string, holder: SlotHolder): Slot | "network" | "full";
+  readonly used: number;
 }
 
-export interface Occupant {
-  /** True while the server waits for the client. Only then the slot can be taken away. */
-  readonly resting: boolean;
+export interface SlotHolder {
+  /** The server waits for the client. Only such a connection can be replaced. */
+  readonly idle: boolean;
   /** Ends the connection immediately. */
   evict(): void;
 }
 
-export interface Place {
-  /** The holder; may change while the connection is being set up. */
-  occupant: Occupant;
-  /** The client made progress: restarts its idle time. */
+export interface Slot {
+  /** Changes while a connection is established. */
+  holder: SlotHolder;
+  /** The client made progress. */
   active(): void;
   /** Idempotent. */
   leave(): void;
 }
 
-export interface RoomOptions {
-  places: number;
-  /** Per IPv4 address or IPv6 /64. */
+interface ConnectionLimitsOptions {
+  slots: number;
+  /** Of one IPv4 address or IPv6 /64. */
   perNetwork: number;
-  /** Idle milliseconds after which a client from any network may take over the slot. */
+  /** Milliseconds without progress after which a connection can be replaced by one from any network. */
   restMs: number;
   clock: Pick<Clock, "now">;
 }
 
 interface Entry {
   network: Network;
-  place: Place;
+  slot: Slot;
   since: number;
 }
 
-/** The slots of one network, longest idle first. */
+/** The slots of one network, the longest idle first. */
 interface Network {
   key: string;
   entries: Set<Entry>;
 }
 
-/**
- * Number of busy slots skipped in search of an idle one: bounds the cost of the search, however many slots there are.
- */
-const SEARCHED = 64;
+/** Busy slots that a search skips: its cost does not depend on the number of slots. */
+const MAX_SKIPPED = 64;
 
-export function createRoom({ places, perNetwork, restMs, clock }: RoomOptions): Room {
+export function createConnectionLimits({
+  slots,
+  perNetwork,
+  restMs,
+  clock,
+}: ConnectionLimitsOptions): ConnectionLimits {
   const networks = new Map<string, Network>();
-  /** Networks by number of slots, to find the largest quickly. */
+  /** Networks by their number of slots. */
   const bySize = new Map<number, Set<Network>>();
   const all = new Set<Entry>();
   let largest = 0;
@@ -76,15 +80,15 @@ export function createRoom({ places, perNetwork, restMs, clock }: RoomOptions): 
     if (all.delete(entry)) resize(entry.network, () => entry.network.entries.delete(entry));
   }
 
-  /** The slot that a new client takes over; its network already has `own` slots. */
+  /** The slot for a new connection from a network that has `own` slots. */
   function victim(own: number): Entry | undefined {
-    const fair = firstAtRest(crowds(own + 2));
+    const fair = firstIdle(crowds(own + 2));
     if (fair !== undefined) return fair;
-    const idle = firstAtRest(all);
+    const idle = firstIdle(all);
     return idle !== undefined && clock.now() - idle.since >= restMs ? idle : undefined;
   }
 
-  /** The slots of networks with at least `least` slots, largest network first. */
+  /** The slots of networks that have at least `least`, the largest network first. */
   function* crowds(least: number): Iterable<Entry> {
     for (let size = largest; size >= least; size--) {
       for (const network of bySize.get(size) ?? []) yield* network.entries;
@@ -92,23 +96,23 @@ export function createRoom({ places, perNetwork, restMs, clock }: RoomOptions): 
   }
 
   return {
-    get taken() {
+    get used() {
       return all.size;
     },
-    enter(ip, occupant) {
+    enter(ip, holder) {
       const key = networkOf(ip);
       const own = networks.get(key)?.entries.size ?? 0;
-      if (own >= perNetwork) return "too many of them";
-      if (all.size >= places) {
+      if (own >= perNetwork) return "network";
+      if (all.size >= slots) {
         const found = victim(own);
         if (found === undefined) return "full";
         remove(found);
-        found.place.occupant.evict();
+        found.slot.holder.evict();
       }
       const network = networks.get(key) ?? { key, entries: new Set<Entry>() };
       networks.set(key, network);
-      const place: Place = {
-        occupant,
+      const slot: Slot = {
+        holder,
         active() {
           if (!all.delete(entry)) return;
           entry.since = clock.now();
@@ -118,18 +122,18 @@ export function createRoom({ places, perNetwork, restMs, clock }: RoomOptions): 
         },
         leave: () => remove(entry),
       };
-      const entry: Entry = { network, place, since: clock.now() };
+      const entry: Entry = { network, slot, since: clock.now() };
       all.add(entry);
       resize(network, () => network.entries.add(entry));
-      return place;
+      return slot;
     },
   };
 }
 
-function firstAtRest(entries: Iterable<Entry>): Entry | undefined {
-  let left = SEARCHED;
+function firstIdle(entries: Iterable<Entry>): Entry | undefined {
+  let left = MAX_SKIPPED;
   for (const entry of entries) {
-    if (entry.place.occupant.resting) return entry;
+    if (entry.slot.holder.idle) return entry;
     if (--left === 0) return undefined;
   }
   return undefined;

@@ -4,35 +4,35 @@ import * as fc from "fast-check";
 import { createManualClock } from "../../kernel/index.ts";
 import { addressSet } from "./network.ts";
 import { createRate } from "./rate.ts";
-import { createRoom, type Place } from "./room.ts";
+import { createConnectionLimits, type Slot } from "./connection-limits.ts";
 
-function newRoom({ places = 4, perNetwork = 3, restMs = 1000 } = {}) {
+function newLimits({ slots = 4, perNetwork = 3, restMs = 1000 } = {}) {
   const clock = createManualClock();
-  const room = createRoom({ places, perNetwork, restMs, clock });
+  const limits = createConnectionLimits({ slots, perNetwork, restMs, clock });
   const evicted: string[] = [];
-  function enter(ip: string, name = ip, { resting = true } = {}) {
-    const place = room.enter(ip, { resting, evict: () => void evicted.push(name) });
-    return place as Place;
+  function enter(ip: string, name = ip, { idle = true } = {}) {
+    const place = limits.enter(ip, { idle, evict: () => void evicted.push(name) });
+    return place as Slot;
   }
-  return { clock, room, enter, evicted };
+  return { clock, limits, enter, evicted };
 }
 
-test("a network is limited to its share; a closed connection frees a slot", () => {
-  const { room, enter } = newRoom();
+test("limits the connections of a network, and counts one that leaves no longer", () => {
+  const { limits, enter } = newLimits();
   const first = enter("192.0.2.1");
   enter("192.0.2.1");
   enter("192.0.2.1");
-  assert.equal(enter("192.0.2.1"), "too many of them");
+  assert.equal(enter("192.0.2.1"), "network");
   first.leave();
   first.leave();
   assert.equal(typeof enter("192.0.2.1"), "object");
-  assert.equal(room.taken, 3);
+  assert.equal(limits.used, 3);
   enter("2001:db8::1");
-  assert.equal(room.taken, 4);
+  assert.equal(limits.used, 4);
 });
 
-test("a new client takes the slot of the longest idle connection of the largest network", () => {
-  const { clock, enter, evicted } = newRoom();
+test("replaces the longest idle connection of the network with the most connections", () => {
+  const { clock, enter, evicted } = newLimits();
   const [oldest] = [enter("192.0.2.1", "a"), enter("192.0.2.1", "b"), enter("192.0.2.1", "c"), enter("192.0.2.2", "d")];
   oldest.active();
   assert.equal(typeof enter("192.0.2.3"), "object");
@@ -47,16 +47,16 @@ test("a new client takes the slot of the longest idle connection of the largest 
   assert.deepEqual(evicted, ["b", "c", "d"]);
 });
 
-test("a client that is being served is never evicted", () => {
-  const { clock, enter, evicted } = newRoom({ places: 2 });
-  enter("192.0.2.1", "a", { resting: false });
-  enter("192.0.2.1", "b", { resting: false });
+test("never replaces a connection that is busy", () => {
+  const { clock, enter, evicted } = newLimits({ slots: 2 });
+  enter("192.0.2.1", "a", { idle: false });
+  enter("192.0.2.1", "b", { idle: false });
   clock.advance(60_000);
   assert.equal(enter("192.0.2.2"), "full");
   assert.deepEqual(evicted, []);
 });
 
-test("the limits hold for any sequence of operations", () => {
+test("keeps its bounds in any sequence of events", () => {
   const step = fc.record({
     what: fc.constantFrom("enter", "leave", "active", "advance"),
     who: fc.nat(5),
@@ -64,8 +64,8 @@ test("the limits hold for any sequence of operations", () => {
   });
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
-      const { clock, room } = newRoom({ places: 5, perNetwork: 2, restMs: 3 });
-      const inside: { key: string; place: Place }[] = [];
+      const { clock, limits } = newLimits({ slots: 5, perNetwork: 2, restMs: 3 });
+      const inside: { key: string; place: Slot }[] = [];
       for (const { what, who, busy } of steps) {
         const one = inside[who % Math.max(inside.length, 1)];
         if (what === "advance") clock.advance(1);
@@ -75,11 +75,11 @@ test("the limits hold for any sequence of operations", () => {
           inside.splice(inside.indexOf(one), 1);
         } else if (what === "enter") {
           const key = `192.0.2.${who}`;
-          const member = { key, place: undefined as unknown as Place };
-          const place = room.enter(key, { resting: !busy, evict: () => void inside.splice(inside.indexOf(member), 1) });
+          const member = { key, place: undefined as unknown as Slot };
+          const place = limits.enter(key, { idle: !busy, evict: () => void inside.splice(inside.indexOf(member), 1) });
           if (typeof place === "object") inside.push(Object.assign(member, { place }));
         }
-        assert.equal(room.taken, inside.length);
+        assert.equal(limits.used, inside.length);
         assert.ok(inside.length <= 5);
         for (const { key } of inside) assert.ok(inside.filter((other) => other.key === key).length <= 2);
       }

@@ -1,16 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { answerWith } from "./session.ts";
+import { formatReply } from "./reply.ts";
 
-function lineOf(code: number, text: string): string {
-  let line = "";
-  answerWith(
-    { code, enhanced: "5.7.1", text },
-    (err, message) => void (line = `${code} ${err?.message ?? message}\r\n`),
-  );
-  return line;
-}
+const lineOf = (code: number, text: string) => formatReply({ code, enhanced: "5.7.1", text });
 
 test("limits every reply line to 512 octets (RFC 5321 4.5.3.1.5) of valid UTF-8", () => {
   fc.assert(
@@ -28,4 +21,13 @@ test("limits every reply line to 512 octets (RFC 5321 4.5.3.1.5) of valid UTF-8"
   for (const character of ["é", "€", "😀"])
     for (let shift = 0; shift < 4; shift++)
       assert.ok(!lineOf(550, "x".repeat(shift) + character.repeat(400)).includes("\ufffd"), `${character} ${shift}`);
+});
+
+test("a text with control characters stays one reply", () => {
+  assert.equal(lineOf(550, "no\r\n250 OK\0\u0085"), "550 5.7.1 no  250 OK  \r\n");
+});
+
+test("writes the lines of EHLO with hyphens, and a challenge without an enhanced code", () => {
+  assert.equal(formatReply({ code: 250, text: ["mx.test", "SIZE 10"] }), "250-mx.test\r\n250 SIZE 10\r\n");
+  assert.equal(formatReply({ code: 334, text: "" }), "334 \r\n");
 });

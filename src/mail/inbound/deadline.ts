@@ -1,0 +1,24 @@
+/** What a connection waits for. */
+type Phase = "command" | "data" | "handshake";
+
+/** The one deadline of a connection. */
+export function createDeadline() {
+  let current: { phase: Phase; timer: NodeJS.Timeout } | undefined;
+
+  function clear() {
+    clearTimeout(current?.timer);
+    current = undefined;
+  }
+
+  return {
+    get phase() {
+      return current?.phase;
+    },
+    /** Replaces the deadline. */
+    set(phase: Phase, ms: number, onExpired: () => void) {
+      clear();
+      current = { phase, timer: setTimeout(onExpired, ms).unref() };
+    },
+    clear,
+  };
+}

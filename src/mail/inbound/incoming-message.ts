@@ -1,0 +1,66 @@
+import { Readable } from "node:stream";
+
+/** The octets of a message as they arrive, and the result of checking them, which is known at their end. */
+export interface IncomingData extends Readable {
+  /** The kind of bare line end in the message; the content behind it was dropped. */
+  stray?: "CR" | "LF" | undefined;
+  /** The message is larger than the limit; the content beyond it was dropped. */
+  oversized?: boolean;
+}
+
+/** The writing side. */
+export interface IncomingMessage {
+  readonly data: IncomingData;
+  /** The reader is behind: no content until `onDrain`. */
+  readonly full: boolean;
+  push(content: Buffer): void;
+  end(result: { stray: "CR" | "LF" | undefined; oversized: boolean }): void;
+  /** The message will not be completed. */
+  destroy(): void;
+}
+
+/** Chunks that wait for the reader, of up to 64 KiB each. */
+const MAX_CHUNKS = 8;
+
+export function createIncomingMessage(onDrain: () => void): IncomingMessage {
+  let full = false;
+  let complete = false;
+  const data: IncomingData = new Readable({
+    // As octets, chunks that wait would be joined, which copies them.
+    objectMode: true,
+    highWaterMark: MAX_CHUNKS,
+    read() {
+      if (!full) return;
+      full = false;
+      onDrain();
+    },
+    destroy(err, done) {
+      // A reader that gives up never reads again; the rest of the message is skipped.
+      if (full) {
+        full = false;
+        setImmediate(onDrain);
+      }
+      done(err);
+    },
+  });
+  data.on("error", () => {});
+
+  return {
+    data,
+    get full() {
+      return full;
+    },
+    push(content) {
+      if (!data.destroyed && !data.push(content)) full = true;
+    },
+    end({ stray, oversized }) {
+      complete = true;
+      data.stray = stray;
+      data.oversized = oversized;
+      if (!data.destroyed) data.push(null);
+    },
+    destroy() {
+      if (!complete) data.destroy(new Error("the connection ended before the message was complete"));
+    },
+  };
+}

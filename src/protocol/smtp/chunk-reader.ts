@@ -1,0 +1,68 @@
+/**
+ * Reads the message of BDAT commands (RFC 3030 2). Lines must end in CR LF as those of DATA: BINARYMIME is not announced, and the message may
+ * be sent on with DATA, where a bare CR or LF could end it (CVE-2023-51764).
+ */
+export interface ChunkReader {
+  /** Starts the next chunk. */
+  begin(octets: number): void;
+  /** Reads input of the current chunk. `rest`, once the chunk is complete, is the input behind it. */
+  push(input: Buffer): { content: Buffer; rest?: Buffer };
+  /** Ends the message. Returns the line end that its last line lacks. */
+  end(): Buffer;
+  /** Octets that the current chunk lacks. */
+  readonly missing: number;
+  /** The first bare line end. A CR at the end of a message is found by `end`. */
+  readonly stray: "CR" | "LF" | undefined;
+}
+
+const CR = 0x0d;
+const LF = 0x0a;
+const CRLF = Buffer.from("\r\n");
+
+export function createChunkReader(): ChunkReader {
+  let missing = 0;
+  let stray: "CR" | "LF" | undefined;
+  let afterCr = false;
+  let atLineStart = true;
+
+  function check(content: Buffer) {
+    if (content.length === 0) return;
+    if (afterCr && content[0] !== LF) stray ??= "CR";
+    let lf = content.indexOf(LF);
+    let cr = content.indexOf(CR);
+    if (lf === 0 && afterCr) lf = content.indexOf(LF, 1);
+    // Every CR needs a LF behind it, and every LF a CR before it.
+    while (stray === undefined && (cr !== -1 || lf !== -1)) {
+      if (cr === content.length - 1 && lf === -1) break;
+      if (cr === -1 || (lf !== -1 && lf < cr)) stray = "LF";
+      else if (lf !== cr + 1) stray = "CR";
+      cr = content.indexOf(CR, cr + 1);
+      lf = lf === -1 ? -1 : content.indexOf(LF, lf + 1);
+    }
+    const last = content[content.length - 1];
+    afterCr = last === CR;
+    atLineStart = last === LF;
+  }
+
+  return {
+    begin(octets) {
+      missing = octets;
+    },
+    push(input) {
+      const content = input.subarray(0, missing);
+      missing -= content.length;
+      if (stray === undefined) check(content);
+      return missing === 0 ? { content, rest: input.subarray(content.length) } : { content };
+    },
+    end() {
+      if (afterCr) stray ??= "CR";
+      return atLineStart ? CRLF.subarray(2) : CRLF;
+    },
+    get missing() {
+      return missing;
+    },
+    get stray() {
+      return stray;
+    },
+  };
+}

@@ -1,0 +1,60 @@
+/** Splits the input into command lines. A line ends in CR LF and nothing else (RFC 5321 2.3.8). */
+interface CommandReader {
+  push(chunk: Buffer): void;
+  /** The next line without its line end; undefined until it is complete. */
+  read(): CommandLine | undefined;
+  /** Removes and returns all input that no line has consumed. */
+  take(): Buffer;
+  /** Octets that no line has consumed. */
+  readonly length: number;
+}
+
+type CommandLine = { ok: true; line: Buffer } | { ok: false; reason: "bare CR or LF" | "too long" };
+
+const CR = 0x0d;
+const LF = 0x0a;
+const EMPTY = Buffer.alloc(0);
+
+/** `maxLength`: octets of a line, without the line end. */
+export function createCommandReader(maxLength: number): CommandReader {
+  let input: Buffer = EMPTY;
+  /** Octets at the beginning of `input` that contain no CR or LF. */
+  let scanned = 0;
+
+  /** The first CR or LF within the longest possible line; the length of the input if there is none. */
+  function findLineEnd(): number {
+    const limit = Math.min(input.length, maxLength + 1);
+    while (scanned < limit && input[scanned] !== CR && input[scanned] !== LF) scanned++;
+    return scanned;
+  }
+
+  function consume(octets: number) {
+    input = input.subarray(octets);
+    scanned = 0;
+  }
+
+  return {
+    push(chunk) {
+      input = input.length === 0 ? chunk : Buffer.concat([input, chunk]);
+    },
+    read() {
+      const end = findLineEnd();
+      if (end > maxLength) return { ok: false, reason: "too long" };
+      if (end === input.length) return undefined;
+      if (input[end] === LF) return { ok: false, reason: "bare CR or LF" };
+      if (end + 1 === input.length) return undefined;
+      if (input[end + 1] !== LF) return { ok: false, reason: "bare CR or LF" };
+      const line = input.subarray(0, end);
+      consume(end + 2);
+      return { ok: true, line };
+    },
+    take() {
+      const rest = input;
+      consume(input.length);
+      return rest;
+    },
+    get length() {
+      return input.length;
+    },
+  };
+}

@@ -1,0 +1,93 @@
+import { createChunkReader, type ChunkReader } from "./chunk-reader.ts";
+import { createDataReader, type DataReader } from "./data-reader.ts";
+
+/** Reads mail data, from DATA or from BDAT, and drops it behind a bare line end or beyond the size limit. */
+export interface MessageReader {
+  startData(): void;
+  startChunk(octets: number, last: boolean): void;
+  /** Skips the chunk of a refused BDAT. */
+  discard(octets: number): void;
+  push(input: Buffer): { content: Buffer; rest?: Buffer };
+  /** To be called once `push` returned a rest. */
+  end(): DataEnd;
+  /** Forgets the message. */
+  reset(): void;
+  /** A message has begun. */
+  readonly active: boolean;
+  /** The chunk needs no more input. */
+  readonly complete: boolean;
+}
+
+type DataEnd =
+  | { kind: "discarded" }
+  /** More chunks follow. */
+  | { kind: "chunk"; octets: number }
+  /** `lineEnd` belongs to the content. */
+  | { kind: "message"; lineEnd: Buffer; stray: "CR" | "LF" | undefined; oversized: boolean };
+
+type Source =
+  | { kind: "data"; reader: DataReader }
+  | { kind: "chunks"; reader: ChunkReader; octets: number; last: boolean }
+  | undefined;
+
+const EMPTY = Buffer.alloc(0);
+
+export function createMessageReader(maxSize: number): MessageReader {
+  let source: Source;
+  /** Octets of a refused chunk that are missing. */
+  let discarding: number | undefined;
+  let size = 0;
+
+  /** The content, unless it is dropped. */
+  function wanted(content: Buffer): Buffer {
+    size += content.length;
+    return source?.reader.stray !== undefined || size > maxSize ? EMPTY : content;
+  }
+
+  return {
+    startData() {
+      size = 0;
+      source = { kind: "data", reader: createDataReader() };
+    },
+    startChunk(octets, last) {
+      if (source?.kind !== "chunks") {
+        size = 0;
+        source = { kind: "chunks", reader: createChunkReader(), octets, last };
+      }
+      Object.assign(source, { octets, last });
+      source.reader.begin(octets);
+    },
+    discard(octets) {
+      discarding = octets;
+    },
+    push(input) {
+      if (discarding !== undefined) {
+        const skipped = Math.min(discarding, input.length);
+        discarding -= skipped;
+        return discarding === 0 ? { content: EMPTY, rest: input.subarray(skipped) } : { content: EMPTY };
+      }
+      const { content, rest } = source!.reader.push(input);
+      return { content: wanted(content), ...(rest !== undefined && { rest }) };
+    },
+    end() {
+      if (discarding !== undefined) {
+        discarding = undefined;
+        return { kind: "discarded" };
+      }
+      if (source?.kind === "chunks" && !source.last) return { kind: "chunk", octets: source.octets };
+      const lineEnd = wanted(source?.kind === "chunks" && size > 0 ? source.reader.end() : EMPTY);
+      return { kind: "message", lineEnd, stray: source?.reader.stray, oversized: size > maxSize };
+    },
+    reset() {
+      source = undefined;
+      size = 0;
+    },
+    get active() {
+      return source !== undefined;
+    },
+    get complete() {
+      if (discarding !== undefined) return discarding === 0;
+      return source?.kind === "chunks" && source.reader.missing === 0;
+    },
+  };
+}

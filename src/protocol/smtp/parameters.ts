@@ -1,0 +1,111 @@
+import { isUtf8 } from "node:buffer";
+import { readMailRequest, readRecipientRequest, type MailRequest, type RecipientRequest } from "../dsn/index.ts";
+import type { Reply } from "./reply.ts";
+
+/** The parameters of MAIL and RCPT. */
+
+/**
+ * BINARYMIME (RFC 3030) is not announced: a message without line ends can only be sent on with BDAT, and the next hop of a forward may lack
+ * CHUNKING. A downgrade would have to encode all parts again, which breaks their DKIM signatures.
+ */
+export type BodyType = "7BIT" | "8BITMIME";
+
+interface MailParameters {
+  /** Octets (RFC 1870); undefined without the parameter. */
+  size?: number;
+  body: BodyType;
+  smtputf8: boolean;
+  /** RFC 3461. */
+  dsn: MailRequest;
+}
+
+/** The announced extensions: parameters of others are rejected with 555 (RFC 5321 4.1.1.11). */
+interface ParameterRules {
+  dsn: boolean;
+  smtputf8: boolean;
+  auth: boolean;
+  /** Octets. */
+  maxSize: number;
+}
+
+type Parameters<T> = { ok: true; value: T } | { ok: false; reply: Reply };
+
+export function readMailParameters(
+  command: Buffer,
+  params: readonly string[],
+  rules: ParameterRules,
+): Parameters<MailParameters> {
+  const known = new Set(["SIZE", "BODY"]);
+  if (rules.smtputf8) known.add("SMTPUTF8");
+  if (rules.dsn) known.add("RET").add("ENVID");
+  if (rules.auth) known.add("AUTH");
+  const smtputf8 = params.some((param) => /^SMTPUTF8$/i.test(param));
+  const refusal = unacceptable(command, params, known, smtputf8);
+  if (refusal !== undefined) return refusal;
+  const values = valuesOf(params);
+  if (values === undefined) return refused(501, "5.5.4", "Error: a parameter is given twice");
+  const body = (values.get("BODY") ?? "7BIT").toUpperCase();
+  if (body !== "7BIT" && body !== "8BITMIME")
+    return refused(501, "5.5.4", "Invalid BODY parameter value. Must be 7BIT or 8BITMIME");
+  if (values.has("SMTPUTF8") && !smtputf8)
+    return refused(501, "5.5.4", "Invalid SMTPUTF8 parameter. This flag does not accept a value");
+  const declared = values.get("SIZE");
+  if (declared !== undefined && !/^\d{1,20}$/.test(declared))
+    return refused(501, "5.5.4", "Error: Bad message size syntax");
+  const size = declared === undefined ? undefined : Number(declared);
+  if (size !== undefined && size > rules.maxSize)
+    return refused(552, "5.3.4", `Error: message exceeds fixed maximum message size ${rules.maxSize}`);
+  const dsn = readMailRequest(params);
+  if (!dsn.ok) return refused(501, "5.5.4", `Error: ${dsn.why}`);
+  return { ok: true, value: { body, smtputf8, dsn: dsn.value, ...(size !== undefined && { size }) } };
+}
+
+/** `smtputf8`: MAIL had the parameter SMTPUTF8. */
+export function readRecipientParameters(
+  command: Buffer,
+  params: readonly string[],
+  { dsn }: Pick<ParameterRules, "dsn">,
+  smtputf8: boolean,
+): Parameters<RecipientRequest> {
+  const refusal = unacceptable(command, params, new Set(dsn ? ["NOTIFY", "ORCPT"] : []), smtputf8);
+  if (refusal !== undefined) return refusal;
+  const request = readRecipientRequest(params);
+  return request.ok ? { ok: true, value: request.value } : refused(501, "5.5.4", `Error: ${request.why}`);
+}
+
+function unacceptable(
+  command: Buffer,
+  params: readonly string[],
+  known: ReadonlySet<string>,
+  smtputf8: boolean,
+): { ok: false; reply: Reply } | undefined {
+  if (!isUtf8(command)) return refused(501, "5.5.2", "Error: the command is not UTF-8");
+  const unknown = params.map((param) => param.split("=", 1)[0]!).find((name) => !known.has(name.toUpperCase()));
+  if (unknown !== undefined)
+    return refused(
+      555,
+      "5.5.4",
+      `Error: parameter ${unknown.replace(/[^A-Za-z0-9-]/g, "?").slice(0, 40)} is not supported`,
+    );
+  // RFC 6531 3.5.
+  if (!smtputf8 && command.some((octet) => octet > 127))
+    return refused(553, "5.6.7", "Error: an address outside ASCII needs SMTPUTF8");
+  return undefined;
+}
+
+/** Values by name in upper case; undefined if a name is repeated. */
+function valuesOf(params: readonly string[]): Map<string, string> | undefined {
+  const values = new Map<string, string>();
+  for (const param of params) {
+    const equals = param.indexOf("=");
+    const name = (equals === -1 ? param : param.slice(0, equals)).toUpperCase();
+    if (values.has(name)) return undefined;
+    values.set(name, equals === -1 ? "" : param.slice(equals + 1));
+  }
+  return values;
+}
+
+const refused = (code: number, enhanced: string, text: string) => ({
+  ok: false as const,
+  reply: { code, enhanced, text },
+});

@@ -1,0 +1,37 @@
+import { isIPv4, isIPv6 } from "node:net";
+import { canonicalDomain } from "../rfc5322/index.ts";
+
+/** RFC 5321 4.5.3.1.3 without the angle brackets. The limit of 64 for the local part is not enforced, because forwarders of large providers exceed it. */
+const MAX_ADDRESS = 253;
+
+/** Control characters, and characters without a width, which make two addresses look alike. */
+const UNSAFE = /[\p{Cc}\u200b\u2060\ufeff]/u;
+
+/**
+ * The address of a path `<local@domain>` (RFC 5321 4.1.2), its domain as A-labels; "" for `<>`. A source route is dropped (appendix C).
+ * `postmaster`: accept `<Postmaster>` without a domain (4.1.1.3). Undefined for anything else.
+ */
+export function readPath(path: string, { postmaster = false }: { postmaster?: boolean } = {}): string | undefined {
+  if (!/^<[^<>]*>$/.test(path)) return undefined;
+  const address = path.slice(1, -1).replace(/^@[^\s,:@]+(?:,@[^\s,:@]+)*:/, "");
+  if (address === "" || (postmaster && /^postmaster$/i.test(address))) return address;
+  const [local = "", domain = "", ...more] = address.split("@");
+  if (more.length > 0 || local === "" || domain === "" || UNSAFE.test(address)) return undefined;
+  if (local.length + 1 + domain.length > MAX_ADDRESS) return undefined;
+  if (local.startsWith(".") || local.endsWith(".") || local.includes("..")) return undefined;
+  const wire = domainOnTheWire(domain);
+  return wire === undefined ? undefined : `${local}@${wire}`;
+}
+
+function domainOnTheWire(domain: string): string | undefined {
+  if (domain.startsWith("[") && domain.endsWith("]")) {
+    const literal = domain.slice(1, -1);
+    const isAddress = /^IPv6:/i.test(literal) ? isIPv6(literal.slice(5)) : isIPv4(literal);
+    return isAddress ? domain : undefined;
+  }
+  if (!/^[a-zA-Z0-9\u0080-\uffff.-]+$/.test(domain) || /^\.|\.$|\.\.|\.-|-\./.test(domain)) return undefined;
+  // Rules and DNS know domains as A-labels.
+  const canonical = canonicalDomain(domain);
+  // DNS rejects an ASCII name with a label that is too long; the syntax of SMTP does not.
+  return canonical ?? (/[\u0080-\uffff]/.test(domain) ? undefined : domain);
+}

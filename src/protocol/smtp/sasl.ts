@@ -1,0 +1,63 @@
+/** The mechanisms of AUTH (RFC 4954) that send the password: PLAIN (RFC 4616) and LOGIN. */
+export interface Credentials {
+  username: string;
+  password: string;
+}
+
+type SaslStep =
+  /** The text of 334. The client sends a response. */
+  { kind: "challenge"; text: string } | { kind: "credentials"; credentials: Credentials } | { kind: "invalid" };
+
+/** One authentication exchange. */
+export interface Sasl {
+  /** Undefined for AUTH without an initial response. */
+  step(response: string | undefined): SaslStep;
+}
+
+export type SaslMechanism = "PLAIN" | "LOGIN";
+
+const CONTROL = /\p{Cc}/u;
+const INVALID: SaslStep = { kind: "invalid" };
+
+export const createSasl = (mechanism: SaslMechanism): Sasl => (mechanism === "PLAIN" ? plain() : login());
+
+function plain(): Sasl {
+  return {
+    step(response) {
+      if (response === undefined) return { kind: "challenge", text: "" };
+      const fields = decode(response)?.split("\0");
+      if (fields?.length !== 3) return INVALID;
+      const [authorization, authentication, password] = fields as [string, string, string];
+      // Many clients send the user as the authorization identity.
+      const username = authentication || authorization;
+      return CONTROL.test(authorization + username)
+        ? INVALID
+        : { kind: "credentials", credentials: { username, password } };
+    },
+  };
+}
+
+function login(): Sasl {
+  let username: string | undefined;
+  return {
+    step(response) {
+      if (response === undefined) return { kind: "challenge", text: base64("Username:") };
+      const text = decode(response);
+      if (text === undefined) return INVALID;
+      if (username !== undefined) return { kind: "credentials", credentials: { username, password: text } };
+      if (text === "" || CONTROL.test(text)) return INVALID;
+      username = text;
+      return { kind: "challenge", text: base64("Password:") };
+    },
+  };
+}
+
+/** "=" is an empty response (RFC 4954 4). */
+function decode(response: string): string | undefined {
+  if (response === "=") return "";
+  return /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)?$/.test(response)
+    ? Buffer.from(response, "base64").toString()
+    : undefined;
+}
+
+const base64 = (text: string) => Buffer.from(text).toString("base64");

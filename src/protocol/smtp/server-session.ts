@@ -1,0 +1,349 @@
+import { createCommandReader } from "./command-reader.ts";
+import { parseCommand, type Command } from "./command.ts";
+import { createMessageReader } from "./message-reader.ts";
+import { readMailParameters, readRecipientParameters } from "./parameters.ts";
+import { readPath } from "./path.ts";
+import type { Reply } from "./reply.ts";
+import { createSasl, type Sasl } from "./sasl.ts";
+import * as replies from "./server-replies.ts";
+import type { ServerEvent, ServerSession, ServerSessionOptions, Transaction } from "./server-session-types.ts";
+
+/** Unknown commands of a client that speaks another protocol. */
+const MAX_UNKNOWN = 10;
+/** Commands before AUTH, where it is required. */
+const MAX_UNAUTHENTICATED = 10;
+
+/** RFC 2920 3.1: a client waits for the reply to these. A client that does not is not a mail server, or a foreign protocol passes through it. */
+const SYNCHRONIZING = new Set(["EHLO", "HELO", "DATA"]);
+const NEEDS_HELO = new Set(["MAIL", "RCPT", "DATA", "BDAT", "AUTH"]);
+const NEEDS_AUTH = new Set(["MAIL", "RCPT", "DATA", "BDAT"]);
+
+type State = "command" | "data" | "mail" | "recipient" | "credentials" | "message" | "tls" | "closed";
+
+/**
+ * The server side of an SMTP session (RFC 5321), without I/O: octets in, events out. The session processes input only while `next` is called,
+ * so a driver applies backpressure by not calling it.
+ */
+export function createServerSession(options: ServerSessionOptions): ServerSession {
+  const { extensions, limits, maxRecipients } = options;
+  const input = createCommandReader(options.maxCommand);
+  const message = createMessageReader(options.maxSize);
+  const events: ServerEvent[] = [];
+  let state: State = "command";
+  let { tls } = options;
+  let helo: string | undefined;
+  let extended = false;
+  let authenticated = false;
+  let transaction: Transaction | undefined;
+  let pendingRecipient: ReturnType<Transaction["recipients"]["get"]>;
+  let sasl: Sasl | undefined;
+  /** A line that is delayed. */
+  let delayed: Buffer | undefined;
+  let errors = 0;
+  let commands = 0;
+  let unknown = 0;
+  let unauthenticated = 0;
+
+  function send(reply: Reply) {
+    if (reply.code >= 500 || commands > limits.commands) errors++;
+    events.push({ type: "reply", reply });
+    if (reply.code === 421) close();
+  }
+
+  function close() {
+    if (state === "closed") return;
+    resetTransaction();
+    state = "closed";
+    events.push({ type: "close" });
+  }
+
+  function hangUp(reply: Reply) {
+    send(reply);
+    close();
+  }
+
+  function resetTransaction() {
+    if (message.active) events.push({ type: "aborted" });
+    message.reset();
+    transaction = undefined;
+    pendingRecipient = undefined;
+  }
+
+  /** Processes one command or some data. False without input. */
+  function advance(): boolean {
+    if (state === "data") return readData();
+    if (state === "tls" || state === "closed") input.take();
+    return state === "command" && readCommand();
+  }
+
+  function readCommand(): boolean {
+    let line = delayed;
+    delayed = undefined;
+    if (line === undefined) {
+      const read = input.read();
+      if (read === undefined) return false;
+      if (!read.ok) {
+        hangUp(read.reason === "too long" ? replies.LINE_TOO_LONG : replies.BARE_LINE_END);
+        return true;
+      }
+      ({ line } = read);
+      commands++;
+      if (errors >= limits.errors) {
+        hangUp(replies.TOO_MANY_ERRORS);
+        return true;
+      }
+      if (errors >= limits.patience) {
+        delayed = line;
+        events.push({ type: "delay" });
+        return true;
+      }
+    }
+    if (sasl === undefined) execute(parseCommand(line));
+    else authenticate(line.toString("latin1").trim());
+    return true;
+  }
+
+  function execute(command: Command) {
+    const { verb } = command;
+    if (verb === "BDAT" && extensions.chunking) return bdat(command);
+    if (SYNCHRONIZING.has(verb) && input.length > 0) return hangUp(replies.NOT_SYNCHRONIZED);
+    const refusal = refusalOf(verb);
+    if (refusal !== undefined) return send(refusal);
+    switch (verb) {
+      case "EHLO":
+      case "HELO":
+        return greet(command);
+      case "MAIL":
+        return mail(command);
+      case "RCPT":
+        return rcpt(command);
+      case "DATA":
+        return data(command);
+      case "RSET":
+        resetTransaction();
+        return send(replies.FLUSHED);
+      case "NOOP":
+        return send(replies.OK);
+      case "HELP":
+        return send(replies.HELP);
+      case "VRFY":
+        return send(command.argument === "" ? replies.VRFY_SYNTAX : replies.VRFY);
+      case "QUIT":
+        return hangUp(replies.BYE);
+      case "STARTTLS":
+        if (extensions.starttls) return startTls(command);
+        break;
+      case "AUTH":
+        if (extensions.auth) return auth(command);
+    }
+    if (command.isHttp) return hangUp(replies.HTTP);
+    if (++unknown >= MAX_UNKNOWN) return hangUp(replies.TOO_MANY_UNKNOWN);
+    send(replies.UNKNOWN_COMMAND);
+  }
+
+  /** A command that comes too early. */
+  function refusalOf(verb: string): Reply | undefined {
+    if (extensions.auth && !authenticated && verb !== "AUTH" && ++unauthenticated >= MAX_UNAUTHENTICATED)
+      return replies.TOO_MANY_UNAUTHENTICATED;
+    if (helo === undefined && NEEDS_HELO.has(verb) && (verb !== "AUTH" || extensions.auth)) return replies.HELO_FIRST;
+    if (extensions.auth && !authenticated && NEEDS_AUTH.has(verb)) return replies.AUTH_REQUIRED;
+    return undefined;
+  }
+
+  function greet({ verb, words }: Command) {
+    const [name = ""] = words;
+    if (words.length !== 1) return send(replies.heloSyntax(verb));
+    if (name.length > 300 || /\p{Cc}/u.test(name)) return send(replies.HELO_NAME);
+    helo = name.toLowerCase();
+    extended = verb === "EHLO";
+    resetTransaction();
+    const keywords = extended ? replies.keywords(options, { tls: tls !== undefined, authenticated }) : [];
+    send(replies.greets(options, keywords));
+  }
+
+  function mail({ line, path }: Command) {
+    if (path?.prefix !== "FROM") return send(replies.SENDER_SYNTAX);
+    const rules = { ...extensions, maxSize: options.maxSize };
+    const read = readMailParameters(line, path.params, rules);
+    if (!read.ok) return send(read.reply);
+    const from = readPath(path.path);
+    if (from === undefined) return send(replies.SENDER_SYNTAX);
+    if (transaction !== undefined) return send(replies.NESTED_MAIL);
+    transaction = { from, ...read.value, recipients: new Map() };
+    state = "mail";
+    events.push({ type: "mail" });
+  }
+
+  function rcpt({ line, path }: Command) {
+    if (path?.prefix !== "TO") return send(replies.RECIPIENT_SYNTAX);
+    const read = readRecipientParameters(line, path.params, extensions, transaction?.smtputf8 === true);
+    if (!read.ok) return send(read.reply);
+    const address = readPath(path.path, { postmaster: true });
+    if (address === undefined || address === "") return send(replies.RECIPIENT_SYNTAX);
+    if (transaction === undefined) return send(replies.NEED_MAIL);
+    if (message.active) return send(replies.BDAT_STARTED);
+    const { recipients } = transaction;
+    if (recipients.size >= maxRecipients && !recipients.has(address.toLowerCase()))
+      return send(replies.TOO_MANY_RECIPIENTS);
+    pendingRecipient = { address, dsn: read.value };
+    state = "recipient";
+    events.push({ type: "recipient", address });
+  }
+
+  function data({ argument }: Command) {
+    if (argument !== "") return send(replies.DATA_SYNTAX);
+    if (message.active) return send(replies.BDAT_STARTED);
+    if (!hasRecipients()) return send(replies.NEED_RCPT);
+    events.push({ type: "data" });
+    send(replies.START_DATA);
+    message.startData();
+    state = "data";
+  }
+
+  function bdat({ words }: Command) {
+    const [size = "", last] = words;
+    const octets = /^\d{1,15}$/.test(size) ? Number(size) : undefined;
+    // Without the size, the commands behind the chunk cannot be found.
+    if (octets === undefined || words.length > 2 || (last !== undefined && last.toUpperCase() !== "LAST"))
+      return hangUp(replies.BDAT_SYNTAX);
+    const refusal = refusalOf("BDAT") ?? (hasRecipients() ? undefined : replies.NEED_RCPT);
+    // RFC 3030 2: the chunk of a refused BDAT is read and discarded.
+    if (refusal !== undefined) {
+      send(refusal);
+      if (refusal.code === 421) return;
+      message.discard(octets);
+    } else {
+      if (!message.active) events.push({ type: "data" });
+      // Chunks are no commands that achieve nothing.
+      commands--;
+      message.startChunk(octets, last !== undefined);
+    }
+    state = "data";
+  }
+
+  const hasRecipients = () => transaction !== undefined && transaction.recipients.size > 0;
+
+  function readData(): boolean {
+    if (input.length === 0 && !message.complete) return false;
+    const { content, rest } = message.push(input.take());
+    if (content.length > 0) events.push({ type: "content", content });
+    if (rest === undefined) return true;
+    input.push(rest);
+    endOfData(message.end());
+    return true;
+  }
+
+  function endOfData(end: ReturnType<typeof message.end>) {
+    state = "command";
+    if (end.kind === "discarded") return;
+    if (end.kind === "chunk") return send(replies.octetsReceived(end.octets));
+    if (end.lineEnd.length > 0) events.push({ type: "content", content: end.lineEnd });
+    state = "message";
+    events.push({ type: "message", stray: end.stray, oversized: end.oversized });
+  }
+
+  function startTls({ argument }: Command) {
+    if (argument !== "") return send(replies.STARTTLS_SYNTAX);
+    if (tls !== undefined) return send(replies.TLS_ACTIVE);
+    send(replies.START_TLS);
+    // RFC 3207 4.2: nothing that the client sent in plaintext has an effect inside TLS.
+    resetTransaction();
+    input.take();
+    helo = undefined;
+    extended = false;
+    state = "tls";
+    events.push({ type: "starttls" });
+  }
+
+  function auth({ words: [mechanism = "", ...more] }: Command) {
+    const name = mechanism.toUpperCase();
+    if (authenticated) return send(replies.ALREADY_AUTHENTICATED);
+    if (name !== "PLAIN" && name !== "LOGIN") return send(replies.UNKNOWN_MECHANISM);
+    if (more.length > 1) return send(replies.authSyntax(name));
+    sasl = createSasl(name);
+    authenticate(more[0]);
+  }
+
+  function authenticate(response: string | undefined) {
+    const step = response === "*" ? "*" : sasl!.step(response);
+    if (step !== "*" && step.kind === "challenge") return send(replies.challenge(step.text));
+    sasl = undefined;
+    if (step === "*") return send(replies.AUTH_ABORTED);
+    if (step.kind === "invalid") return send(replies.AUTH_INVALID);
+    state = "credentials";
+    events.push({ type: "credentials", credentials: step.credentials });
+  }
+
+  function decide(reply?: Reply) {
+    const accepted = reply === undefined || reply.code < 300;
+    switch (state) {
+      case "mail":
+        if (!accepted) resetTransaction();
+        break;
+      case "recipient":
+        if (accepted) transaction!.recipients.set(pendingRecipient!.address.toLowerCase(), pendingRecipient!);
+        break;
+      case "credentials":
+        authenticated = accepted;
+        break;
+      case "message":
+        return decideMessage(reply ?? replies.ACCEPTED.message);
+      default:
+        return;
+    }
+    const answer = reply ?? replies.ACCEPTED[state];
+    state = "command";
+    send(answer);
+  }
+
+  /** The fate of a message says nothing about how well the client speaks SMTP. */
+  function decideMessage(reply: Reply) {
+    message.reset();
+    resetTransaction();
+    unknown = 0;
+    if (reply.code < 300) errors = commands = 0;
+    state = "command";
+    events.push({ type: "reply", reply });
+    if (reply.code === 421) close();
+  }
+
+  return {
+    push: input.push,
+    next() {
+      while (events.length === 0 && advance());
+      return events.shift();
+    },
+    decide,
+    secured(cipher) {
+      tls = cipher;
+      input.take();
+      if (state === "tls") state = "command";
+    },
+    terminate(reply) {
+      if (state !== "closed") hangUp(reply);
+    },
+    get awaits() {
+      if (state === "command" || state === "data") return delayed === undefined ? state : "nothing";
+      return "nothing";
+    },
+    get receiving() {
+      return message.active || state === "data";
+    },
+    get buffered() {
+      return input.length;
+    },
+    get helo() {
+      return helo ?? "";
+    },
+    get tls() {
+      return tls;
+    },
+    get protocol() {
+      if (transaction?.smtputf8) return tls === undefined ? "UTF8SMTP" : "UTF8SMTPS";
+      return `${extended ? "E" : ""}SMTP${tls === undefined ? "" : "S"}${authenticated ? "A" : ""}`;
+    },
+    get transaction() {
+      return transaction;
+    },
+  };
+}

@@ -140,6 +140,36 @@ export const mutations: Mutation[] = [
     test: "src/protocol/smtp/data-reader.test.ts",
   },
   {
+    file: "src/protocol/smtp/chunk-reader.ts",
+    from: 'if (afterCr) stray ??= "CR";',
+    to: "",
+    test: "src/protocol/smtp/bdat.test.ts",
+  },
+  {
+    file: "src/protocol/smtp/server-session.ts",
+    from: "      message.discard(octets);\n",
+    to: "      message.discard(0);\n",
+    test: "src/protocol/smtp/bdat.test.ts",
+  },
+  {
+    file: "src/protocol/smtp/server-session.ts",
+    from: '    helo = undefined;\n    extended = false;\n    state = "tls";',
+    to: '    extended = false;\n    state = "tls";',
+    test: "src/protocol/smtp/server-session.test.ts",
+  },
+  {
+    file: "src/protocol/smtp/command-reader.ts",
+    from: 'if (input[end + 1] !== LF) return { ok: false, reason: "bare CR or LF" };',
+    to: "",
+    test: "src/protocol/smtp/server-session.property.test.ts",
+  },
+  {
+    file: "src/mail/inbound/connection.ts",
+    from: "if (deciding && session.buffered > 0) {",
+    to: "if (deciding && session.buffered < 0) {",
+    test: "src/mail/inbound/chunking.test.ts",
+  },
+  {
     file: "src/protocol/websocket/messages.ts",
     from: "if (!frame.masked && !acceptUnmasked) throw",
     to: "if (false) throw",

@@ -65,7 +65,12 @@ test("a message in chunks has the deadline of a message, whatever the client sen
 });
 
 test("writes the replies to a pipelined group in one packet", async (t) => {
-  const { port } = await listen(t);
+  // Without waiting, the client would read the replies together however they were written.
+  const checkRecipient = async () => {
+    for (let i = 0; i < 3; i++) await tick();
+    return undefined;
+  };
+  const { port } = await listen(t, { checkRecipient });
   const client = await rawClient(port);
   t.after(() => client.socket.destroy());
   await client.reply();

@@ -49,7 +49,10 @@ interface ReceptionOptions<User> {
 export function createReception<User>({ messageBytes, begin, accept, spool, log, onRefused }: ReceptionOptions<User>) {
   async function collect(data: IncomingData, received: Received<User>): Promise<MailSource> {
     // A message that is rejected early must still be read: the reply belongs after its end.
-    const source = await spool.collect(data.iterator({ destroyOnReturn: false }), begin(received));
+    const source = await spool.collect(data.iterator({ destroyOnReturn: false }), {
+      ...begin(received),
+      owned: true,
+    });
     const refusal = refusalFor(data, messageBytes);
     if (refusal === undefined) return source;
     await source.discard();

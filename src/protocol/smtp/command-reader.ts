@@ -50,7 +50,8 @@ export function createCommandReader(maxLength: number): CommandReader {
     },
     take() {
       const rest = input;
-      consume(input.length);
+      input = EMPTY;
+      scanned = 0;
       return rest;
     },
     get length() {

@@ -29,7 +29,7 @@ export interface Slot {
 
 interface ConnectionLimitsOptions {
   slots: number;
-  /** Of one IPv4 address or IPv6 /64. */
+  /** Per IPv4 address or IPv6 /64. */
   perNetwork: number;
   /** Milliseconds without progress after which a connection can be replaced by one from any network. */
   restMs: number;

@@ -56,7 +56,7 @@ export interface Connection extends SlotHolder {
 
 /** The longest command without AUTH is a RCPT with ORCPT, about 1,100 octets; AUTH has a token of a few hundred. */
 const MAX_COMMAND = 4096;
-/** Octets of a message that count as progress. A slower message is no better than an idle client. */
+/** Octets of a message that count as progress. A slower message counts as an idle client. */
 const PROGRESS = 4096;
 /** Replies to a group of commands wait this long for the decision about the next one. */
 const FLUSH_MS = 50;
@@ -233,7 +233,7 @@ export function createConnection<User>(deps: ConnectionDeps<User>): Connection {
   function abortMessage() {
     message?.destroy();
     message = undefined;
-    // The handler learns of the end from the message; nobody waits for its reply.
+    // The handler learns of the end from the message; its reply is discarded.
     outcome?.catch(() => {});
     outcome = undefined;
   }

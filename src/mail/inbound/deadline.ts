@@ -1,4 +1,4 @@
-/** What a connection waits for. */
+/** Input that a connection waits for. */
 type Phase = "command" | "data" | "handshake";
 
 /** The one deadline of a connection. */

@@ -88,7 +88,10 @@ interface User<Submitter> {
   token: string;
 }
 
-/** Listens for mail to send: TLS from the first octet, AUTH PLAIN and LOGIN. Rejects with UserError when the port cannot be had. */
+/**
+ * Listens for mail submission: TLS from the first octet, AUTH PLAIN and LOGIN. Rejects with UserError if the port is
+ * unavailable.
+ */
 export async function createSubmissionListener<Submitter>(
   options: SubmissionListenerOptions<Submitter>,
 ): Promise<SmtpListener> {

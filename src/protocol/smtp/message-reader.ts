@@ -14,7 +14,7 @@ export interface MessageReader {
   reset(): void;
   /** A message has begun. */
   readonly active: boolean;
-  /** The chunk needs no more input. */
+  /** The chunk is complete. */
   readonly complete: boolean;
 }
 

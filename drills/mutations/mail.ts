@@ -64,7 +64,7 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/mail/outbound/smtp/session.ts",
-    from: "if (inData && bodyIsOpen()) return destroy();",
+    from: "if (!end.complete) destroy();",
     to: "",
     test: "src/mail/outbound/smtp/session-half-message.test.ts",
     timeoutMs: 30_000,

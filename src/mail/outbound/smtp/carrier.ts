@@ -360,10 +360,7 @@ function temporaryUnless(declined: boolean, answer: SmtpReply): SmtpReply {
     : { ...answer, code: 451, enhanced: answer.enhanced.replace(/^5/, "4") };
 }
 
-/**
- * A transaction has one envelope sender, and nodemailer sends one NOTIFY and ORCPT per transaction: other recipients go
- * into the next one.
- */
+/** Recipients with the same envelope sender, NOTIFY and ORCPT share a transaction. */
 function nextGroup(to: ParcelRecipient[]): { group: ParcelRecipient[]; others: ParcelRecipient[] } {
   const wish = ({ from, notify, orcpt, rcpt }: ParcelRecipient) => JSON.stringify([from, notify, orcpt, isAscii(rcpt)]);
   const first = wish(to[0]!);

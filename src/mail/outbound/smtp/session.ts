@@ -1,15 +1,16 @@
 import { Readable } from "node:stream";
-import type { TLSSocket } from "node:tls";
-import SMTPConnection from "nodemailer/lib/smtp-connection";
+import { formatMailRequest, formatRecipientRequest } from "../../../protocol/dsn/index.ts";
 import type { Body, Parcel, ParcelRecipient, TlsFailure, TlsPolicy } from "../types.ts";
+import { createChannel, type Channel } from "./channel.ts";
 import { openSocket } from "./connect.ts";
 import { SessionFailure, sessionFailure } from "./failure.ts";
 import type { NextHop } from "./next-hops.ts";
 import { clean, reply } from "./replies.ts";
 import { tlsFailureOf } from "./tls-failure.ts";
-import { startTlsOptions } from "./tls-policy.ts";
-import { tellingTimes, type SmtpTimeouts } from "./timeouts.ts";
-import { readAnswers, type Answers, type Refusal } from "./transaction.ts";
+import { handshake, isPositive, type Extensions } from "./handshake.ts";
+import { sendData } from "./message-data.ts";
+import type { SmtpTimeouts } from "./timeouts.ts";
+import { answer, answersOf, invalidAddress, type Answer, type Answers } from "./transaction.ts";
 
 export interface SessionOptions {
   /** The name in EHLO. */
@@ -60,76 +61,55 @@ export interface Session {
   destroy(): void;
 }
 
-/** Undeclared members of nodemailer's connection. */
-interface Inner {
-  _supportedExtensions: string[];
-  _maxAllowedSize: number;
-  _sendCommand(text: string, log?: string): void;
-}
-
 const QUIT_MS = 5_000;
 
 export const nameOf = ({ host, address, port }: NextHop): string =>
   host === address ? `[${address}]:${port}` : `${host} [${address}]:${port}`;
 
-/** Connects, sends EHLO, starts TLS according to the policy, and logs in. Rejects with SessionFailure. */
+/** Connects and performs the handshake: EHLO, TLS as the policy requires, AUTH. Rejects with SessionFailure. */
 export async function openSession(
   target: SessionTarget,
   options: SessionOptions,
   signal: AbortSignal,
 ): Promise<Session> {
+  const { policy, auth } = target;
+  const { timeouts, localAddress, ca, name } = options;
   const peer = nameOf(target);
-  const { timeouts } = options;
-  let connection: SMTPConnection | undefined;
-  // A peer that disconnects after the STARTTLS command fails at TLS, just like one that disconnects during the
-  // handshake.
-  let lastSaid = "";
+  let channel: Channel | undefined;
+  // A peer that closes the connection at STARTTLS fails at TLS as one that does so in the handshake.
+  let inTls = false;
   let sendingIp: string | undefined;
   try {
     const socket = await openSocket(
       target,
-      { timeoutMs: timeouts.connectMs, ...(options.localAddress && { localAddress: options.localAddress }) },
+      { timeoutMs: timeouts.connectMs, ...(localAddress && { localAddress }) },
       signal,
     );
     sendingIp = socket.localAddress;
-    const verified = target.policy.level === "verified" && target.policy.verify === undefined;
-    connection = new SMTPConnection({
-      connection: socket,
-      host: target.host,
-      port: target.port,
-      name: options.name,
-      secure: target.implicitTls ?? false,
-      ...startTlsOptions(target.policy.level),
-      greetingTimeout: timeouts.greetingMs,
-      // From here to the end of STARTTLS; connecting has its own timeout.
-      connectionTimeout: 2 * timeouts.greetingMs,
-      socketTimeout: timeouts.commandMs,
-      // Nothing is left to send on close: QUIT waits for its reply.
-      socketCloseTimeout: 0,
-      maxResponseSize: 64 * 1024,
-      tls: {
-        rejectUnauthorized: verified,
-        ...(options.ca !== undefined && { ca: options.ca }),
-        ...(target.policy.level === "opportunistic" ? {} : { minVersion: "TLSv1.2" }),
-      },
-    });
-    const inner = connection as unknown as Inner;
-    const say = inner._sendCommand;
-    inner._sendCommand = function sendCommand(text, log) {
-      lastSaid = text;
-      return say.call(inner, text, log);
-    };
-    const session = createSession(connection, target, peer, timeouts, sendingIp);
-    await session.open(signal);
-    inner._sendCommand = say;
-    return session;
-  } catch (err) {
-    connection?.close();
-    const failure = sessionFailure(
-      signal.aborted ? interrupted() : err,
-      peer,
-      connection?.upgrading === true || lastSaid === "STARTTLS",
+    const opened = (channel = createChannel(socket));
+    const extensions = await bounded(opened, { ms: 4 * timeouts.greetingMs, peer, signal }, () =>
+      handshake({
+        channel: opened,
+        peer,
+        host: target.host,
+        name,
+        level: policy.level,
+        implicitTls: target.implicitTls ?? false,
+        verify: () => policy.verify?.(target.host, opened.secure!),
+        auth,
+        tls: {
+          rejectUnauthorized: policy.level === "verified" && policy.verify === undefined,
+          ...(ca !== undefined && { ca }),
+          ...(policy.level === "opportunistic" ? {} : { minVersion: "TLSv1.2" as const }),
+        },
+        timeouts,
+        onTls: (started) => (inTls = started),
+      }),
     );
+    return createSession({ channel, target, peer, timeouts, sendingIp, extensions });
+  } catch (err) {
+    channel?.fail(new Error("the session was not established"));
+    const failure = sessionFailure(signal.aborted ? interrupted() : err, peer, inTls);
     failure.sendingIp = sendingIp;
     throw failure;
   }
@@ -137,181 +117,164 @@ export async function openSession(
 
 const interrupted = () => new SessionFailure(reply(451, "4.4.7", "the attempt was broken off"), { ours: true });
 
-function createSession(
-  connection: SMTPConnection,
-  target: SessionTarget,
-  peer: string,
-  timeouts: SmtpTimeouts,
-  sendingIp: string | undefined,
-): Session & { open(signal: AbortSignal): Promise<void> } {
-  const inner = connection as unknown as Inner;
+/** Runs an exchange that fails at its deadline or when the attempt is aborted: the replies that are missing must not meet another command. */
+async function bounded<Value>(
+  channel: Channel,
+  { ms, peer, signal }: { ms: number; peer: string; signal: AbortSignal },
+  exchange: () => Promise<Value>,
+): Promise<Value> {
+  const onAbort = () => channel.fail(interrupted());
+  if (signal.aborted) onAbort();
+  signal.addEventListener("abort", onAbort, { once: true });
+  const timer = setTimeout(
+    () => channel.fail(new SessionFailure(reply(451, "4.4.2", `${peer}: took longer than ${ms} ms`))),
+    ms,
+  );
+  try {
+    return await exchange();
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", onAbort);
+  }
+}
+
+interface SessionDeps {
+  channel: Channel;
+  target: SessionTarget;
+  peer: string;
+  timeouts: SmtpTimeouts;
+  sendingIp: string | undefined;
+  extensions: Extensions;
+}
+
+function createSession({ channel, target, peer, timeouts, sendingIp, extensions }: SessionDeps): Session {
+  const { keywords } = extensions;
   let sent = 0;
-  let dead = false;
-  /** Rejects the current exchange when the connection ends; there is only one at a time. */
-  let onEnd: ((err: unknown) => void) | undefined;
 
-  connection.on("error", (err: Error) => {
-    dead = true;
-    onEnd?.(err);
-  });
-  connection.on("end", () => {
-    dead = true;
-    // nodemailer notifies the pending exchange after closing, with a more precise error.
-    setImmediate(() => onEnd?.(new Error("the connection was closed")));
-  });
+  const destroy = () => channel.fail(new Error("the connection was closed"));
 
-  /** Runs one exchange until its callback, its deadline, or the end of the connection, whichever is first. */
-  async function exchange<Value>(
-    ms: number,
-    signal: AbortSignal,
-    start: (done: (err: unknown, value: Value) => void) => void,
-  ): Promise<Value> {
-    let timer: NodeJS.Timeout | undefined;
-    let onAbort: (() => void) | undefined;
-    try {
-      return await new Promise<Value>((resolve, reject) => {
-        if (signal.aborted) return reject(interrupted());
-        onEnd = reject;
-        onAbort = () => reject(interrupted());
-        signal.addEventListener("abort", onAbort, { once: true });
-        timer = setTimeout(
-          () => reject(new SessionFailure(reply(451, "4.4.2", `${peer}: took longer than ${ms} ms`))),
-          ms,
-        );
-        start((err, value) => (err ? reject(err instanceof Error ? err : new Error(String(err))) : resolve(value)));
-      });
-    } catch (err) {
-      // After a deadline or an abort a late reply may still arrive, and must not be taken for the reply to another
-      // message.
-      if (err instanceof SessionFailure) destroy();
-      throw err;
-    } finally {
-      clearTimeout(timer);
-      if (onAbort) signal.removeEventListener("abort", onAbort);
-      onEnd = undefined;
+  /** MAIL and RCPT, in one write if the server supports PIPELINING. */
+  async function sendEnvelope(mail: string, rcpts: string[]): Promise<string[]> {
+    const replies: string[] = [];
+    const groups = keywords.has("PIPELINING") ? [[mail, ...rcpts]] : [mail, ...rcpts].map((line) => [line]);
+    for (const group of groups) {
+      channel.send(group);
+      for (const _ of group) replies.push(await channel.reply());
+      if (!isPositive(replies[0]!)) break;
     }
+    return replies;
   }
 
-  function destroy() {
-    dead = true;
-    connection.close();
-  }
-
-  const socket = () => (connection._socket || undefined) as TLSSocket | undefined;
-  const answered = (): boolean => !dead && !connection.destroyed;
-
-  async function send(
-    parcel: Omit<Parcel, "to">,
+  async function transact(
+    { from, body, ret, envid }: Omit<Parcel, "to">,
     to: ParcelRecipient[],
-    { smtputf8 }: { smtputf8: boolean },
-    signal: AbortSignal,
+    smtputf8: boolean,
+    content: Readable | Uint8Array,
   ): Promise<Answers> {
-    const [{ notify, orcpt } = {}] = to;
-    const envelope: SMTPConnection.Envelope & Refusal = {
-      from: parcel.from,
-      to: to.map(({ rcpt }) => rcpt),
-      size: parcel.body.size,
-      use8BitMime: parcel.body.eightBit,
-      dsn: { ret: parcel.ret, envid: parcel.envid, notify, orcpt },
-    };
-    const body = tellingTimes(await openBody(parcel.body, peer), socket, timeouts);
-    const restore = smtputf8 ? sayUtf8(inner) : undefined;
+    const rejected = new Map<string, Answer>();
+    for (const { rcpt } of to) if (!isSendable(rcpt)) rejected.set(rcpt, invalidAddress(rcpt));
+    const sendable = to.filter(({ rcpt }) => !rejected.has(rcpt));
+    const first = to.find(({ rcpt }) => rejected.has(rcpt));
+    if (sendable.length === 0) return answersOf(to, rejected, rejected.get(first!.rcpt)!);
+    const dsn = keywords.has("DSN");
+    const mail = [
+      `MAIL FROM:<${from}>`,
+      ...(keywords.has("SIZE") ? [`SIZE=${body.size}`] : []),
+      ...(body.eightBit && keywords.has("8BITMIME") ? ["BODY=8BITMIME"] : []),
+      ...(smtputf8 ? ["SMTPUTF8"] : []),
+      ...(dsn ? formatMailRequest({ ...(ret && { ret }), ...(envid !== undefined && { envid }) }) : []),
+    ].join(" ");
+    const rcpts = sendable.map(({ rcpt, notify, orcpt }) => {
+      const request = { ...(notify && { notify }), ...(orcpt !== undefined && { orcpt }) };
+      return [`RCPT TO:<${rcpt}>`, ...(dsn ? formatRecipientRequest(request) : [])].join(" ");
+    });
+    const [sender = "", ...replies] = await sendEnvelope(mail, rcpts);
+    // Behind a rejected sender, recipients are rejected for being out of order.
+    if (!isPositive(sender)) return resetAfter(answersOf(to, rejected, answer(sender, "MAIL")));
+    replies.forEach((said, index) => {
+      if (!isPositive(said)) rejected.set(sendable[index]!.rcpt, answer(said, "RCPT"));
+    });
+    if (rejected.size === new Set(to.map(({ rcpt }) => rcpt)).size)
+      return resetAfter(answersOf(to, rejected, rejected.get(sendable[0]!.rcpt)!));
+    const go = await channel.command("DATA");
+    if (!go.startsWith("3")) return resetAfter(answersOf(to, rejected, answer(go, "DATA")));
+    return answersOf(to, rejected, await deliver(content));
+  }
+
+  async function deliver(content: Readable | Uint8Array): Promise<Answer> {
+    const end = await sendData(channel, content, timeouts);
+    if ("unreadable" in end)
+      throw new SessionFailure(reply(451, "4.3.0", `the message could not be read: ${clean(String(end.unreadable))}`), {
+        ours: true,
+        cause: end.unreadable,
+      });
+    if ("lost" in end)
+      throw end.complete && !(end.lost instanceof SessionFailure) ? lostAnswer(end.lost, peer) : end.lost;
+    // No command may follow a partial message.
+    if (!end.complete) destroy();
+    return answer(end.reply, "message");
+  }
+
+  /** Ends a transaction without a message, so that its sender and recipients do not remain in the session. */
+  async function resetAfter(answers: Answers): Promise<Answers> {
+    const closing = answers.some(({ reply: { code } }) => code === 421);
+    const said = closing ? "" : await channel.command("RSET").catch(() => "");
+    if (!isPositive(said)) destroy();
+    return answers;
+  }
+
+  async function send(parcel: Omit<Parcel, "to">, to: ParcelRecipient[], smtputf8: boolean, signal: AbortSignal) {
+    if (!isSendable(parcel.from)) return answersOf(to, new Map(), invalidAddress(parcel.from));
+    const content = await openBody(parcel.body, peer);
     sent++;
-    let failed: unknown;
+    channel.setSilence(timeouts.commandMs);
     try {
-      const info = await exchange<{ response: string }>(timeouts.transactionMs, signal, (done) =>
-        connection.send(envelope, body.stream, done as never),
-      );
-      return readAnswers(to, envelope, { response: info.response });
-    } catch (err) {
-      failed = err;
-      if (body.error !== undefined)
-        throw new SessionFailure(reply(451, "4.3.0", `the message could not be read: ${clean(String(body.error))}`), {
-          ours: true,
-          cause: body.error,
-        });
-      if (!answered() && (err as { response?: string }).response === undefined)
-        throw body.finished && !signal.aborted ? lostAnswer(err, peer) : err;
-      return readAnswers(to, envelope, { error: err as Error });
+      const limits = { ms: timeouts.transactionMs, peer, signal };
+      return await bounded(channel, limits, () => transact(parcel, to, smtputf8, content));
     } finally {
-      restore?.();
-      body.stream.destroy();
-      if (failed === undefined) socket()?.setTimeout(timeouts.commandMs);
-      else await afterFailure(body.started);
+      if (content instanceof Readable) content.on("error", () => {}).destroy();
+      if (channel.ready) channel.setSilence(timeouts.commandMs);
     }
   }
-
-  /** A failed transaction leaves its sender and recipients behind in the session. */
-  async function afterFailure(inData: boolean) {
-    if (!answered()) return;
-    // Half a message was sent: no command can follow.
-    if (inData && bodyIsOpen()) return destroy();
-    socket()?.setTimeout(timeouts.commandMs);
-    try {
-      await exchange<boolean>(timeouts.commandMs, new AbortController().signal, (done) =>
-        connection.reset(done as never),
-      );
-    } catch {
-      destroy();
-    }
-  }
-
-  const bodyIsOpen = () => (connection as unknown as { _currentDataStream: unknown })._currentDataStream !== false;
 
   return {
     target,
     peer,
     get tls() {
-      return connection.secure ? (socket()?.getProtocol?.() ?? "TLS") : undefined;
+      return channel.secure && (channel.secure.getProtocol() ?? "TLS");
     },
     get certificateFailure() {
-      const error = connection.secure ? (socket()?.authorizationError as unknown) : undefined;
+      const error: unknown = channel.secure?.authorizationError;
       return error ? tlsFailureOf({ code: String(error), message: String(error) }) : undefined;
     },
     sendingIp,
-    get extensions() {
-      return new Set(inner._supportedExtensions);
-    },
-    get maxSize() {
-      return inner._maxAllowedSize;
-    },
+    extensions: new Set(keywords.keys()),
+    maxSize: Number(keywords.get("SIZE")?.[0] ?? 0) || 0,
     get sent() {
       return sent;
     },
     get usable() {
-      return answered();
+      return channel.ready;
     },
-    async open(signal) {
-      await exchange<void>(4 * timeouts.greetingMs, signal, (done) =>
-        connection.connect(((err?: Error) => done(err, undefined)) as never),
-      );
-      if (connection.secure) target.policy.verify?.(target.host, socket()!);
-      if (target.auth === undefined) return;
-      if (!connection.secure && target.policy.level !== "none")
-        throw new SessionFailure(
-          reply(451, "4.7.5", `${peer}: no password goes over a connection that is not encrypted`),
-        );
-      const { user, pass } = target.auth;
-      await exchange<unknown>(timeouts.commandMs, signal, (done) =>
-        connection.login({ credentials: { user, pass } }, done as never),
-      );
-    },
-    async send(parcel, to, how, signal) {
+    async send(parcel, to, { smtputf8 }, signal) {
       try {
-        return await send(parcel, to, how, signal);
+        return await send(parcel, to, smtputf8, signal);
       } catch (err) {
         destroy();
         throw sessionFailure(signal.aborted && !(err instanceof SessionFailure) ? interrupted() : err, peer);
       }
     },
     quit() {
-      if (!answered()) return destroy();
-      connection.quit();
+      if (!channel.ready) return destroy();
       setTimeout(destroy, QUIT_MS).unref();
+      channel.command("QUIT").then(destroy, () => {});
     },
     destroy,
   };
 }
+
+// oxlint-disable-next-line no-control-regex
+const isSendable = (address: string) => !/[<>\x00-\x1f\x7f]/.test(address);
 
 async function openBody(body: Body, peer: string): Promise<Readable | Uint8Array> {
   try {
@@ -330,16 +293,3 @@ const lostAnswer = (err: unknown, peer: string) =>
     afterMessage: true,
     cause: err,
   });
-
-/**
- * nodemailer sends SMTPUTF8 for addresses only; a header section in UTF-8 needs it too (RFC 6531 3.4). Returns a
- * function that reverts this.
- */
-function sayUtf8(inner: Inner): () => void {
-  const say = inner._sendCommand;
-  inner._sendCommand = function sendCommand(text, log) {
-    const plain = !text.startsWith("MAIL FROM:") || / SMTPUTF8\b/.test(text.slice(text.lastIndexOf(">")));
-    return say.call(inner, plain ? text : `${text} SMTPUTF8`, log);
-  };
-  return () => void (inner._sendCommand = say);
-}

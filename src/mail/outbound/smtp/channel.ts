@@ -1,0 +1,132 @@
+import type { Socket } from "node:net";
+import { connect as connectTls, type ConnectionOptions, type TLSSocket } from "node:tls";
+import { createReplyReader } from "../../../protocol/smtp/index.ts";
+
+/** A connection to a server: commands out, replies in. Everything that is waited for rejects when the connection ends. */
+export interface Channel {
+  /** Sends a command and resolves with its reply. */
+  command(line: string): Promise<string>;
+  /** Sends pipelined commands (RFC 2920); `reply` returns their replies in order. */
+  send(lines: readonly string[]): void;
+  /** The next reply; the greeting is the first one. */
+  reply(): Promise<string>;
+  /** Announces that mail data follows, whose reply may come before its end. */
+  expectReply(): void;
+  /** Writes mail data. Resolves when more can be written, or when a reply or the end of the connection makes that pointless. */
+  write(pieces: readonly Uint8Array[]): Promise<void>;
+  /** Milliseconds of silence after which the connection fails. */
+  setSilence(ms: number): void;
+  startTls(options: ConnectionOptions): Promise<void>;
+  fail(err: Error): void;
+  /** The TLS socket; undefined for plain text. */
+  readonly secure: TLSSocket | undefined;
+  /** The connection stands, and every command has its reply. */
+  readonly ready: boolean;
+  readonly failed: boolean;
+}
+
+const MAX_REPLY = 64 * 1024;
+
+export function createChannel(plain: Socket): Channel {
+  let socket: Socket = plain;
+  let secure: TLSSocket | undefined;
+  let reader = createReplyReader(MAX_REPLY);
+  const replies: string[] = [];
+  /** Replies that the server owes, the greeting first. */
+  let outstanding = 1;
+  let failure: Error | undefined;
+  let waiting: PromiseWithResolvers<string> | undefined;
+  /** Ends the wait of `write`. */
+  let wake = () => {};
+
+  function receive(octets: Buffer) {
+    reader.push(octets);
+    for (let reply = reader.read(); reply !== undefined; reply = reader.read()) {
+      // For example 421 before the server closes an idle connection.
+      if (outstanding === 0) return fail(new Error(`the server sent an unexpected reply: ${reply}`));
+      outstanding--;
+      if (waiting === undefined) replies.push(reply);
+      else waiting.resolve(reply);
+      waiting = undefined;
+      wake();
+    }
+    if (reader.overflow) fail(new Error("the server sent a reply that is too long"));
+  }
+
+  function fail(err: Error) {
+    failure ??= err;
+    waiting?.reject(failure);
+    waiting = undefined;
+    wake();
+    socket.destroy();
+  }
+
+  const closed = () => fail(new Error("the connection was closed"));
+  const silent = () =>
+    fail(Object.assign(new Error(`the server was silent for ${socket.timeout ?? 0} ms`), { code: "ETIMEDOUT" }));
+
+  function listen() {
+    socket.on("data", receive).on("drain", () => wake());
+    socket.on("error", fail).on("close", closed).on("timeout", silent);
+  }
+
+  function send(lines: readonly string[]) {
+    outstanding += lines.length;
+    if (failure === undefined) socket.write(lines.map((line) => `${line}\r\n`).join(""));
+  }
+
+  function reply(): Promise<string> {
+    const [next] = replies.splice(0, 1);
+    if (next !== undefined) return Promise.resolve(next);
+    if (failure !== undefined) return Promise.reject(failure);
+    waiting = Promise.withResolvers();
+    return waiting.promise;
+  }
+
+  async function startTls(options: ConnectionOptions) {
+    // Octets behind the reply to STARTTLS were not protected by TLS (RFC 3207 4.2, CVE-2011-0411).
+    if (reader.buffered > 0) throw new Error("the server sent data behind its reply to STARTTLS");
+    const silence = socket.timeout ?? 0;
+    plain.off("data", receive).off("close", closed).off("timeout", silent).setTimeout(0);
+    reader = createReplyReader(MAX_REPLY);
+    const upgraded = connectTls({ ...options, socket: plain });
+    socket = upgraded;
+    listen();
+    socket.setTimeout(silence);
+    await new Promise<void>((resolve) => {
+      upgraded.once("secureConnect", resolve).once("close", resolve);
+    });
+    if (failure !== undefined) throw failure;
+    secure = upgraded;
+  }
+
+  listen();
+  return {
+    command(line) {
+      send([line]);
+      return reply();
+    },
+    send,
+    reply,
+    expectReply: () => void outstanding++,
+    async write(pieces) {
+      if (failure !== undefined) return;
+      socket.cork();
+      for (const piece of pieces) socket.write(piece);
+      socket.uncork();
+      if (socket.writableNeedDrain) await new Promise<void>((resolve) => (wake = resolve));
+    },
+    setSilence: (ms) => void socket.setTimeout(ms),
+    startTls,
+    fail,
+    get secure() {
+      return secure;
+    },
+    get ready() {
+      return failure === undefined && outstanding === 0;
+    },
+    get failed() {
+      return failure !== undefined;
+    },
+  };
+}

@@ -1,0 +1,121 @@
+import { createHmac } from "node:crypto";
+import { isIP } from "node:net";
+import type { ConnectionOptions } from "node:tls";
+import type { TlsLevel } from "../types.ts";
+import type { Channel } from "./channel.ts";
+import { SessionFailure } from "./failure.ts";
+import { reply } from "./replies.ts";
+import type { SmtpTimeouts } from "./timeouts.ts";
+
+/** From the greeting to the point where mail can be sent: EHLO, STARTTLS, AUTH. */
+
+export interface Extensions {
+  /** The keywords of the EHLO reply with their parameters, upper case. */
+  keywords: Map<string, string[]>;
+}
+
+interface HandshakeOptions {
+  channel: Channel;
+  /** `mx1.example.com [192.0.2.1]:25` */
+  peer: string;
+  host: string;
+  /** Our name in EHLO. */
+  name: string;
+  level: TlsLevel;
+  implicitTls: boolean;
+  /** Called when TLS is established. Throws to refuse the host. */
+  verify(): void;
+  auth: { user: string; pass: string } | undefined;
+  /** Certificates to trust and to require. */
+  tls: Pick<ConnectionOptions, "ca" | "rejectUnauthorized" | "minVersion">;
+  timeouts: SmtpTimeouts;
+  /** Reports whether a failure would be one of TLS. */
+  onTls(started: boolean): void;
+}
+
+export async function handshake(options: HandshakeOptions): Promise<Extensions> {
+  const { channel, timeouts, level, implicitTls, auth, peer } = options;
+  channel.setSilence(timeouts.greetingMs);
+  if (implicitTls) await startTls(options);
+  const greeting = await channel.reply();
+  if (!isPositive(greeting)) throw refused("the greeting was negative", greeting);
+  channel.setSilence(timeouts.commandMs);
+  let extensions = await hello(options);
+  if (!implicitTls && level !== "none" && (level !== "opportunistic" || extensions.keywords.has("STARTTLS"))) {
+    options.onTls(true);
+    const offer = await channel.command("STARTTLS");
+    if (isPositive(offer)) {
+      await startTls(options);
+      extensions = await hello(options);
+    } else if (level !== "opportunistic") throw refused("STARTTLS was refused", offer, "ETLS");
+    options.onTls(false);
+  }
+  if (channel.secure !== undefined) options.verify();
+  if (auth === undefined) return extensions;
+  if (channel.secure === undefined && level !== "none")
+    throw new SessionFailure(
+      reply(451, "4.7.5", `${peer}: no password is sent over a connection that is not encrypted`),
+    );
+  await authenticate(channel, auth, extensions.keywords.get("AUTH") ?? []);
+  return extensions;
+}
+
+async function startTls({ channel, host, tls, timeouts, onTls }: HandshakeOptions) {
+  onTls(true);
+  channel.setSilence(timeouts.greetingMs);
+  await channel.startTls({ ...tls, host, ...(isIP(host) === 0 && { servername: host }) });
+  channel.setSilence(timeouts.commandMs);
+  onTls(false);
+}
+
+/** EHLO, or HELO for a server that does not know it. */
+async function hello({ channel, name, level }: HandshakeOptions): Promise<Extensions> {
+  const ehlo = await channel.command(`EHLO ${name}`);
+  if (isPositive(ehlo)) return { keywords: keywordsOf(ehlo) };
+  if (ehlo.startsWith("421")) throw refused("EHLO was refused", ehlo);
+  if (level !== "none" && level !== "opportunistic")
+    throw refused("EHLO was refused, which STARTTLS needs", ehlo, "ETLS");
+  const helo = await channel.command(`HELO ${name}`);
+  if (!isPositive(helo)) throw refused("HELO was refused", helo);
+  return { keywords: new Map() };
+}
+
+function keywordsOf(ehlo: string): Map<string, string[]> {
+  const keywords = new Map<string, string[]>();
+  for (const line of ehlo.split("\n").slice(1)) {
+    // Old servers write AUTH=LOGIN.
+    const [keyword = "", ...params] = line
+      .slice(4)
+      .toUpperCase()
+      .trim()
+      .split(/[\s=]+/);
+    keywords.set(keyword, [...(keywords.get(keyword) ?? []), ...params]);
+  }
+  return keywords;
+}
+
+async function authenticate(channel: Channel, { user, pass }: { user: string; pass: string }, offered: string[]) {
+  const mechanism = ["PLAIN", "LOGIN", "CRAM-MD5"].find((name) => offered.includes(name)) ?? "PLAIN";
+  let said: string;
+  if (mechanism === "PLAIN") said = await channel.command(`AUTH PLAIN ${base64(`\0${user}\0${pass}`)}`);
+  else {
+    said = await channel.command(`AUTH ${mechanism}`);
+    const responses =
+      mechanism === "LOGIN"
+        ? [() => user, () => pass]
+        : [(challenge: string) => `${user} ${createHmac("md5", pass).update(challenge).digest("hex")}`];
+    for (const respond of responses) {
+      if (!said.startsWith("334")) break;
+      said = await channel.command(base64(respond(Buffer.from(said.slice(4), "base64").toString())));
+    }
+  }
+  if (!isPositive(said)) throw refused("AUTH was refused", said);
+}
+
+const base64 = (text: string) => Buffer.from(text).toString("base64");
+
+export const isPositive = (reply: string): boolean => reply.startsWith("2");
+
+/** An error for `sessionFailure`. */
+const refused = (message: string, response: string, code?: string) =>
+  Object.assign(new Error(message), { response, ...(code !== undefined && { code }) });

@@ -7,7 +7,7 @@ export const accountErrors = defineErrors("accounts", {
     code: 1000,
     http: 401,
     message: "Invalid API Token",
-    fix: "It is unknown, revoked, disabled or expired, or it belongs to another owner than the path says.",
+    fix: "It is unknown, revoked, disabled or expired, or it belongs to a different owner than the one in the path.",
   },
   wrongAddress: {
     code: 9109,
@@ -35,7 +35,7 @@ export const accountErrors = defineErrors("accounts", {
   tooManyTokens: {
     code: 1012,
     http: 400,
-    message: "The limit of {limit} API tokens is reached",
+    message: "The limit of {limit} API tokens has been reached",
     fix: "Delete unused tokens, or raise the limit in the configuration.",
   },
 
@@ -59,7 +59,7 @@ export const accountErrors = defineErrors("accounts", {
   tooManyAccounts: {
     code: 1023,
     http: 400,
-    message: "The limit of {limit} accounts is reached",
+    message: "The limit of {limit} accounts has been reached",
     fix: "Delete unused accounts.",
   },
   noMembership: { code: 1031, http: 404, message: "Membership {id} not found" },

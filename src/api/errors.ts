@@ -71,7 +71,7 @@ export const apiErrors = defineErrors("api", {
     code: 971,
     http: 429,
     message: "Please wait and consider throttling your request speed",
-    fix: "The limit is {limit} failed authentication attempts per network and {seconds} seconds (api.rate_limit).",
+    fix: "The limit is {limit} failed authentication attempts per network every {seconds} seconds (api.rate_limit).",
   },
   internal: {
     code: 10013,

@@ -12,7 +12,7 @@ export const certificateErrors = defineErrors("certificates", {
     code: "tls_unreadable",
     http: 400,
     message: "Cannot read {path}: {reason}.",
-    fix: "Name a file that the server's user can read.",
+    fix: "Specify a file that the server's user can read.",
   },
   halfAPair: {
     code: "tls_half_a_pair",

@@ -8,13 +8,13 @@ export const usageErrors = defineErrors("usage", {
     code: "E_VALUE_MISSING",
     http: 400,
     message: "The option {option} needs a value.",
-    fix: "Write {example}.",
+    fix: "Use {example}.",
   },
   valueUnwanted: {
     code: "E_VALUE_UNWANTED",
     http: 400,
     message: "The option {option} does not take a value.",
-    fix: "Write {option} alone.",
+    fix: "Use {option} without a value.",
   },
   valueRepeated: {
     code: "E_VALUE_REPEATED",
@@ -54,7 +54,7 @@ export const commandErrors = defineErrors("cli", {
   workerUnnamed: {
     code: "E_WORKER_UNNAMED",
     http: 400,
-    message: "Cannot determine the worker: no configuration with a name in this folder or above it.",
+    message: "Cannot determine the worker: found no configuration with a `name` in this folder or any parent folder.",
     fix: "Select it with --name <name> or --config <file>.",
   },
   secretsMissing: {
@@ -85,19 +85,19 @@ export const commandErrors = defineErrors("cli", {
     code: "E_ACCOUNT_UNKNOWN",
     http: 400,
     message: "The API token has no access to the account {id}.",
-    fix: "Accounts with access: {list}",
+    fix: "Accessible accounts: {list}",
   },
   storageUnnamed: {
     code: "E_STORAGE_UNNAMED",
     http: 400,
     message: "Which {what}?",
-    fix: "Pass it with {options}. Bindings of the configuration: {names}.",
+    fix: "Pass it with {options}. Bindings in the configuration: {names}.",
   },
   bindingUnknown: {
     code: "E_BINDING_UNKNOWN",
     http: 400,
     message: "The configuration has no {what} binding {binding}.",
-    fix: "Bindings of the configuration: {names}.",
+    fix: "Bindings in the configuration: {names}.",
   },
   bindingWithoutId: {
     code: "E_BINDING_WITHOUT_ID",
@@ -138,7 +138,7 @@ export const commandErrors = defineErrors("cli", {
   databaseUnbound: {
     code: "E_DATABASE_UNBOUND",
     http: 400,
-    message: "The configuration has no D1 database {name}, so the folder of its migrations is unknown.",
+    message: "The configuration has no D1 database {name}, so its migrations folder is unknown.",
     fix: "Add it to d1_databases.",
   },
   databaseWorkFailed: {
@@ -156,7 +156,7 @@ export const commandErrors = defineErrors("cli", {
   notConfirmed: {
     code: "E_NOT_CONFIRMED",
     http: 400,
-    message: "{question} Cannot ask: not a terminal.",
+    message: "{question} Cannot prompt: stdin is not a terminal.",
     fix: "Pass --yes to confirm.",
   },
   declined: { code: "E_DECLINED", http: 400, message: "Cancelled. Nothing was changed." },

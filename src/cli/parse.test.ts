@@ -93,10 +93,10 @@ test("every error of a line is told, with what to type", () => {
     "Unknown option --ttl of `reelpost serve`. Run `reelpost serve --help` for the list.",
   ]);
   assert.deepEqual(errors("serve a --config --port 99999 --level mid --json=yes --level"), [
-    "The option --config needs a value. Write --config <file>.",
+    "The option --config needs a value. Use --config <file>.",
     'Invalid value "mid" for --level. Choose one of low, high.',
-    "The option --json does not take a value. Write --json alone.",
-    "The option --level needs a value. Write --level low.",
+    "The option --json does not take a value. Use --json without a value.",
+    "The option --level needs a value. Use --level low.",
     'Invalid value "99999" for <mode>. Choose one of fast, slow.',
   ]);
   assert.deepEqual(

@@ -23,9 +23,9 @@ export function createLifecycle({ log }: { log: Log }): Lifecycle {
       });
       try {
         const result = await Promise.race([Promise.resolve().then(stop), late]);
-        if (result === "late") log.warn({ part: name, timeoutMs }, "shutdown: part did not stop in time");
+        if (result === "late") log.warn({ part: name, timeoutMs }, "shutdown: component did not stop in time");
       } catch (err) {
-        log.error({ part: name, err }, "shutdown: part failed to stop");
+        log.error({ part: name, err }, "shutdown: component failed to stop");
       } finally {
         clearTimeout(timer);
       }

@@ -72,7 +72,7 @@ export const mailErrors = defineErrors("mail", {
     code: "E_SETTING",
     http: 400,
     message: "{setting}: {range} is neither an IP address nor a range",
-    fix: "Write an address such as 10.0.0.5, or a range such as 10.0.0.0/24.",
+    fix: "Use an address such as 10.0.0.5, or a range such as 10.0.0.0/24.",
   },
   portBusy: {
     code: "E_LISTEN",
@@ -103,7 +103,7 @@ export const mailErrors = defineErrors("mail", {
     smtp: 451,
     enhanced: "4.3.0",
     message: "Mail for this address is temporarily rejected, try again later",
-    fix: "Deploy the worker that the rule for this address names.",
+    fix: "Deploy the worker specified in the rule for this address.",
   },
   forwardedBefore: {
     code: "E_VALIDATION_ERROR",
@@ -119,7 +119,7 @@ export const mailErrors = defineErrors("mail", {
     http: 500,
     smtp: 451,
     enhanced: "4.3.0",
-    message: "The worker of this address failed, try again later",
+    message: "The worker for this address failed, try again later",
     fix: "Check the worker's log (`reelpost tail`).",
   },
 
@@ -334,7 +334,7 @@ export const mailErrors = defineErrors("mail", {
     code: "E_NOT_FOUND",
     http: 404,
     message: "Queued message {id} not found",
-    fix: "List the queue for valid ids; finished messages are deleted.",
+    fix: "List the queue to find valid ids; finished messages are deleted.",
   },
   outboundGone: {
     code: "E_GONE",
@@ -373,7 +373,7 @@ export const mailErrors = defineErrors("mail", {
     http: 400,
     smtp: 550,
     enhanced: "5.7.1",
-    message: "The From field names {what}",
+    message: "The From field contains {what}",
     fix: "Use one From field with authors of a single domain (RFC 5322 3.6).",
   },
   authenticationUnclear: {

@@ -80,7 +80,9 @@ test("defers the message if a handler throws or is stopped", async () => {
       },
     },
   });
-  assert.deepEqual(await receive(["b@here.example"]), ["451 4.3.0 The worker of this address failed, try again later"]);
+  assert.deepEqual(await receive(["b@here.example"]), [
+    "451 4.3.0 The worker for this address failed, try again later",
+  ]);
   for (const outcome of ["exceededCpu", "exceededMemory", "exceededWallTime", "canceled"] as const) {
     const { spool, trace, transport } = await setUp();
     const receiver = createReceiver({

@@ -35,7 +35,7 @@ export const serverErrors = defineErrors("start", {
   otherKey: {
     code: "other_key",
     http: 500,
-    message: "The secrets in this database were sealed with another key than the configured one.",
+    message: "The secrets in this database were sealed with a different key than the configured one.",
     fix: "Restore the key: secrets.key of the original data directory, or REELPOST_SECRETS_KEY. All processes of a database use the same key.",
   },
   otherObjects: {
@@ -54,7 +54,7 @@ export const serverErrors = defineErrors("start", {
   rolesApart: {
     code: "roles_apart",
     http: 400,
-    message: "The roles {roles} alone require a shared database.",
+    message: "Running only the roles {roles} requires a shared database.",
     fix: "Set database.url to a PostgreSQL server, or run all roles in this process.",
   },
 });

@@ -12,13 +12,13 @@ export const storeErrors = defineErrors("store", {
     code: "E_STORE_CANNOT_OPEN",
     http: 500,
     message: "cannot open {path}: {reason}",
-    fix: "Check that the folder exists and is readable and writable for this user.",
+    fix: "Check that the folder exists and is readable and writable by this user.",
   },
   notDurable: {
     code: "E_STORE_NOT_DURABLE",
     http: 500,
     message: "Writes to {path} are not durable: {setting} is {found}, expected {wanted}",
-    fix: "Move the database to a local file system; network shares do not support SQLite's durability.",
+    fix: "Move the database to a local file system; SQLite cannot guarantee durability on network shares.",
   },
   databaseNewer: {
     code: "E_STORE_DATABASE_NEWER",
@@ -33,7 +33,7 @@ export const storeErrors = defineErrors("store", {
     smtp: 451,
     enhanced: "4.3.0",
     message: "cannot connect to the database at {address}: {reason}",
-    fix: "Check that PostgreSQL runs there, and check address, user and password in the database URL.",
+    fix: "Check that PostgreSQL is running there, and check the address, user and password in the database URL.",
   },
   busy: {
     code: "E_STORE_BUSY",
@@ -41,7 +41,7 @@ export const storeErrors = defineErrors("store", {
     smtp: 451,
     enhanced: "4.3.0",
     message: "the database is busy: {reason}",
-    fix: "Retry. If it persists, another program locks the database, or a transaction does not end.",
+    fix: "Retry. If it persists, another program has locked the database, or a transaction is stuck.",
   },
   diskFull: {
     code: "E_STORE_DISK_FULL",
@@ -76,7 +76,7 @@ export const storeErrors = defineErrors("store", {
   keyInUse: {
     code: "E_STORE_KEY_IN_USE",
     http: 409,
-    message: "object key {key} collides: one key cannot be the folder of another",
+    message: "object key {key} conflicts with an existing key: one key cannot be a parent folder of another",
     fix: "Rename one of the two keys.",
   },
   tooLarge: {

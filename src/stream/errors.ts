@@ -40,8 +40,8 @@ export const streamErrors = defineErrors("stream", {
   formBrokeOff: {
     code: 10907,
     http: 400,
-    message: "The form ended before its file: {reason}",
-    fix: "Send it again, or use TUS uploads, which resume.",
+    message: "The form ended before the file was complete: {reason}",
+    fix: "Send it again, or use TUS uploads, which can be resumed.",
   },
   uploadExpired: { code: 10903, http: 410, message: "This upload URL expired at {at}", fix: "Create another one." },
   mediaToolsMissing: {
@@ -59,7 +59,7 @@ export const streamErrors = defineErrors("stream", {
   encodingFailed: { code: 10912, http: 424, message: "Cannot encode the segment: {reason}" },
   videoFailed: { code: 10913, http: 424, message: "Failed Dependency: the video could not be processed ({code})" },
   notReady: { code: 10914, http: 409, message: "The video is not ready to stream yet (it is {state})" },
-  imageFailed: { code: 10915, http: 424, message: "Cannot create the image of this video: {reason}" },
+  imageFailed: { code: 10915, http: 424, message: "Cannot create a thumbnail of this video: {reason}" },
   noPictures: { code: 10916, http: 404, message: "Not Found: the video has audio only" },
   signedUrlNeeded: { code: 10920, http: 401, message: "This video requires a signed URL" },
   tokenRefused: { code: 10921, http: 403, message: "Invalid token: {reason}" },
@@ -94,7 +94,7 @@ export const streamErrors = defineErrors("stream", {
   tooManyKeys: {
     code: 10940,
     http: 400,
-    message: "This account has the maximum of {limit} signing keys",
+    message: "This account has reached the maximum of {limit} signing keys",
     fix: "Delete unused signing keys.",
   },
   captionNotFound: { code: 10003, http: 404, message: "Not Found", fix: "The video has no captions in {language}." },
@@ -113,13 +113,13 @@ export const streamErrors = defineErrors("stream", {
   tooManyCaptions: {
     code: 10943,
     http: 400,
-    message: "The video has captions in the maximum of {limit} languages",
+    message: "The video already has captions in {limit} languages, the maximum",
   },
   captionsExist: {
     code: 10944,
     http: 409,
     permanent: true,
-    message: "The video has captions in {language} already",
+    message: "The video already has captions in {language}",
     fix: "Delete them first.",
   },
   captionsNotConfigured: {
@@ -131,7 +131,7 @@ export const streamErrors = defineErrors("stream", {
   captionLanguageUnsupported: {
     code: 10946,
     http: 400,
-    message: "Captions are not generated in {language}",
+    message: "Captions cannot be generated in {language}",
     fix: "Available: {languages} (stream.caption_languages).",
   },
   videoTooLong: {
@@ -156,7 +156,7 @@ export const streamErrors = defineErrors("stream", {
   tooManyWatermarks: {
     code: 10949,
     http: 400,
-    message: "This account has the maximum of {limit} watermark profiles",
+    message: "This account has reached the maximum of {limit} watermark profiles",
     fix: "Delete unused watermark profiles.",
   },
   noDownload: {
@@ -181,7 +181,7 @@ export const streamErrors = defineErrors("stream", {
   tooManyWebhooks: {
     code: 10955,
     http: 400,
-    message: "This account has the maximum of {limit} additional webhooks",
+    message: "This account has reached the maximum of {limit} additional webhooks",
     fix: "Delete unused webhooks.",
   },
   liveKeyUnknown: {
@@ -206,7 +206,7 @@ export const streamErrors = defineErrors("stream", {
   liveTooMany: {
     code: 10973,
     http: 503,
-    message: "This server has the maximum of {limit} live connections",
+    message: "This server has reached the maximum of {limit} live connections",
     fix: "Raise live.connections.",
   },
   liveCodecUnsupported: {
@@ -231,7 +231,7 @@ export const streamErrors = defineErrors("stream", {
     code: 10977,
     http: 409,
     message: "Another publisher took over after {seconds} seconds of silence",
-    fix: "Rotate the keys if you do not know that publisher.",
+    fix: "Rotate the keys if you do not recognize that publisher.",
   },
   liveGopOutOfRange: {
     code: 10978,
@@ -242,7 +242,7 @@ export const streamErrors = defineErrors("stream", {
   liveBitrateOutOfRange: {
     code: 10993,
     http: 422,
-    message: "The stream exceeds {megabits} Mbit/s by its timestamps",
+    message: "According to its timestamps, the stream exceeds {megabits} Mbit/s",
     fix: "Lower the encoder's bitrate. If it is already below the limit, the encoder sends broken timestamps: update or replace it.",
   },
   livePublisherSilent: {
@@ -292,7 +292,7 @@ export const streamErrors = defineErrors("stream", {
   webrtcTooMany: {
     code: 10987,
     http: 503,
-    message: "This server has the maximum of {limit} WebRTC connections",
+    message: "This server has reached the maximum of {limit} WebRTC connections",
     fix: "Raise live.connections.",
   },
   webrtcNoPort: {
@@ -304,7 +304,7 @@ export const streamErrors = defineErrors("stream", {
   webrtcEncoderBusy: {
     code: 10999,
     http: 503,
-    message: "The maximum of {limit} broadcasts is being transcoded for WebRTC",
+    message: "The server is already transcoding {limit} broadcasts for WebRTC, the maximum",
     fix: "Publish H.264 without B-frames, which needs no transcoding.",
   },
   liveNotPublished: {
@@ -335,14 +335,14 @@ export const streamErrors = defineErrors("stream", {
   liveTooManyOutputs: {
     code: 10990,
     http: 400,
-    message: "The live input has the maximum of {limit} outputs",
+    message: "The live input has reached the maximum of {limit} outputs",
     fix: "Delete unused outputs.",
   },
   liveKeyOfDeleted: {
     code: 10991,
     http: 409,
     permanent: true,
-    message: "The live input of this Idempotency-Key was deleted",
+    message: "The live input created with this Idempotency-Key was deleted",
     fix: "Use another key.",
   },
   liveViewersHidden: {

@@ -29,7 +29,7 @@ export const workerErrors = defineErrors("workers", {
   tooManyDeploys: {
     code: 10013,
     http: 429,
-    message: "More than {limit} changes of the Worker {script} are pending.",
+    message: "More than {limit} changes to the Worker {script} are pending.",
     fix: "Retry when they finish.",
   },
   versionMissing: {
@@ -69,14 +69,14 @@ export const workerErrors = defineErrors("workers", {
     http: 400,
     message:
       "Secret edit failed. You attempted to modify a secret, but the latest version of your Worker isn't currently deployed.",
-    fix: "Deploy the latest version at 100 % first, or change the secret in a new version without deploying it.",
+    fix: "Deploy the latest version at 100% first, or change the secret in a new version without deploying it.",
   },
   settingsNotDeployed: {
     code: 10215,
     http: 400,
     message:
       "Settings edit failed. The latest version of your Worker isn't currently deployed, and a change of its settings would deploy it.",
-    fix: "Deploy the latest version at 100 % first, or upload a new version with these settings.",
+    fix: "Deploy the latest version at 100% first, or upload a new version with these settings.",
   },
   mainMissing: {
     code: 10021,
@@ -163,14 +163,14 @@ export const workerErrors = defineErrors("workers", {
   tooManyCrons: {
     code: 10100,
     http: 400,
-    message: "A Worker has at most {limit} cron expressions.",
+    message: "A Worker can have at most {limit} cron expressions.",
     fix: "Combine several schedules in one expression.",
   },
   runtimeMissing: {
     code: 10001,
     http: 500,
     message: "Cannot run workerd, the worker runtime: {reason}",
-    fix: "Run `npm ci` without --omit=optional: workerd is an optional package for each platform.",
+    fix: "Run `npm ci` without --omit=optional: the workerd binary for each platform is an optional dependency.",
   },
   closing: {
     code: 10013,

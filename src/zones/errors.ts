@@ -13,7 +13,7 @@ export const zoneErrors = defineErrors("zones", {
     code: 1049,
     http: 400,
     message: "{name} is not a registered domain",
-    fix: "Domains are registered below {name}: use one of those.",
+    fix: "{name} is a public suffix: use a domain registered under it.",
   },
   zoneExists: {
     code: 1061,
@@ -50,7 +50,7 @@ export const zoneErrors = defineErrors("zones", {
     code: 81056,
     http: 400,
     message: "NS records with that host already exist.",
-    fix: "The name is delegated: create its records at those name servers.",
+    fix: "The name is delegated: create its records on those name servers.",
   },
   quotaExceeded: {
     code: 81045,

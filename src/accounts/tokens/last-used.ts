@@ -30,7 +30,7 @@ export function createLastUsed({ db, clock, log }: { db: Db; clock: Clock; log: 
     if (batch.size > 0) {
       writing = writing
         .then(() => db.transaction<AccountTables, void>((tx) => setLastUsed(tx, batch)))
-        .catch((err: unknown) => log.warn({ err }, "accounts: failed to store the last use of API tokens"));
+        .catch((err: unknown) => log.warn({ err }, "accounts: failed to update the last-used time of API tokens"));
     }
     return writing;
   }

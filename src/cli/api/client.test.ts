@@ -144,7 +144,7 @@ test("no server, another server, a server that says nothing: each is told as wha
   const api = createApi({ url: fake.url, token: "t", version: "1" });
   assert.match(
     (await caught(api.result("GET", "/page"))).message,
-    /GET \/page was answered with status 502, but not by the API: <html>bad gateway<\/html>/,
+    /GET \/page returned status 502, but the response is not from the API: <html>bad gateway<\/html>/,
   );
   assert.match((await caught(api.result("GET", "/fine"))).message, /status 200, but not by the API: hello/);
   const silent = await startFakeApi(t, {});

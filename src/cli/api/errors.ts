@@ -7,7 +7,7 @@ export const connectionErrors = defineErrors("connection", {
     code: "E_UNREACHABLE",
     http: 503,
     message: "Cannot reach {url}: {reason}.",
-    fix: "Check that `reelpost serve` runs at {origin}, or select another server with --url, API_BASE_URL or `reelpost login`.",
+    fix: "Check that `reelpost serve` is running at {origin}, or select another server with --url, API_BASE_URL or `reelpost login`.",
   },
   timedOut: {
     code: "E_TIMEOUT",
@@ -24,7 +24,7 @@ export const connectionErrors = defineErrors("connection", {
   notTheApi: {
     code: "E_NOT_THE_API",
     http: 502,
-    message: "{what} was answered with status {status}, but not by the API: {text}",
+    message: "{what} returned status {status}, but the response is not from the API: {text}",
     fix: "Check --url, API_BASE_URL or the login: the URL of a server ends in /client/v4.",
   },
   badUrl: {
@@ -48,7 +48,7 @@ export const connectionErrors = defineErrors("connection", {
   noAccount: {
     code: "E_NO_ACCOUNT",
     http: 403,
-    message: "The API token has no access to an account of {url}.",
+    message: "The API token has no access to any account on {url}.",
     fix: "Create a token with permissions on an account: `reelpost token create`.",
   },
   severalAccounts: {

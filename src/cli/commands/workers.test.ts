@@ -110,7 +110,7 @@ test("rollback goes to the version before, after a yes; without anybody to ask i
     [alone.code, alone.stderr],
     [
       1,
-      'error: Make version 2 of letters live (v2, made 2026-11-02 10:00:00 UTC "good") in place of v3? Cannot ask: not a terminal.\nfix: Pass --yes to confirm.\n',
+      'error: Make version 2 of letters live (v2, made 2026-11-02 10:00:00 UTC "good") in place of v3? Cannot prompt: stdin is not a terminal.\nfix: Pass --yes to confirm.\n',
     ],
   );
   const no = await runCli(["rollback"], { cwd, api, typed: ["n\n"] });

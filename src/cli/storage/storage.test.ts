@@ -37,11 +37,11 @@ test("a namespace is named by its id or by its binding; anything else is told wi
   const why = async (...args: string[]) => (await runCli(["kv", "key", "list", ...args], { cwd, api })).stderr;
   assert.equal(
     await why(),
-    "error: Which KV namespace?\nfix: Pass it with --binding <name> or --namespace-id <id>. Bindings of the configuration: NOTES, EMPTY.\n",
+    "error: Which KV namespace?\nfix: Pass it with --binding <name> or --namespace-id <id>. Bindings in the configuration: NOTES, EMPTY.\n",
   );
   assert.match(
     await why("-b", "NOTE"),
-    /has no KV namespace binding NOTE\.\nfix: Bindings of the configuration: NOTES, EMPTY\./,
+    /has no KV namespace binding NOTE\.\nfix: Bindings in the configuration: NOTES, EMPTY\./,
   );
   assert.match(await why("-b", "EMPTY"), /fix: Create it with `reelpost kv namespace create EMPTY`/);
 });
@@ -225,7 +225,7 @@ test("a file is put where the server says, without the token, then taken in whil
   const cwd = await folderWith(t, { ...configuration, "f.sql": sql });
   assert.match(
     (await runCli(["d1", "execute", "DB", "--file", "f.sql"], { cwd, api })).stderr,
-    /Cannot ask: not a terminal/,
+    /Cannot prompt: stdin is not a terminal/,
   );
   assert.equal(
     (await runCli(["d1", "execute", "DB", "--file", "f.sql", "--yes"], { cwd, api })).stdout,

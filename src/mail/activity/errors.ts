@@ -5,7 +5,7 @@ export const activityErrors = defineErrors("email log", {
     code: 10000,
     http: 404,
     message: "There is no log entry {id}",
-    fix: "List the log for valid ids. Entries are deleted after email.log_days days.",
+    fix: "List the log to find valid ids. Entries are deleted after email.log_days days.",
   },
   badCursor: {
     code: 10001,

@@ -6,7 +6,7 @@ export const addressErrors = defineErrors("email-routing", {
   tooManyAddresses: {
     code: 2904,
     http: 400,
-    message: "An account has at most {limit} destination addresses",
+    message: "An account can have at most {limit} destination addresses",
     fix: "Delete unused addresses.",
   },
   badAddress: {
@@ -23,7 +23,7 @@ export const addressErrors = defineErrors("email-routing", {
   tooManyMails: {
     code: 2909,
     http: 429,
-    message: "Rate limit exceeded: {limit} verification emails per hour and account",
+    message: "Rate limit exceeded: {limit} verification emails per account per hour",
   },
   verificationRefused: {
     code: 2910,

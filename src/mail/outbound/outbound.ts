@@ -127,13 +127,17 @@ export function createOutbound(options: OutboundOptions): OutboundService {
       log.warn({ [kind]: name, until: new Date(until), why }, `outbound: ${kind} paused after failures`);
       pauses
         .set({ name, kind, until, why })
-        .catch((err: unknown) => log.warn({ err, [kind]: name }, "outbound: failed to store a pause"));
+        .catch((err: unknown) =>
+          log.warn({ err, [kind]: name }, "outbound: failed to store the paused state of a host"),
+        );
     },
     onResume(name: string) {
       log.info({ [kind]: name }, `outbound: ${kind} resumed`);
       pauses
         .delete([name])
-        .catch((err: unknown) => log.warn({ err, [kind]: name }, "outbound: failed to delete a pause"));
+        .catch((err: unknown) =>
+          log.warn({ err, [kind]: name }, "outbound: failed to clear the paused state of a host"),
+        );
     },
   });
   const smtp = createCarrier({ ...options, ...notePauses("host") });
@@ -199,7 +203,7 @@ export function createOutbound(options: OutboundOptions): OutboundService {
       for (const { name: key, kind, until, why } of await pauses.active(clock.now()))
         (kind === "host" ? smtp.breaker : breaker).restore({ key, until, why });
     } catch (err) {
-      log.warn({ err }, "outbound: failed to restore pauses; paused hosts will be retried");
+      log.warn({ err }, "outbound: failed to restore paused hosts; they will be retried");
     }
   }
 

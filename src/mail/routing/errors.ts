@@ -33,13 +33,13 @@ export const routingErrors = defineErrors("email-routing", {
   tooManyRules: {
     code: 2902,
     http: 400,
-    message: "A zone has at most {limit} routing rules",
+    message: "A zone can have at most {limit} routing rules",
     fix: "Delete unused rules, or use the catch-all rule.",
   },
   tooManyPatterns: {
     code: 2916,
     http: 400,
-    message: "A zone has at most {limit} rules with a glob or a regular expression",
+    message: "A zone can have at most {limit} rules with a glob or a regular expression",
     fix: "Combine patterns in one regular expression, or use the catch-all rule.",
   },
 

@@ -298,7 +298,7 @@ export function rulesConformance(engine: TestEngine): void {
       for (let n = 2; n < 20; n++) await rules.create(zone, pattern("glob", `p${n}-*@example.com`, { type: "drop" }));
       assert.deepEqual(await refusal(rules.create(zone, pattern("glob", "one-more-*@example.com", { type: "drop" }))), [
         "tooManyPatterns",
-        "A zone has at most 20 rules with a glob or a regular expression",
+        "A zone can have at most 20 rules with a glob or a regular expression",
       ]);
     });
 
@@ -348,7 +348,7 @@ export function rulesConformance(engine: TestEngine): void {
       assert.equal(made.filter(({ status }) => status === "fulfilled").length, 3);
       assert.deepEqual(await refusal(rules.create(zone, ruleFor("x@example.com"))), [
         "tooManyRules",
-        "A zone has at most 3 routing rules",
+        "A zone can have at most 3 routing rules",
       ]);
       await rules.replaceCatchAll(zone, catchAllTo({ type: "drop" }));
     });

@@ -306,9 +306,9 @@ export function sendingConformance(engine: TestEngine): void {
 
     test("rejects an invalid message", async (t) => {
       const { raw, transport } = await open(t, engine);
-      await assert.rejects(raw("To: a@b.example\r\n\r\nx"), { message: "The From field names nobody" });
+      await assert.rejects(raw("To: a@b.example\r\n\r\nx"), { message: "The From field contains nobody" });
       await assert.rejects(raw(messageOf({ From: "a@example.com, b@example.com" })), {
-        message: "The From field names 2 authors",
+        message: "The From field contains 2 authors",
       });
       // Clients differ in which of the two they display.
       const twice = messageOf().replace("From: ", "From: Boss <boss@bank.example>\r\nFrom: ");

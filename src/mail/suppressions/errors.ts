@@ -7,7 +7,7 @@ export const suppressionErrors = defineErrors("suppressions", {
     code: 2921,
     http: 403,
     message: "This suppression is read-only.",
-    fix: "Ask the operator of this server: they created it.",
+    fix: "Ask the operator of this server, who created it.",
   },
   badSuppressionAddress: {
     code: 2922,
@@ -27,7 +27,7 @@ export const suppressionErrors = defineErrors("suppressions", {
     message: "{value} is not a domain",
     fix: "For the scope sending_domain, use a domain such as example.com.",
   },
-  noteTooLong: { code: 2925, http: 400, message: "A note has at most {limit} characters" },
+  noteTooLong: { code: 2925, http: 400, message: "A note can have at most {limit} characters" },
   nothingToChange: {
     code: 2926,
     http: 400,
@@ -52,11 +52,11 @@ export const suppressionErrors = defineErrors("suppressions", {
     message: "The cursor does not belong to this list",
     fix: "Pass result_info.next_cursor unchanged, or omit cursor to start from the beginning.",
   },
-  tooManyItems: { code: 2930, http: 400, message: "An import has at most {limit} items" },
+  tooManyItems: { code: 2930, http: 400, message: "An import can contain at most {limit} items" },
   tooManyImports: {
     code: 2931,
     http: 429,
     message: "Rate limited.",
-    fix: "The limit is {limit} imports per minute and account.",
+    fix: "The limit is {limit} imports per account per minute.",
   },
 });

@@ -262,7 +262,7 @@ export function suppressionsConformance(engine: TestEngine): void {
     assert.equal((await suppressions.bulk(A, many)).skipped, 1000);
     assert.deepEqual(await refusal(suppressions.bulk(A, [...many, ...many.slice(0, 1)])), [
       "tooManyItems",
-      "An import has at most 1000 items",
+      "An import can contain at most 1000 items",
     ]);
     for (let i = 3; i < 10; i++) await suppressions.bulk(A, []);
     assert.equal((await refusal(suppressions.bulk(A, [])))[0], "tooManyImports");

@@ -177,7 +177,7 @@ export function createTlsReports({
         ),
       ];
       planAt(clock.now()).catch((err: unknown) =>
-        log.warn({ err }, "tls-reports: failed to plan reports, will retry at the next start"),
+        log.warn({ err }, "tls-reports: failed to schedule reports, will retry at the next start"),
       );
     },
     flush: counts.flush,

@@ -60,7 +60,7 @@ export function startWorker(
         }
         if (running.size < concurrency) await take(table.claimWaiting);
       } catch (err) {
-        log.error({ err, kind }, "jobs: failed to look for work, will retry");
+        log.error({ err, kind }, "jobs: failed to poll for jobs, will retry");
       }
       await bell.wait(pollMs);
     }
@@ -165,7 +165,10 @@ export function startWorker(
     await finish(LEAVE_BEHIND_MS);
     over.abort();
     for (const { id } of running)
-      log.warn({ job: id, kind }, "jobs: abandoned a job that ignores the stop; it runs again when its lease expires");
+      log.warn(
+        { job: id, kind },
+        "jobs: abandoned a job that did not stop in time; it will run again when its lease expires",
+      );
   }
 
   async function finish(ms: number) {

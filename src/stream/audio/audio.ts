@@ -153,7 +153,7 @@ export function createAudio(parts: AudioParts): Audio {
     if (put === "labelTaken") throw labelTaken(label);
     // The row exists and now owns its file: `recover` creates the job.
     await enqueue(row).catch((err: unknown) =>
-      log.warn({ err, video, track: uid }, "stream: failed to create the job of an audio track, will retry"),
+      log.warn({ err, video, track: uid }, "stream: failed to create the job for an audio track, will retry"),
     );
     return show(row);
   }

@@ -128,7 +128,7 @@ async function chooseSandbox(
     throw streamErrors.mediaToolsMissing({
       reason: `other machines can reach this server, and ffmpeg cannot be sandboxed (${reason}). Make one of these work, or set stream.sandbox to prlimit to accept resource limits only`,
     });
-  log.warn({ reason, instead: limits }, "stream: no sandbox works, ffmpeg runs with resource limits only");
+  log.warn({ reason, instead: limits }, "stream: no working sandbox found; ffmpeg runs with resource limits only");
   return limits;
 }
 

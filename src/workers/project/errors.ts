@@ -9,13 +9,13 @@ export const projectErrors = defineErrors("project", {
     code: "E_CONFIGURATION_MISSING",
     http: 400,
     message: "There is no configuration file in {folder} or a folder above it (looked for {names}).",
-    fix: "Create a project with `reelpost init`, or name the file with --config.",
+    fix: "Create a project with `reelpost init`, or specify the file with --config.",
   },
   configurationUnreadable: {
     code: "E_CONFIGURATION_UNREADABLE",
     http: 400,
     message: "Cannot read {file}: {reason}",
-    fix: "Name an existing file with --config.",
+    fix: "Specify an existing file with --config.",
   },
 });
 

@@ -10,13 +10,13 @@ export const tailErrors = defineErrors("tails", {
   tooManyTails: {
     code: 10058,
     http: 429,
-    message: "{script} has the maximum of {limit} tails.",
-    fix: "Close one of them: a tail counts while it is being read.",
+    message: "{script} has reached the maximum of {limit} tails.",
+    fix: "Close one of them: a tail counts toward the limit while a client is connected to it.",
   },
   tooManyReaders: {
     code: 10013,
     http: 503,
-    message: "This server has the maximum of {limit} tail readers.",
+    message: "This server has reached the maximum of {limit} tail clients.",
     fix: "Try again later.",
   },
   tailMissing: { code: 10057, http: 404, message: "This tail does not exist or has expired.", fix: "Start a new one." },

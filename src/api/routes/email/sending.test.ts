@@ -567,7 +567,7 @@ onEveryDatabase((engine) => {
         "post",
         base,
         { body: { email: "x@there.example", note: "n".repeat(1001) } },
-        [400, 2925, "A note has at most 1000 characters"],
+        [400, 2925, "A note can have at most 1000 characters"],
       ],
       ["patch", `${base}/${policy.id}`, { body: {} }, [400, 2926, "No updatable fields supplied."]],
       [
@@ -582,7 +582,7 @@ onEveryDatabase((engine) => {
         "post",
         `${base}/bulk`,
         { body: { items: Array.from({ length: 1001 }, () => ({})) } },
-        [400, 2930, "An import has at most 1000 items"],
+        [400, 2930, "An import can contain at most 1000 items"],
       ],
     ] as const)
       assert.deepEqual(refused(await call(method, path, options)), expected, `${method} ${path}`);

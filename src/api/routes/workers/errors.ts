@@ -39,7 +39,7 @@ export const workerRouteErrors = defineErrors("worker-routes", {
     code: 10090,
     http: 404,
     message: "The service {name} has no environment {environment}.",
-    fix: "Use the environment `production`: environments of the configuration file are separate workers on this server.",
+    fix: "Use the environment `production`: on this server, environments in the configuration file are separate Workers.",
   },
   workerExists: {
     code: 10040,
@@ -51,7 +51,7 @@ export const workerRouteErrors = defineErrors("worker-routes", {
   renamed: {
     code: 10021,
     http: 400,
-    message: "A Worker cannot be renamed: {name} to {wanted}.",
+    message: "Cannot rename the Worker {name} to {wanted}.",
     fix: "Deploy it under the new name and delete the old one.",
   },
   noVersions: { code: 10222, http: 404, message: "The Worker {name} has no versions yet.", fix: "Deploy it first." },

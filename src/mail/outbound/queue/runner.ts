@@ -241,7 +241,7 @@ export function startRunner(parts: RunnerParts): Runner {
     if (lanes.size > 0)
       log.warn(
         { lanes: lanes.size },
-        "outbound: abandoned deliveries that ignored the stop; they are retried when their lease expires",
+        "outbound: abandoned deliveries that did not stop in time; they will be retried when their lease expires",
       );
   }
 

@@ -181,7 +181,7 @@ export function createBroadcastController(
   async function reject(session: LiveSession, message: string): Promise<void> {
     await status
       .errored(uid, "ERR_STORAGE_QUOTA_EXHAUSTED", { message, session: session.id })
-      .catch((err: unknown) => log.error({ err, input: uid }, "live: failed to store that the storage is full"));
+      .catch((err: unknown) => log.error({ err, input: uid }, "live: failed to record that storage is full"));
     parts.endSession(session, streamErrors.liveNoStorage({ reason: message }));
   }
 
@@ -201,7 +201,7 @@ export function createBroadcastController(
       .wait(mine, clock.now() + was.timeoutMs)
       .catch(
         (err: unknown) => (
-          log.error({ err, input: uid }, "live: failed to store that a broadcast waits for its publisher"),
+          log.error({ err, input: uid }, "live: failed to mark a broadcast as waiting for its publisher"),
           true
         ),
       );

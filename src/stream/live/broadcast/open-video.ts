@@ -35,7 +35,7 @@ export async function openVideo(
       playable = true;
       videos
         .playable(video)
-        .catch((err: unknown) => log.error({ err, video }, "live: failed to store that a broadcast is playable"));
+        .catch((err: unknown) => log.error({ err, video }, "live: failed to mark a broadcast as playable"));
     },
   });
 
@@ -49,10 +49,7 @@ export async function openVideo(
         return await status.errored(input, "ERR_STORAGE_QUOTA_EXHAUSTED", about);
       } catch (failed) {
         if (tries === 1)
-          log.error(
-            { err: failed, input, video },
-            "live: failed to store that a broadcast is not recorded, will retry",
-          );
+          log.error({ err: failed, input, video }, "live: failed to mark a broadcast as not recorded, will retry");
         if (tries === TOLD_TRIES) return;
         await clock.sleep(TOLD_AGAIN_MS);
       }

@@ -102,7 +102,10 @@ export function createAssembly({
       await assemble(uid, signal);
     } catch (err) {
       if (!(err instanceof Mp4Error) && !(err instanceof ProbeRefused)) throw err;
-      log.error({ err, video: uid }, `live: failed to merge a recording; playback only: ${messageOf(err)}`);
+      log.error(
+        { err, video: uid },
+        `live: failed to merge a recording; it can be played but not downloaded: ${messageOf(err)}`,
+      );
     }
     for (const listener of listeners) await listener(uid);
   }

@@ -63,7 +63,7 @@ export const d1Errors = defineErrors("d1", {
   tooManyTransfers: {
     code: 7500,
     http: 429,
-    message: "More than {limit} files of this database are pending.",
+    message: "More than {limit} import or export files for this database are pending.",
     fix: "They expire within an hour; retry then.",
   },
   transferMissing: {
@@ -88,7 +88,7 @@ export const d1Errors = defineErrors("d1", {
   otherContent: {
     code: 7500,
     http: 400,
-    message: "The uploaded file does not match its announcement: MD5 {found}, announced {announced}.",
+    message: "The uploaded file does not match the announced MD5: expected {announced}, received {found}.",
     fix: "Send it again.",
   },
   fileTooLarge: {
@@ -130,7 +130,7 @@ export const d1Errors = defineErrors("d1", {
   elsewhere: {
     code: 7500,
     http: 503,
-    message: "The databases belong to another process of this installation.",
+    message: "The databases are served by another process of this installation.",
     fix: "Send the request to a process with the role workers.",
   },
   closed: { code: 7500, http: 503, message: "D1 DB is shutting down." },

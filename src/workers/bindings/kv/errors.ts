@@ -65,7 +65,7 @@ export const kvErrors = defineErrors("kv", {
     code: 10011,
     http: 400,
     message: "could not parse UUID from request's namespace_id: 'uuid: incorrect UUID length: {id}'",
-    fix: "Use the namespace id of 32 hex digits.",
+    fix: "Use the 32-hex-digit namespace id.",
   },
   namespaceNotFound: { code: 10013, http: 404, message: "namespace not found" },
   namespaceNotFoundIn: { code: 10013, http: 404, message: "{operation}: 'namespace not found'" },
@@ -75,7 +75,7 @@ export const kvErrors = defineErrors("kv", {
     code: 10014,
     http: 400,
     message: "a namespace with this account ID and title already exists",
-    fix: "Choose another title than {title}, or delete that namespace first.",
+    fix: "Choose a title other than {title}, or delete that namespace first.",
   },
   badTitle: {
     code: 10001,
@@ -85,11 +85,11 @@ export const kvErrors = defineErrors("kv", {
   tooManyNamespaces: {
     code: 10001,
     http: 400,
-    message: "This account has the maximum of {limit} namespaces.",
+    message: "This account has reached the maximum of {limit} namespaces.",
     fix: "Delete unused namespaces, or raise the limit.",
   },
   badBulkPair: { code: 10001, http: 400, message: "Pair {index} ({key}) is invalid: {reason}" },
-  tooManyPairs: { code: 10001, http: 400, message: "One request takes a maximum of {limit} keys" },
+  tooManyPairs: { code: 10001, http: 400, message: "A request can contain at most {limit} keys" },
   noValuePart: {
     code: 10001,
     http: 400,

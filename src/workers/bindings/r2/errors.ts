@@ -64,7 +64,7 @@ export const r2Errors = defineErrors("r2", {
     code: 10025,
     http: 400,
     message: "One or more of the specified parts could not be found.",
-    fix: "Name each part once, with the etag that its last uploadPart() returned.",
+    fix: "List each part once, with the etag that its last uploadPart() returned.",
   },
   invalidKeyCount: {
     code: 10027,

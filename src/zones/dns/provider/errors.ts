@@ -42,7 +42,7 @@ export const dnsErrors = defineErrors("dns", {
     code: 9226,
     http: 502,
     message: "The DNS server {server} refused the update of {zone}: {reason}.",
-    fix: "Allow the key to update these types and names of the zone.",
+    fix: "Allow the key to update these record types and names in the zone.",
   },
   badResolver: {
     code: 9228,

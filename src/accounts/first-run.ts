@@ -15,7 +15,7 @@ import { hashSecret, makeGlobalKey } from "./tokens/value.ts";
 import type { Account, User } from "./types.ts";
 import type { AccountTables } from "./tables.ts";
 
-/** Operations on the machine itself. They need no token, because whoever runs them can already read the database. */
+/** Operations on the machine itself. They need no token: a user who can run them can already read the database. */
 export interface FirstRun {
   /**
    * Creates a user, an account and a token with every permission in one transaction. Resolves with undefined if a user

@@ -17,11 +17,11 @@ export interface Operation<
   tag: string;
   summary: string;
   /**
-   * What the token must allow on the account or zone of the path, or on the user where there is neither.
-   * Null: any valid token; the handler sorts out what it may see.
+   * Permission that the token needs on the account or zone of the path, or on the user if the path has neither.
+   * Null: any valid token; the handler filters what it may see.
    */
   permission: Permission | null;
-  /** What is answered when nobody is behind the credentials, where clients look for another error than the usual one. */
+  /** Error for unauthenticated requests, if clients expect another one than the usual. */
   refusal?: () => UserError;
   /** Maps errors of operations that publish their own errors. `details.result` replaces the null result. */
   translate?: (error: UserError) => UserError;

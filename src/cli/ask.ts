@@ -5,11 +5,11 @@ import { commandErrors } from "./errors.ts";
 
 type Asking = Pick<Surroundings, "stdin" | "stderr">;
 
-/** Somebody is there to answer. Questions go to stderr: what is on stdout may be read by a program. */
+/** True on an interactive terminal. Questions go to stderr, because a program may read stdout. */
 export const canAsk = ({ stdin, stderr, json }: Asking & Pick<Surroundings, "json">): boolean =>
   stdin.isTTY === true && stderr.isTerminal && !json;
 
-/** Goes on only after a yes, on the command line or on the terminal. */
+/** Resolves after a yes, on the command line or the terminal; throws otherwise. */
 export async function confirm(
   question: string,
   yes: boolean | undefined,
@@ -45,7 +45,7 @@ export async function askHidden(question: string, { stdin, stderr }: Asking): Pr
   const onData = (data: string) => {
     for (const character of data) {
       if (character === "\r" || character === "\n") return resolve(line);
-      // Ctrl-C and Ctrl-D leave; Ctrl-U begins anew.
+      // Ctrl-C and Ctrl-D cancel; Ctrl-U clears the line.
       if (character === "\u0003" || character === "\u0004") return reject(commandErrors.declined());
       if (character === "\u0015") line = "";
       else if (character === "\u007F" || character === "\b") line = [...line].slice(0, -1).join("");

@@ -218,7 +218,7 @@ test("colour only where it is wanted", async (t) => {
   assert.ok(!(stdout + stderr).includes("\u001B"));
 });
 
-test("a reader that leaves early is no failure", async (t) => {
+test("a reader that closes the pipe early causes no error", async (t) => {
   const { code, stderr } = await start(
     "bash",
     ["-c", `set -o pipefail; "${process.execPath}" "${MAIN}" --help | head -c 5 >/dev/null`],

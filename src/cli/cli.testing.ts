@@ -34,7 +34,7 @@ export interface Seen {
   body: Buffer;
 }
 
-/** What a route of the fake answers: a result for the envelope, or a whole answer. */
+/** Response of a fake route: a result for the envelope, or a complete response. */
 export type Reply =
   | { result: unknown; result_info?: object }
   | { status: number; errors: object[] }
@@ -50,7 +50,7 @@ export interface FakeApi {
   bodies(call: string): unknown[];
 }
 
-/** A server with recorded answers: `routes` by `METHOD /path` without the query. What it does not know is 404 with code 7000. */
+/** A fake server: `routes` by `METHOD /path` without the query. Other requests get 404 with code 7000. */
 export async function startFakeApi(
   t: Scope,
   routes: Record<string, Reply | ((seen: Seen, url: string) => Reply)>,
@@ -111,7 +111,7 @@ export interface RunSettings {
   api?: Pick<FakeApi, "url">;
   env?: Record<string, string>;
   stdin?: string | Uint8Array;
-  /** What is typed when a question has been asked: then the command runs on a terminal. */
+  /** Input to type after each question; if set, the command runs on a terminal. */
   typed?: string[];
 }
 
@@ -119,7 +119,7 @@ export interface Ran {
   code: number;
   stdout: string;
   stderr: string;
-  /** Of `--json`; any, because tests look wherever they like. */
+  /** Output of `--json`; any, because tests access arbitrary fields. */
   // oxlint-disable-next-line no-explicit-any
   json: any;
 }

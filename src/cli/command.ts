@@ -7,7 +7,7 @@ export interface Option {
   short?: string;
   /** A phrase without a full stop. */
   summary: string;
-  /** What stands for the value in help: `--port <number>`. Default: the type. */
+  /** Placeholder of the value in help: `--port <number>`. Default: the type. */
   placeholder?: string;
   /** May be given several times; the value is a list. */
   multiple?: boolean;
@@ -19,7 +19,7 @@ export interface Option {
   /** Said in help. Applied by what the command calls, which knows it best. */
   defaultText?: string;
   hidden?: boolean;
-  /** What completion offers for the value. */
+  /** Kind of completions for the value. */
   complete?: "file" | "directory";
 }
 
@@ -45,12 +45,12 @@ export type Values<O extends Options> = {
   [Name in keyof O]: O[Name]["multiple"] extends true ? Single<O[Name]>[] : Single<O[Name]> | undefined;
 };
 
-/** What a command may use of the world. */
+/** Environment of a command. */
 export interface Surroundings {
   cwd: string;
   env: Record<string, string | undefined>;
   clock: Clock;
-  /** Of this program. */
+  /** Version of this program. */
   version: string;
   stdin: NodeJS.ReadStream;
   stdout: Output;
@@ -62,7 +62,7 @@ export interface Surroundings {
 export interface Output {
   readonly stream: NodeJS.WritableStream;
   readonly isTerminal: boolean;
-  /** Terminal, and nobody asked for plain text. */
+  /** True on a terminal, unless plain text was requested. */
   readonly colour: boolean;
   /** Columns to fill; 80 when it is not a terminal. */
   readonly width: number;
@@ -80,7 +80,7 @@ export interface Command<O extends Options = Options> {
   options: O;
   examples: readonly (readonly [command: string, what: string])[];
   hidden?: boolean;
-  /** Resolves with the exit code; undefined is 0. What it throws is reported. */
+  /** Resolves with the exit code; undefined is 0. The caller reports thrown errors. */
   run(values: Values<O>, args: string[], surroundings: Surroundings): Promise<number | undefined>;
 }
 

@@ -14,7 +14,7 @@ const ghost = defineCommand({ name: "ghost", summary: "it's hidden", options: {}
 const all: Command[] = [...COMMANDS, ghost];
 const heads = [...new Set(COMMANDS.map(({ name }) => name.split(" ")[0]!))];
 
-/** What bash offers for the last word of the line. */
+/** Completions of bash for the last word of the line. */
 async function offers(...words: string[]): Promise<string[]> {
   const cwd = await mkdtemp(join(tmpdir(), "reelpost-completion-"));
   try {

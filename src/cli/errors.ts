@@ -1,6 +1,6 @@
 import { defineErrors } from "../kernel/index.ts";
 
-/** A command line that cannot be understood. Each exits with EXIT.usage. */
+/** Errors of the command line. Each exits with EXIT.usage. */
 export const usageErrors = defineErrors("usage", {
   unknownCommand: { code: "E_UNKNOWN_COMMAND", http: 400, message: 'Unknown command "{name}".', fix: "{fix}" },
   unknownOption: { code: "E_UNKNOWN_OPTION", http: 400, message: "Unknown option {option}{of}.", fix: "{fix}" },
@@ -37,7 +37,7 @@ export const usageErrors = defineErrors("usage", {
   },
 });
 
-/** What a command can say of its own work. */
+/** Errors that commands cause themselves. */
 export const commandErrors = defineErrors("cli", {
   folderNotEmpty: {
     code: "E_FOLDER_NOT_EMPTY",

@@ -1,7 +1,7 @@
-/** Whoever signals a whole group of processes reaches us twice: by itself and through the launcher, which passes it on. */
+/** A signal to the whole process group arrives twice: directly and through the launcher, which forwards it. */
 const ONE_REQUEST_MS = 250;
 
-/** Ctrl-C, or a request to end, as a signal. A later one leaves at once. */
+/** Ctrl-C or SIGTERM as an AbortSignal. A second one exits immediately. */
 export function onInterrupt(): { signal: AbortSignal; release(): void } {
   const controller = new AbortController();
   let asked: number | undefined;

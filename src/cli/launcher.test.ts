@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 
 const LAUNCHER = fileURLToPath(new URL("../../bin/reelpost.cjs", import.meta.url));
 
-/** What the program does in these tests: tells what it was given, then what its first argument says. */
+/** The program in these tests: prints its arguments, then does what the first one says. */
 const MAIN = `
 const [what] = process.argv.slice(2);
 if (what === "wait") { process.on("SIGTERM", () => process.exit(5)); setTimeout(() => process.exit(9), 10_000); }
@@ -134,10 +134,10 @@ test("what was compiled is kept below the home, or where the cache is said to be
   assert.ok((await keptIn("cache")).length > 1);
 });
 
-test("a home that is none, takes no files or is no folder is no reason not to start", async (t) => {
+test("starts even if HOME does not exist, is a file or is not writable", async (t) => {
   const root = await install(t);
   await writeFile(join(root, "file"), "");
-  // Below /proc nothing can be made, by nobody.
+  // No user can create files below /proc.
   for (const HOME of [join(root, "none"), join(root, "file"), "/proc"]) {
     const { code, stderr } = await launch(root, [], { env: { HOME } }).ended;
     assert.deepEqual([HOME, code, stderr], [HOME, 0, ""]);
@@ -145,8 +145,8 @@ test("a home that is none, takes no files or is no folder is no reason not to st
 });
 
 test(
-  "a home of somebody else is left alone",
-  { skip: process.getuid?.() !== 0 && "needs root, to give a folder away" },
+  "does not write to a HOME of another user",
+  { skip: process.getuid?.() !== 0 && "needs root, to change the owner of a folder" },
   async (t) => {
     const root = await install(t);
     await mkdir(join(root, "theirs"));

@@ -6,7 +6,7 @@ import { runCommandLine } from "./run.ts";
 // Two folders up is the package, from src/cli as from dist/cli.
 const { version } = createRequire(import.meta.url)("../../package.json") as { version: string };
 
-// `reelpost --help | head` closes the pipe early; that is no failure.
+// `reelpost --help | head` closes the pipe early; that is not an error.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on("error", (err: NodeJS.ErrnoException) => {
     if (err.code !== "EPIPE") throw err;

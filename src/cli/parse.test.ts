@@ -73,7 +73,7 @@ test("commands of several words", () => {
   ]);
 });
 
-test("every error of a line is told, with what to type", () => {
+test("reports every error of a command line with its fix", () => {
   assert.deepEqual(errors(""), []);
   assert.deepEqual(errors("sevre"), ['Unknown command "sevre". Did you mean `serve`?']);
   assert.deepEqual(errors("quark"), ['Unknown command "quark". Commands: serve, key. Run `reelpost --help`.']);

@@ -35,7 +35,7 @@ export function parseCommandLine(argv: readonly string[], commands: readonly Com
   }
   const options: Options = { ...COMMON_OPTIONS, ...command.options };
   const { values, errors } = readOptions(tokens, options, words);
-  // What follows an unknown option may be its value: then the arguments cannot be counted.
+  // The word after an unknown option may be its value, so the arguments cannot be counted.
   const countable = errors.every(({ kind }) => kind !== "unknownOption");
   return { command, words, values, args, errors: countable ? [...errors, ...checkArguments(command, args)] : errors };
 }
@@ -59,7 +59,7 @@ function noSuchCommand(words: readonly string[], commands: readonly Command[]): 
   const names = commands.filter(({ hidden }) => hidden !== true).map((command) => command.name);
   const near = nearest(name, names);
   if (near !== undefined) return usageErrors.unknownCommand({ name, fix: `Did you mean \`${near}\`?` });
-  // Of a group its own commands, otherwise the first words of all.
+  // Suggests the commands of the group, or the first words of all commands.
   const group = words.slice(0, -1).join(" ");
   const inGroup = group === "" ? names : names.filter((each) => each.startsWith(`${group} `));
   const heads = new Set(inGroup.map((each) => (group === "" ? each.split(" ")[0]! : each)));
@@ -136,7 +136,7 @@ function readValue(
   if (known.type === "boolean")
     return value === undefined ? { value: true } : { error: usageErrors.valueUnwanted({ option }) };
   const example = `--${name} ${known.choices?.[0] ?? `<${known.placeholder ?? known.type}>`}`;
-  // parseArgs takes whatever comes next: in `--config --port 1` the next option is no value.
+  // parseArgs accepts any next word: in `--config --port 1` the next option is not a value.
   if (value === undefined || value === "" || (!inline && /^-./.test(value)))
     return { error: usageErrors.valueMissing({ option, example }) };
   const wrong = (fix: string) => ({ error: usageErrors.valueWrong({ value, name: `--${name}`, fix }) });

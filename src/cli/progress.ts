@@ -1,7 +1,7 @@
 import { formatSize } from "../kernel/text.ts";
 import type { Output } from "./command.ts";
 
-/** What is being done, on a terminal's last line. Elsewhere it says nothing: a log needs the result. */
+/** Shows the current step on the last line of a terminal. Prints nothing elsewhere: a log needs only the result. */
 export interface Progress {
   step(text: string): void;
   /** Counts octets of a transfer. Shown after two seconds, with what is left where the size is known. `from`: what was there before it began. */

@@ -1,7 +1,7 @@
 import type { Argument, Command, Option } from "./command.ts";
 import { configOptions, serverOptions } from "./shared-options.ts";
 
-/** Explained once, at the head of the page. */
+/** Documented once, at the top of the page. */
 const SHARED: Record<string, Option> = { ...configOptions, ...serverOptions };
 
 const AREAS: readonly [title: string, heads: readonly string[]][] = [
@@ -10,16 +10,17 @@ const AREAS: readonly [title: string, heads: readonly string[]][] = [
   ["Storage", ["kv", "r2", "d1"]],
   ["Domains and mail", ["zone", "email", "doctor"]],
   ["Video", ["stream"]],
+  ["Live video", ["live"]],
   ["Servers and tokens", ["login", "logout", "whoami", "token"]],
 ];
 
 const HEAD = `# Commands
 
-Made from the commands themselves: \`reelpost <command> --help\` says the same. Words in \`<>\` are needed, those in \`[]\` are not.
+This page is generated from the commands; \`reelpost <command> --help\` prints the same text. Arguments in \`<>\` are required, arguments in \`[]\` are optional.
 
-Every command takes \`--json\` (the result, or the error, is one JSON value on standard output), \`--no-color\`, \`--help\` and \`--version\`. It exits with
-0 when it did what was asked, with 1 when it could not, and with 2 when the command line is wrong. Progress and questions go to standard error, and only on a terminal;
-where a question cannot be asked, the command refuses until \`--yes\` answers it.
+Every command accepts \`--json\` (print the result or error as one JSON value on standard output), \`--no-color\`, \`--help\` and \`--version\`. The exit code is
+0 on success, 1 on failure, and 2 for an invalid command line. Progress and prompts are written to standard error, and only on a terminal. Without a terminal,
+commands that ask for confirmation fail unless \`--yes\` is given.
 
 Options that many commands share:
 
@@ -31,7 +32,7 @@ export function referencePage(commands: readonly Command[]): string {
   const known = new Set(AREAS.flatMap(([, heads]) => heads));
   const areas = [
     ...AREAS.map(([title, heads]) => [title, shown.filter((command) => heads.includes(headOf(command)))] as const),
-    ["Others", shown.filter((command) => !known.has(headOf(command)))] as const,
+    ["Other commands", shown.filter((command) => !known.has(headOf(command)))] as const,
   ];
   const sections = areas
     .filter(([, all]) => all.length > 0)

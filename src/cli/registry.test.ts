@@ -46,7 +46,7 @@ test("the first page lists each group on one line, a group's page its commands",
   );
 });
 
-/** Set to write the page anew. */
+/** Environment variable: regenerates the page. */
 const WRITE = "REELPOST_WRITE_DOCS";
 
 test("docs/cli.md is what the commands say", () => {

@@ -271,10 +271,10 @@ export const COMMANDS: readonly Command[] = [
   createCompletion(() => COMMANDS),
 ];
 
-/** What the first words of longer names are about. */
+/** Summaries of command groups. */
 export const GROUPS: Readonly<Record<string, string>> = {
   versions: "versions of a worker",
-  deployments: "what is live, and what was",
+  deployments: "deployments of a worker",
   secret: "secrets of a worker",
   kv: "KV namespaces and their keys",
   r2: "R2 buckets and their objects",

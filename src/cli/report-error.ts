@@ -5,7 +5,7 @@ import { EXIT, type Surroundings } from "./command.ts";
 
 type Told = Pick<Surroundings, "json" | "stdout" | "stderr" | "version">;
 
-/** Tells what went wrong: to people on stderr (what, why, how to fix), to machines as JSON on stdout. Returns the exit code. */
+/** Reports an error: as text on stderr (message, reason, fix), or as JSON on stdout. Returns the exit code. */
 export function reportError(thrown: unknown, { json, stdout, stderr, version }: Told): number {
   const all: unknown[] = thrown instanceof AggregateError ? thrown.errors : [thrown];
   const errors = all.filter((error) => error instanceof UserError);

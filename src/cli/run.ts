@@ -8,7 +8,7 @@ import { reportError } from "./report-error.ts";
 export interface RunOptions {
   argv: readonly string[];
   commands: readonly Command[];
-  /** What the first words of longer names are about. */
+  /** Summaries of command groups. */
   groups?: Readonly<Record<string, string>>;
   version: string;
   cwd: string;

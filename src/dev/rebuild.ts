@@ -4,7 +4,7 @@ export interface Coalesced {
    * Resolves when a run that started after this call has finished. `work` reports its own failures and does not reject.
    */
   request(): Promise<void>;
-  /** Starts no more runs; resolves when the current one has finished. */
+  /** Starts no further runs; resolves when the current one has finished. */
   close(): Promise<void>;
 }
 

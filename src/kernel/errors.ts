@@ -17,9 +17,9 @@ export interface ErrorEntry {
   enhanced?: string;
   /** The message, with `{name}` placeholders. Tests pin the texts, because clients match on some of them. */
   message: string;
-  /** What the reader should do, with the same placeholders. */
+  /** Instruction for the reader, with the same placeholders. */
   fix?: string;
-  /** A permanent conflict (409): clients that retry automatically are told not to. */
+  /** A permanent conflict (409): clients that retry automatically should not. */
   permanent?: true;
 }
 

@@ -8,7 +8,7 @@ export interface KeyedQueueOptions {
 }
 
 /**
- * Runs tasks of one key in the order in which they arrive, at most `concurrency` at a time. Tasks of different keys are independent.
+ * Runs tasks of one key in order of arrival, at most `concurrency` at a time. Tasks of different keys are independent.
  * Returns what the task returns. Rejects with `full(waiting)` when `maxWaiting` tasks of the key already wait.
  */
 export type KeyedQueue = <Result>(key: string, task: () => Promise<Result>) => Promise<Result>;

@@ -39,10 +39,10 @@ export function createLifecycle({ log }: { log: Log }): Lifecycle {
   };
 }
 
-/** Whoever signals a whole group of processes (systemd, `timeout`) reaches us twice: by itself and through the launcher, which passes it on. */
+/** A signal to the whole process group (systemd, `timeout`) arrives twice: directly and through the launcher, which forwards it. */
 const ONE_REQUEST_MS = 80;
 
-/** First SIGINT or SIGTERM stops gracefully; a later one leaves at once. Returns a function that takes the handlers off again. */
+/** First SIGINT or SIGTERM stops gracefully; a later one exits immediately. Returns a function that removes the handlers. */
 export function stopOnSignals(lifecycle: Lifecycle, exit: (code: number) => void = process.exit): () => void {
   let asked: number | undefined;
   const onSignal = (signal: NodeJS.Signals) => {

@@ -24,8 +24,8 @@ export function settingsExample(): string {
   return `{\n${parts.join(",\n")}\n}\n`;
 }
 
-const INTRODUCTION = `Settings stand in a file (JSON with comments, or TOML) and in environment variables. A variable goes before the file, an option of
-the command line before both. A list in a variable is written with commas.`;
+const INTRODUCTION = `The server reads its settings from a file (JSON with comments, or TOML) and from environment variables. A variable overrides the file, and
+a command line option overrides both. Separate the values of a list in a variable with commas.`;
 
 /** The settings page of the documentation, in Markdown. */
 export function settingsPage(): string {

@@ -419,20 +419,20 @@ export const settingsSchema = z.strictObject({
   }),
   egress: group("Outgoing connections of workers", {
     allow_loopback: z.boolean().default(false).meta({
-      description: "Block this machine's own addresses: 127.0.0.0/8, ::1 and those of its interfaces",
+      description: "Allow this machine's own addresses: 127.0.0.0/8, ::1 and those of its interfaces",
       example: false,
     }),
     allow_private: z.boolean().default(false).meta({
-      description: "Block private, link-local and other non-public addresses",
+      description: "Allow private, link-local and other non-public addresses",
       example: false,
     }),
     deny_ports: z
       .array(z.number().int().min(0).max(65_535))
       .default([25])
-      .meta({ description: "TCP ports that are always blocked", example: [25] }),
+      .meta({ description: "Blocked TCP ports", example: [25] }),
     allow: ranges(
       [],
-      "Allowed addresses and ranges, which override all other rules; the mail, DNS and live ports of this machine stay blocked",
+      "Allowed addresses and ranges, which override the other egress settings; the mail, DNS and live ports of this machine stay blocked",
       "10.1.2.0/24",
     ),
   }),

@@ -21,14 +21,14 @@ export function refuseUnprepared(
     throw serverErrors.openToOthers({
       host,
       missing: "no key for its secrets is configured",
-      fix: "Set REELPOST_SECRETS_KEY (`openssl rand -base64 32` makes one) or secrets.key_file.",
+      fix: "Set REELPOST_SECRETS_KEY (`openssl rand -base64 32` creates one) or secrets.key_file.",
     });
   }
   if (!begun && api.token === "") {
     throw serverErrors.openToOthers({
       host,
       missing: "it has no API token yet",
-      fix: "Set REELPOST_API_TOKEN for the first start (`openssl rand -hex 20` makes one).",
+      fix: "Set REELPOST_API_TOKEN for the first start (`openssl rand -hex 20` creates one).",
     });
   }
   if (!begun && api.token.length < LEAST_TOKEN_LENGTH) {

@@ -53,7 +53,7 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
 
     const http = createServeHttp({ rooms, settings, roles, options, graceMs, account, urls }, basics);
     const listeners: { close(): Promise<void> }[] = [http];
-    // At once, so that neither goes on taking work while the other comes to its end.
+    // Concurrently, so that neither accepts new work while the other stops.
     lifecycle.onStop("listeners", async () => void (await Promise.all(listeners.map((listener) => listener.close()))), {
       timeoutMs: graceMs + 5000,
     });
@@ -76,7 +76,7 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
 
     rooms.mail.start();
     rooms.stream.start();
-    // By now whoever is asked to show that our names are ours can do so.
+    // From here on, the challenge responders of all processes can answer.
     rooms.certificates.start();
 
     return {

@@ -8,7 +8,7 @@ import type { Zone, ZoneStatus, ZoneType } from "./types.ts";
 export type TextOperator = "equal" | "not_equal" | "starts_with" | "ends_with" | "contains";
 
 export interface ZoneQuery {
-  /** What the caller may see: whole accounts and single zones. */
+  /** Visible to the caller: whole accounts and single zones. */
   visible: {
     accounts: readonly string[];
     zones: readonly string[];

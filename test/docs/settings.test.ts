@@ -9,7 +9,7 @@ for (const [file, text] of Object.entries(settingsFiles)) {
     assert.equal(
       readFileSync(join(import.meta.dirname, "..", "..", file), "utf8"),
       text,
-      "`node scripts/settings-files.ts` writes it anew",
+      "run `node scripts/settings-files.ts`",
     );
   });
 }

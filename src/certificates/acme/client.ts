@@ -40,7 +40,7 @@ export interface AcmeClient {
   newOrder(names: readonly string[]): Promise<Looked<Order>>;
   order(url: string): Promise<Looked<Order>>;
   authorization(url: string): Promise<Looked<Authorization>>;
-  /** Tells the server to validate the challenge. */
+  /** Asks the server to validate the challenge. */
   challengeReady(url: string): Promise<void>;
   finalize(url: string, request: Uint8Array): Promise<void>;
   /** PEM, including the chain. */

@@ -80,7 +80,7 @@ test("a server that is busy is asked again after the time it names, a bounded nu
   assert.deepEqual(waits, []);
 });
 
-test("what the server refuses is told with its code, its chain and what to do", async (t) => {
+test("an error of the server is reported with its code, chain and fix", async (t) => {
   const fake = await startFakeApi(t, {
     "GET /fix": {
       status: 400,
@@ -122,10 +122,10 @@ test("what the server refuses is told with its code, its chain and what to do", 
     "This Worker does not exist on your account. [code: 10007]",
   ]);
   assert.match(String((await told("/absent"))[3]), /reelpost deploy/);
-  assert.match(String((await told("/empty"))[2]), /refused with status 500/);
+  assert.match(String((await told("/empty"))[2]), /responded with status 500/);
 });
 
-test("no server, another server, a server that says nothing: each is told as what it is", async (t) => {
+test("reports an unreachable server, another HTTP server and an empty response differently", async (t) => {
   const fake = await startFakeApi(t, {
     "GET /page": { status: 502, raw: "<html>bad gateway</html>" },
     "GET /fine": { raw: "hello" },
@@ -197,7 +197,7 @@ test("lists are read to their end, and a list without numbers once", async (t) =
   assert.deepEqual(fake.calls().filter((call) => call !== "GET /whole" && call !== "GET /stuck").length, 5 + 3);
 });
 
-test("names of anybody's choosing stay one place of a path", () => {
+test("encodes arbitrary names as one path segment", () => {
   assert.equal(at`/a/${"x/y z?"}/b/${"ü"}`, "/a/x%2Fy%20z%3F/b/%C3%BC");
   for (const name of ["", ".", ".."]) assert.throws(() => at`/${name}`, { code: "E_UNNAMEABLE" });
   assert.deepEqual(["a/b c/ü", "a/../b", "/lead//x", "a#?"].map(objectPath), [

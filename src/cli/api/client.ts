@@ -46,10 +46,10 @@ export interface ApiOptions {
 const DEFAULT_TIMEOUT_MS = 60_000;
 const MAX_ANSWER = 256 * 1024 * 1024;
 const MAX_ATTEMPTS = 5;
-/** A server that wants more patience than this is told of instead of waited for. */
+/** A longer Retry-After is reported as an error instead of waiting. */
 const MAX_WAIT_SECONDS = 60;
 
-/** Tries again only what the server refused to begin: 429 and 503. */
+/** Retries only requests that the server did not start: 429 and 503. */
 export function createApi({ url, token, version, onWait = () => {}, pause = sleep }: ApiOptions): Api {
   async function raw(method: string, path: string, request: ApiRequest = {}): Promise<Response> {
     const { timeoutMs = DEFAULT_TIMEOUT_MS } = request;

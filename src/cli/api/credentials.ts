@@ -3,7 +3,7 @@ import type { Login } from "./login-file.ts";
 
 export const DEFAULT_URL = "http://127.0.0.1:8787/client/v4";
 
-/** In the order in which they are asked. */
+/** In order of precedence. */
 const PREFIXES = ["", "REELPOST_", "CLOUDFLARE_"];
 
 export interface Given {
@@ -18,7 +18,7 @@ export interface Credentials {
   account: string | undefined;
 }
 
-/** The command line goes before the environment, that before the login, that before the configuration file's account. */
+/** The command line overrides the environment, which overrides the login, which overrides the configuration file's account. */
 export function findCredentials(
   given: Given,
   env: Record<string, string | undefined>,

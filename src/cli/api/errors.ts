@@ -1,7 +1,7 @@
 import { defineErrors, UserError } from "../../kernel/index.ts";
 import { oneLine } from "../../kernel/text.ts";
 
-/** What keeps the CLI from talking to a server, or from being understood by it. */
+/** Errors of the connection between the CLI and a server. */
 export const connectionErrors = defineErrors("connection", {
   unreachable: {
     code: "E_UNREACHABLE",
@@ -65,23 +65,23 @@ export interface ErrorItem {
   error_chain?: ErrorItem[];
 }
 
-/** What a reader of this program can do about an answer that is the same from any server. */
+/** Fixes for errors whose text is the same on any server, in terms of CLI commands. */
 const FIXES: Record<number, string> = {
   1000: "The API token is unknown, revoked or expired. Run `reelpost login`, or set API_TOKEN to a valid one.",
-  6003: "Run `reelpost login` again, or correct API_TOKEN: what was sent has not the form of a token.",
+  6003: "Run `reelpost login` again, or correct API_TOKEN: the value is not a well-formed token.",
   10000: "The API token is unknown, revoked or expired. Run `reelpost login`, or set API_TOKEN to a valid one.",
   10007: "Deploy it first: `reelpost deploy`. The name comes from the configuration, or from --name.",
-  10041: "`reelpost kv namespace list` shows the ids, `reelpost kv namespace create <title>` makes one.",
-  10085: "`reelpost r2 bucket list` shows the names, `reelpost r2 bucket create <name>` makes one.",
-  10181: "`reelpost d1 list` shows the ids, `reelpost d1 create <name>` makes one.",
-  7003: "Is it the right account? `reelpost whoami` shows those the token reaches; --account, ACCOUNT_ID, the login or account_id in the configuration name one.",
-  7000: "This server does not know the request: it may be older than this program.",
+  10041: "`reelpost kv namespace list` shows the ids, `reelpost kv namespace create <title>` creates one.",
+  10085: "`reelpost r2 bucket list` shows the names, `reelpost r2 bucket create <name>` creates one.",
+  10181: "`reelpost d1 list` shows the ids, `reelpost d1 create <name>` creates one.",
+  7003: "Check the account: `reelpost whoami` lists those that the token can access. Select one with --account, ACCOUNT_ID, `reelpost login` or account_id in the configuration.",
+  7000: "The server does not support this request; it may be older than this CLI.",
 };
 
-/** The errors of an envelope as one error: the first one's code, every text. */
+/** Combines the errors of an envelope into one, with the code of the first and all texts. */
 export function refusal(errors: readonly ErrorItem[], http: number): UserError {
-  const first = errors[0] ?? { code: 0, message: `The server refused with status ${http} and did not say why.` };
-  // Our own server ends the chain with what to do, under the code of the error itself.
+  const first = errors[0] ?? { code: 0, message: `The server responded with status ${http} and no error message.` };
+  // Reelpost ends the chain with the fix, under the code of the error itself.
   const last = first.error_chain?.at(-1);
   const advice = last !== undefined && last.code === first.code ? last : undefined;
   const fix = FIXES[first.code] ?? (advice === undefined ? undefined : oneLine(advice.message, 2000));

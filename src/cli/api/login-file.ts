@@ -4,7 +4,7 @@ import { homedir } from "node:os";
 import { dirname, isAbsolute, join } from "node:path";
 import { defineErrors, messageOf } from "../../kernel/index.ts";
 
-/** What `reelpost login` keeps. */
+/** Data that `reelpost login` stores. */
 export interface Login {
   /** Ends in /client/v4. The token belongs to this server and is sent to no other. */
   url: string;

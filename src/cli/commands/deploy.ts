@@ -27,8 +27,8 @@ start changes nothing. Secrets on the server are kept.`,
   },
   examples: [
     ["reelpost deploy", "the worker of this folder"],
-    ["reelpost deploy --env staging --message 'new footer'", "an environment, with a note"],
-    ["reelpost deploy --dry-run", "in a test: does it build?"],
+    ["reelpost deploy --env staging --message 'new footer'", "an environment, with a message"],
+    ["reelpost deploy --dry-run", "checks the build, for tests"],
   ],
   async run(values, _, surroundings) {
     const began = performance.now();

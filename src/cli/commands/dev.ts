@@ -60,7 +60,7 @@ With several --config options the first worker is the default. With --json every
   },
   examples: [
     ["reelpost dev", "the worker of this folder"],
-    ["reelpost dev --config wrangler.jsonc --port 8080", "one file, another port"],
+    ["reelpost dev --config wrangler.jsonc --port 8080", "another configuration file and port"],
     ["reelpost dev -c a/wrangler.jsonc -c b/wrangler.jsonc", "two workers"],
   ],
   async run(values, _, { cwd, clock, version, json, env, stdin, stdout, stderr }) {

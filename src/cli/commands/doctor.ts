@@ -10,7 +10,7 @@ export const doctor = defineCommand({
     "Checks the domain's records, its mail hosts and their ports, certificates, and reverse names of the sending addresses. Exits with 1 if there is an error; warnings do not count.",
   arguments: [{ name: "domain", summary: "domain such as example.com or mail.example.com", required: true }],
   options: zoneOptions,
-  examples: [["reelpost doctor example.com", "each finding with what to do"]],
+  examples: [["reelpost doctor example.com", "findings with fixes"]],
   async run(values, [domain], surroundings) {
     const zone = await connectZone(domain!, values, surroundings);
     // Hosts that do not answer take their time.

@@ -28,8 +28,8 @@ The compatibility date is today's, or the newest that the installed runtime supp
     yes: { type: "boolean", short: "y", summary: "accept the defaults without asking" },
   },
   examples: [
-    ["reelpost init my-inbox", "a worker that keeps every message"],
-    ["reelpost init relay --template forwarder", "a worker that forwards and answers"],
+    ["reelpost init my-inbox", "stores every message"],
+    ["reelpost init relay --template forwarder", "forwards mail and replies to it"],
   ],
   async run(values, [dir], surroundings) {
     const { cwd, clock, version, json, stdout } = surroundings;
@@ -52,7 +52,7 @@ The compatibility date is today's, or the newest that the installed runtime supp
   },
 });
 
-/** What the project's package.json says: the published version, or this checkout, which no registry knows. */
+/** Dependency in the project's package.json: the published version, or the path of this checkout. */
 function dependencyOn(version: string, folder: string): string {
   const root = join(import.meta.dirname, "..", "..", "..");
   return import.meta.filename.endsWith(".ts") ? `file:${relative(folder, root)}` : `^${version}`;

@@ -19,8 +19,8 @@ export const login = defineCommand({
 A CI job needs no login: set API_TOKEN, API_BASE_URL and, if the token has access to several accounts, ACCOUNT_ID.`,
   options: serverOptions,
   examples: [
-    ["reelpost login", "asks"],
-    ['reelpost login --url https://mail.example.com --token "$TOKEN"', "does not ask"],
+    ["reelpost login", "prompts for URL and token"],
+    ['reelpost login --url https://mail.example.com --token "$TOKEN"', "without a prompt"],
   ],
   async run(values, _, surroundings) {
     const { env, version, json } = surroundings;

@@ -7,7 +7,7 @@ export const logout = defineCommand({
   summary: "delete the saved login",
   description: "The token stays valid: revoke it with `reelpost token revoke`.",
   options: {},
-  examples: [["reelpost logout", "removes the file that login wrote"]],
+  examples: [["reelpost logout", "deletes the file that `login` created"]],
   async run(_, __, surroundings) {
     const file = loginFile(surroundings.env);
     const was = await removeLogin(file);

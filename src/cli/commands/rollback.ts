@@ -15,8 +15,8 @@ export const rollback = defineCommand({
   arguments: [{ name: "version", summary: "id of the version (default: the previous one)" }],
   options: { ...messageOption, ...yesOption, ...workerOptions },
   examples: [
-    ["reelpost rollback", "to the version before, after a question"],
-    ["reelpost rollback 3fa85f64-5717-4562-b3fc-2c963f66afa6 --yes", "to one of `versions list`"],
+    ["reelpost rollback", "the previous version, after confirmation"],
+    ["reelpost rollback 3fa85f64-5717-4562-b3fc-2c963f66afa6 --yes", "a version from `versions list`"],
   ],
   async run({ message, yes, ...values }, [wanted], surroundings) {
     const { api, script, name } = await connectWorker(values, surroundings);
@@ -48,7 +48,7 @@ export const rollback = defineCommand({
   },
 });
 
-/** What was live last before what is: a deployment of the same version does not count. */
+/** The previously live version. Deployments of the current version do not count. */
 function versionBefore([live, ...earlier]: readonly Deployment[]): string | undefined {
   const now = new Set(live!.versions.map(({ version_id: id }) => id));
   const before = earlier.flatMap(({ versions }) => [...versions].sort((a, b) => b.percentage - a.percentage));

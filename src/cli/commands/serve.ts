@@ -46,9 +46,9 @@ and first API token.`,
     },
   },
   examples: [
-    ["reelpost serve", "everything, on this machine only"],
-    ["reelpost serve --settings /etc/reelpost/settings.jsonc", "as a service"],
-    ["reelpost serve --roles api,smtp", "one of several processes on a shared database"],
+    ["reelpost serve", "all roles, reachable from this machine only"],
+    ["reelpost serve --settings /etc/reelpost/settings.jsonc", "with a settings file, for a service"],
+    ["reelpost serve --roles api,smtp", "some roles, with a shared database"],
   ],
   async run(values, _, { cwd, env, clock, version, json, stdout, stderr }) {
     const { runServe } = await import("../../server/index.ts");

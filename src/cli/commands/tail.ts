@@ -36,7 +36,7 @@ With --json each record is one JSON object per line; --format json indents them.
   },
   examples: [
     ["reelpost tail", "the worker of this folder"],
-    ["reelpost tail my-worker --status error", "only what fails"],
+    ["reelpost tail my-worker --status error", "failed events only"],
     ["reelpost tail --json | jq .exceptions", "for a program"],
   ],
   async run(values, [worker], surroundings) {

@@ -16,7 +16,7 @@ export const whoami = defineCommand({
   name: "whoami",
   summary: "show the server, token and accounts in use",
   options: serverOptions,
-  examples: [["reelpost whoami", "is the login good?"]],
+  examples: [["reelpost whoami", "verifies the login"]],
   async run(values, _, surroundings) {
     const { api, account } = await connectUser(values, surroundings);
     const token = await api.result<Verified>("GET", "/user/tokens/verify");

@@ -95,7 +95,7 @@ v1       1       2026-11-01 10:00:00 UTC  ada@example.com
   assert.equal((await runCli(["versions", "view", "v2", "--json"], { cwd, api })).json.id, "v2");
 });
 
-test("rollback goes to the version before, after a yes; without anybody to ask it changes nothing", async (t) => {
+test("rollback deploys the previous version after confirmation; without a terminal it changes nothing", async (t) => {
   const api = await startFakeApi(t, {
     [`GET ${SCRIPT}/deployments`]: {
       result: { deployments: [deployment(3), { ...deployment(3), id: "again" }, deployment(2), deployment(1)] },

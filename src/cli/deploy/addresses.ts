@@ -20,8 +20,8 @@ export interface SetAddresses {
 const NOBODY = { matchers: [{ type: "all" }], actions: [{ type: "drop" }], enabled: false, name: "", source: "api" };
 
 /**
- * Makes the rules of Email Routing that a worker owns those of its configuration. A rule of somebody else is never taken over. `tag`: the worker's
- * id. Rejects with the API's error when a domain is not routed; nothing is changed then.
+ * Synchronizes the routing rules that a worker owns with its configuration. Rules of other owners are never changed. `tag`: the worker's
+ * id. Rejects with the API's error if a domain has no Email Routing; then nothing is changed.
  */
 export async function setAddresses({ api, base, name }: WorkerConnection, tag: string, addresses: readonly string[]): Promise<SetAddresses> {
   const actions = [{ type: "worker", value: [name] }];

@@ -2,7 +2,7 @@ import type { Binding } from "../../workers/index.ts";
 import { cut } from "../../kernel/text.ts";
 import { table, type Paint } from "../print.ts";
 
-/** What the worker finds in env, for people: a table set off from what is above it. */
+/** Table of the bindings in env, with a blank line above. */
 export function bindingTable(bindings: readonly ShownBinding[], paint: Paint): string[] {
   return bindings.length === 0 ? [] : ["", ...table(["binding", "type", "is"], bindings.map((binding) => [`env.${binding.name}`, TYPES[binding.type] ?? binding.type, valueOf(binding)]), paint)];
 }

@@ -111,7 +111,7 @@ test("options go before the configuration: name, variables, kept variables, the 
   }
 });
 
-test("a dry run asks nobody, and a name that nothing declares is warned of as in dev", async (t) => {
+test("a dry run sends no requests and warns of undeclared names as dev does", async (t) => {
   const cwd = await folderWith(t, { ...files(), "src/index.ts": "export default { fetch: (request, env) => new Response(env.API_KEY + env.GRETING) };" });
   const ran = await runCli(["deploy", "--dry-run"], { cwd });
   assert.equal(ran.code, 0);
@@ -133,14 +133,14 @@ test("a secret that is required: an error where the server could have it, a word
   assert.match(first.stderr, /warning: the secret API_KEY is required and has no value yet\n {2}fix: reelpost secret put API_KEY\n/);
 });
 
-test("what does not build is not sent; what the server refuses is told, and nothing more is asked of it", async (t) => {
+test("sends nothing if the build fails; reports an error of the server and sends no further requests", async (t) => {
   const broken = await start(t);
   const cwd = await folderWith(t, { ...files(), "src/index.ts": "export default {" });
   const build = await runCli(["deploy", "--json"], { cwd, api: broken });
   assert.deepEqual([build.code, build.json.error.code, broken.calls()], [1, "E_BUILD", [`GET ${SCRIPT}/secrets`]]);
   const refusing = await start(t, { [`PUT ${SCRIPT}`]: { status: 400, errors: [{ code: 10041, message: "KV namespace 'kv-live' not found.", error_chain: [{ code: 10041, message: "Create it first" }] }] } });
   const refused = await runCli(["deploy"], { cwd: await folderWith(t, files()), api: refusing });
-  assert.deepEqual([refused.code, refused.stdout, refused.stderr], [1, "", "error: KV namespace 'kv-live' not found. [code: 10041]\nfix: `reelpost kv namespace list` shows the ids, `reelpost kv namespace create <title>` makes one.\n"]);
+  assert.deepEqual([refused.code, refused.stdout, refused.stderr], [1, "", "error: KV namespace 'kv-live' not found. [code: 10041]\nfix: `reelpost kv namespace list` shows the ids, `reelpost kv namespace create <title>` creates one.\n"]);
   assert.deepEqual(refusing.calls(), [`GET ${SCRIPT}/secrets`, `PUT ${SCRIPT}`]);
 });
 

@@ -58,7 +58,7 @@ export async function prepare(project: Project, values: DeployValues, secrets: r
   }
 }
 
-/** `--var NAME:value` goes before what the configuration says. */
+/** `--var NAME:value` overrides the configuration. */
 function withVariables(bindings: readonly Binding[], given: readonly string[]): Binding[] {
   const variables = given.map((text): Binding & { type: "plain_text" } => {
     const [, name, value] = /^([A-Za-z_$][\w$]*):(.*)$/s.exec(text) ?? [];

@@ -2,7 +2,7 @@ import { oneLine } from "../../kernel/text.ts";
 import { plural, type Paint } from "../print.ts";
 import { short } from "./log.ts";
 
-/** What the server's doctor looked at. */
+/** Result of one check of the server's doctor. */
 export interface Finding {
   check: string;
   status: "ok" | "warning" | "error";
@@ -14,7 +14,7 @@ export interface Finding {
 const COLOURS = { ok: "green", warning: "yellow", error: "red" } as const;
 const WIDTH = "warning".length;
 
-/** What is well on a line each; what is not, with what was expected and what to do. The sum comes last. */
+/** One line per passed check; failed checks with the expected value and the fix. A summary comes last. */
 export function findingLines(findings: readonly Finding[], paint: Paint): string[] {
   const below = (name: string, text: string | undefined) =>
     text === undefined ? [] : [`${" ".repeat(WIDTH)}  ${paint("dim", `${name}:`)} ${oneLine(short(text, 1000), 1100)}`];

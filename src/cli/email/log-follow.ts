@@ -4,20 +4,20 @@ import type { LogEntry } from "./log.ts";
 export interface FollowOptions {
   /** The newest entries, newest first; always at most the same number of them. */
   read: () => Promise<LogEntry[]>;
-  /** Of the first look only so many are printed. */
+  /** Maximum number of entries printed by the first poll. */
   first: number;
   /** Oldest first. */
   print: (entries: readonly LogEntry[]) => void;
-  /** More has come between two looks than one shows. */
+  /** More entries arrived between two polls than one returns. */
   onGap: () => void;
   signal: AbortSignal;
-  /** Between two looks. Rejects when the signal comes; for tests. */
+  /** Pause between polls; rejects on the signal. Replaceable for tests. */
   pause?: (ms: number, signal: AbortSignal) => Promise<unknown>;
 }
 
 const EVERY_MS = 2000;
 
-/** Prints entries as they come, and again when something else has become of them, until the signal. */
+/** Prints entries as they arrive, and again when their result changes, until the signal. */
 export async function followLog({
   read,
   first,

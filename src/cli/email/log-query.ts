@@ -80,7 +80,7 @@ export async function readLog(
 /** Entries that a short id is looked for in. */
 const LOOKED_AT = 10_000;
 
-/** What is told of one recipient by its id, or of all recipients of a message by the short id that lists show. `path`: of the account. */
+/** Log of one recipient by its id, or of all recipients of a message by the short id that lists show. `path`: of the account. */
 export async function readStories(api: Api, path: string, id: string): Promise<LogStory[]> {
   const story = (whole: string) => api.result<LogStory>("GET", `${path}/email/activity${at`/${whole}`}`);
   if (!/^[0-9a-f]{6,31}$/.test(id)) return [await story(id)];

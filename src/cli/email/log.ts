@@ -1,7 +1,7 @@
 import { oneLine } from "../../kernel/text.ts";
 import { facts, moment, table, type Paint } from "../print.ts";
 
-/** A message and one of its recipients, as the API's log tells it. */
+/** A message and one of its recipients, as in the API's log. */
 export interface LogEntry {
   id: string;
   kind: "routing" | "sending";
@@ -69,7 +69,7 @@ export const logRow = (entry: LogEntry): string[] => [
 export const logTable = (entries: readonly LogEntry[], paint: Paint): string[] =>
   table(LOG_TITLES, entries.map(logRow), paint);
 
-/** What happened to it, in the words of people. */
+/** Describes the result. */
 function became({ kind, status, action, worker, error_detail: detail, is_spam: spam }: LogEntry): string {
   const by = worker === null || kind === "sending" ? "" : ` by ${worker}`;
   const why = detail === null ? "" : `: ${short(detail, MAX_WHY)}`;
@@ -95,7 +95,7 @@ const WORDS: Record<string, [words: string, more: "why" | "by"]> = {
   unknown: ["unknown", "why"],
 };
 
-/** `pass/none/pass`; nothing where nobody looked. */
+/** `pass/none/pass`; empty if nothing was checked. */
 const verdicts = ({ spf, dkim, dmarc }: LogEntry): string =>
   [spf, dkim, dmarc].every((one) => one === null) ? "" : [spf, dkim, dmarc].map((one) => one ?? "-").join("/");
 
@@ -148,7 +148,7 @@ export function storyLines(story: LogStory, paint: Paint): string[] {
   ];
 }
 
-/** Of a next server: `250 2.0.0 Ok`. */
+/** Reply of a next hop: `250 2.0.0 Ok`. */
 export const saidOf = ({
   code,
   enhanced_code: enhanced,
@@ -169,7 +169,7 @@ const detailText = (detail: Record<string, unknown>): string =>
 
 function valueText(name: string, value: unknown): string {
   if (Array.isArray(value)) return value.map((one) => valueText(name, one)).join(",");
-  // Of a rule the name, where it has one; of a worker not whose it is.
+  // Rules are shown by name, if they have one; workers without their account.
   if (typeof value === "object" && value !== null)
     return "name" in value && value.name !== ""
       ? String(value.name)

@@ -2,7 +2,7 @@ import { oneLine } from "../../kernel/text.ts";
 import { facts, moment, table, type Paint } from "../print.ts";
 import { saidOf, timeOf } from "./log.ts";
 
-/** Where a recipient of a message on its way out stands. */
+/** State of one recipient of an outbound message. */
 export interface QueuedRecipient {
   to: string;
   state: string;

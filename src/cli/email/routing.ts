@@ -1,7 +1,7 @@
 import type { Paint } from "../print.ts";
 import { facts, moment, table } from "../print.ts";
 
-/** What the API tells, as far as it is shown. */
+/** The displayed part of an API response. */
 export interface Settings {
   id: string;
   name: string;

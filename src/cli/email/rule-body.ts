@@ -59,7 +59,7 @@ export interface RuleValues {
   priority: number | undefined;
 }
 
-/** What is asked for, over what there is. */
+/** Applies the options to the existing rule. */
 export function ruleBody(
   values: RuleValues,
   before?: Rule,

@@ -4,7 +4,7 @@ import { facts } from "../print.ts";
 import { yesNo } from "./routing.ts";
 import type { ZoneConnection } from "./zone.ts";
 
-/** A domain mail is sent from, as the API tells it. */
+/** A sending domain, as in the API. */
 export interface SendingDomain {
   tag: string;
   name: string;

@@ -5,13 +5,13 @@ import type { Options, Surroundings } from "../command.ts";
 import { commandErrors } from "../errors.ts";
 import { serverOptions } from "../shared-options.ts";
 
-/** Which server, and which of its zones where the name alone does not say it. */
+/** Options of the server and the zone. */
 export const zoneOptions = {
   "zone-id": {
     type: "string",
     placeholder: "id",
-    summary: "domain of the zone",
-    defaultText: "the one the domain is in",
+    summary: "id of the zone",
+    defaultText: "the zone that contains the domain",
   },
   ...serverOptions,
 } as const satisfies Options;

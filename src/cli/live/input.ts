@@ -4,7 +4,7 @@ import { facts, moment, type Paint } from "../print.ts";
 import { oneLine } from "../../kernel/text.ts";
 import { liveErrors } from "./errors.ts";
 
-/** What the API tells of a live input, in lists too. */
+/** A live input as in API responses, including lists. */
 export interface ListedInput {
   uid: string;
   created: string;
@@ -74,7 +74,7 @@ const srtAddress = ({ url, streamId, passphrase }: Srt): string =>
 const rtmpAddress = (paint: Paint, rtmp: Rtmp | undefined): string | undefined =>
   rtmp && `${rtmp.url} ${paint("dim", "key")} ${rtmp.streamKey}`;
 
-/** What to publish with and what to watch at. Whoever reads this can do both. */
+/** URLs and keys for publishing and playback. These are credentials for both. */
 export const inputLines = (input: LiveInput, paint: Paint): string[] =>
   facts(
     [

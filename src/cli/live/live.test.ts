@@ -212,7 +212,7 @@ test("what cuts people off is done after a yes only", async (t) => {
   assert.equal((await run(["enable", UID])).stdout, `${UID} is enabled\n`);
 });
 
-test("outputs are told without what is secret, and their key may come from the environment", async (t) => {
+test("shows outputs without their secrets, and reads the key of an output from the environment", async (t) => {
   const { api, run } = await open(t);
   const { stdout } = await run(["outputs", "list", UID]);
   assert.match(
@@ -232,7 +232,7 @@ test("outputs are told without what is secret, and their key may come from the e
   assert.equal(withoutSecrets("rtmp://a.example/x"), "rtmp://a.example/x");
 });
 
-test("the state of now and what was before are told in words", async (t) => {
+test("describes the current state and earlier broadcasts", async (t) => {
   const { run } = await open(t);
   const { stdout } = await run(["status", UID]);
   for (const line of [

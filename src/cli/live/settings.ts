@@ -3,7 +3,7 @@ import { liveErrors } from "./errors.ts";
 
 const onOff = ["on", "off"] as const;
 
-/** What may be said of a live input; what is not said stays as it is. */
+/** Options of a live input; absent ones stay unchanged. */
 export const inputOptions = {
   name: { type: "string", placeholder: "text", summary: "name of the live input" },
   creator: { type: "string", placeholder: "text", summary: "creator of its recordings" },

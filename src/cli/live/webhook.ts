@@ -1,7 +1,7 @@
 import { oneLine } from "../../kernel/text.ts";
 import { moment, table, type Paint } from "../print.ts";
 
-/** A webhook beside the main one, which is told of live inputs. */
+/** An additional webhook, which receives notifications of live inputs. */
 export interface LiveWebhook {
   id: string;
   notificationUrl: string;

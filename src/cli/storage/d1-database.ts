@@ -14,7 +14,7 @@ export interface D1Connection extends Connection {
   name: string;
   /** `/accounts/<id>/d1/database/<uuid>` */
   database: string;
-  /** What the configuration says of it. */
+  /** Its entry in the configuration. */
   configured: TargetDatabase | undefined;
 }
 

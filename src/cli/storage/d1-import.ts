@@ -55,7 +55,7 @@ export async function importFile(
   const etag = await md5Of(file.path);
   const call = (json: object) => api.result<Polled>("POST", `${database}/import`, { json, timeoutMs: STEP_TIMEOUT_MS });
   const started = await call({ action: "init", etag });
-  // A file that the server has already is taken in at once.
+  // A file that the server already has is imported immediately.
   let step = started;
   if (started.upload_url !== undefined) {
     await upload(new URL(started.upload_url, api.url), file);
@@ -69,7 +69,7 @@ export async function importFile(
   return done.result ?? {};
 }
 
-/** The address itself is the permission; the token is not for whoever is behind it. */
+/** The URL itself is the credential; the API token is not sent to it. */
 async function upload(url: URL, { size, body }: { size: number; body: () => SentBody }): Promise<void> {
   const { stream } = body() as { stream: AsyncIterable<Uint8Array> };
   const response = await fetch(url, {

@@ -7,7 +7,7 @@ export interface QueryResult {
   meta?: { duration?: number; rows_read?: number; rows_written?: number; changes?: number; last_row_id?: number };
 }
 
-/** What one call may take: a migration can be slow. */
+/** Timeout of one call: a migration can be slow. */
 const TIMEOUT_MS = 300_000;
 
 /** Runs the statements of `sql` in their order; one result for each. */

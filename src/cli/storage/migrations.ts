@@ -16,7 +16,7 @@ export const placeOf = ({ configured, name }: Pick<D1Connection, "configured" | 
   return { dir: configured.migrationsDir, table: configured.migrationsTable };
 };
 
-/** Names of the .sql files, in the order in which they are to run: by their number, then by their name. */
+/** Names of the .sql files in execution order: by number, then by name. */
 export async function migrationFiles(dir: string): Promise<string[]> {
   const entries = await readdir(dir, { withFileTypes: true }).catch((cause: NodeJS.ErrnoException) => {
     if (cause.code === "ENOENT") return [];

@@ -17,7 +17,7 @@ export function splitObject(path: string): { bucket: string; key: string } {
   return { bucket, key: key! };
 }
 
-/** The key is anybody's text: only a plain name may become a file here without being asked for. */
+/** Keys are untrusted: only a plain name may become a file name without being requested. */
 export function fileNameOf(key: string): string {
   const name = key.split("/").at(-1)!;
   if (name === "" || name === "." || name === ".." || /[\\\0]/.test(name))

@@ -26,7 +26,7 @@ const configuration = {
 };
 const sqlOf = ({ body }: Seen) => (JSON.parse(body.toString()) as { sql: string }).sql;
 
-test("a namespace is named by its id or by its binding; anything else is told with what there is", async (t) => {
+test("selects a namespace by id or binding; otherwise the error lists the bindings", async (t) => {
   const api = await startFakeApi(t, {
     [`GET ${KV}/keys`]: { result: [{ name: "a" }] },
     [`GET ${KV.replace("kv-live", "other")}/keys`]: { result: [] },

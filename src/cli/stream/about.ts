@@ -1,8 +1,8 @@
 import type { Options } from "../command.ts";
 
-/** What may be said of a video when it is made. */
+/** Options of a new video. */
 export const aboutOptions = {
-  name: { type: "string", placeholder: "text", summary: "name of the live input" },
+  name: { type: "string", placeholder: "text", summary: "name of the video" },
   creator: { type: "string", placeholder: "text", summary: "creator: any text of up to 64 characters" },
   signed: { type: "boolean", summary: "require a token for playback" },
   "allowed-origin": { type: "string", placeholder: "host", multiple: true, summary: "host allowed to embed the video" },

@@ -1,6 +1,6 @@
 import { defineErrors } from "../../kernel/index.ts";
 
-/** What can become of a video that a command waits for, sends or fetches. */
+/** Errors of waiting for, uploading and downloading videos. */
 export const videoErrors = defineErrors("video", {
   noVideoId: {
     code: "E_NO_VIDEO_ID",
@@ -70,7 +70,7 @@ export const videoErrors = defineErrors("video", {
   },
 });
 
-/** What can be done about a source that the server could not make a video of. */
+/** Fixes for sources that the server could not process. */
 export const failureAdvice = (reason: string): string =>
   ADVICE[reason] ?? "The server's log says more. Upload the file anew once that is mended.";
 

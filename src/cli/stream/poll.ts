@@ -3,20 +3,20 @@ import { UserError } from "../../kernel/index.ts";
 
 export interface PollOptions<Seen> {
   until: (seen: Seen) => boolean;
-  /** What tells that something goes on: while it stays the same, patience runs out. */
+  /** Fingerprint of the progress. If it stays the same for `patienceMs`, polling fails. */
   changes: (seen: Seen) => string;
   onSeen?: (seen: Seen) => void;
-  /** What is thrown when it has stayed the same for `minutes`. */
+  /** Creates the error to throw after `minutes` without progress. */
   stuck: (seen: Seen, minutes: number) => Error;
   patienceMs?: number;
 }
 
 const [FIRST_MS, MOST_MS] = [150, 2000];
 const PATIENCE_MS = 30 * 60_000;
-/** One after the other: a server that is started anew is not the end of what it does. */
+/** Maximum number of consecutive failures: the work survives a restart of the server. */
 const MAX_MISSED = 10;
 
-/** Looks again and again, at first often. Throws what `stuck` makes, and what `look` throws but for a connection that is lost for a while. */
+/** Polls with a growing interval. Throws the error of `stuck`, and errors of `look` other than a temporarily lost connection. */
 export async function poll<Seen>(
   look: () => Promise<Seen>,
   { until, changes, onSeen = () => {}, stuck, patienceMs = PATIENCE_MS }: PollOptions<Seen>,

@@ -5,7 +5,7 @@ import { videoErrors } from "./errors.ts";
 import { shortText } from "./short-text.ts";
 import type { Video } from "./video.ts";
 
-/** What a player may choose. Rates in bits per second, with sound. */
+/** A rendition that players can select. Bit rates in bits per second, including audio. */
 export interface Rendition {
   name: string;
   width: number | null;

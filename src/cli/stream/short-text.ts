@@ -1,7 +1,7 @@
-/** What an error is told in is short; what is not is cut. */
+/** Longer error texts are truncated. */
 const MAX = 64 * 1024;
 
-/** The text of an answer, as far as it is worth reading. Never throws. */
+/** The beginning of a response body. Never throws. */
 export async function shortText(response: Response): Promise<string> {
   const pieces: Uint8Array[] = [];
   let size = 0;
@@ -12,7 +12,7 @@ export async function shortText(response: Response): Promise<string> {
       if (size >= MAX) break;
     }
   } catch {
-    // What came is better than nothing.
+    // The part received so far is used.
   }
   return Buffer.concat(pieces).toString().trim();
 }

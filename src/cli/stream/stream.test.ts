@@ -33,7 +33,7 @@ test("the renditions are read from a multivariant playlist, whatever the order o
   assert.equal(parseRenditions("<html>"), undefined);
 });
 
-test("rules of access are read, and what is none is told", () => {
+test("parses access rules and rejects invalid ones", () => {
   assert.deepEqual(readRule("allow:country:de, AT"), {
     action: "allow",
     type: "ip.geoip.country",
@@ -65,7 +65,7 @@ test("only the id of a video stands where one is wanted", () => {
     assert.throws(() => videoPath({ base: "/accounts/1" }, id), { code: "E_NO_VIDEO_ID" }, id);
 });
 
-test("lengths are told as people read them", () => {
+test("formats durations", () => {
   assert.deepEqual(
     [-1, 7.52, 60, 125.4, 3609].map((duration) => lengthText({ duration })),
     ["", "7.5 s", "1:00", "2:05", "1:00:09"],
@@ -140,7 +140,7 @@ test("a list of more than one page is read to its end, or to its limit", async (
   assert.match(api.seen.at(-1)!.path, /start=2026-11-01T00%3A00%3A00\.000Z/);
 });
 
-test("waiting tells on a terminal how far it is, and ends with the reason of what cannot be played", async (t) => {
+test("waiting shows progress on a terminal, and fails with the reason if the video cannot be played", async (t) => {
   const folder = await folderWith(t);
   const states = [
     video({ state: "queued", pctComplete: "0.000000" }),

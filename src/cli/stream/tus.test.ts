@@ -14,7 +14,7 @@ import { createUpload, sendUpload, type TusSending } from "./tus.ts";
 const MIB = 1024 * 1024;
 const SIZE = 3 * MIB + 17;
 
-/** What a request of the fake meets: true when it has been dealt with. */
+/** Injected failure of a request; true if it handled the request. */
 type Trouble = (request: IncomingMessage, response: ServerResponse, upload: Upload) => boolean | Promise<boolean>;
 
 interface Upload {
@@ -128,7 +128,7 @@ test("a file goes in chunks, each where the one before it ended", async (t) => {
   assert.equal(offsets.at(-1), SIZE);
 });
 
-test("after a connection that broke, an answer that was lost and a server that was not there, it goes on from what has arrived", async (t) => {
+test("resumes from the stored offset after a broken connection, a lost response and an unavailable server", async (t) => {
   const upload = await startTus(t, undefined, cutAfter(MIB + 300_000), says(503, "starting"), undefined, answerLost);
   const { content, offsets, pauses, run } = await sending(t, upload);
   await run();
@@ -172,7 +172,7 @@ test("an upload that was begun earlier is gone on with, and one of another file 
   );
 });
 
-test("what time does not mend is told at once, in the server's words", async (t) => {
+test("reports permanent errors immediately, with the text of the server", async (t) => {
   const upload = await startTus(
     t,
     says(400, "Chunk size must be a multiple of 256KiB\n"),
@@ -192,7 +192,7 @@ test("what time does not mend is told at once, in the server's words", async (t)
   assert.equal(upload.calls.length, 3);
 });
 
-test("what goes on for too long, and an interruption, end with how to go on", async (t) => {
+test("the error after too many failures or an interruption names the command to resume", async (t) => {
   const dead = await startTus(
     t,
     undefined,

@@ -8,7 +8,7 @@ import { commandErrors } from "../errors.ts";
 import { videoErrors } from "./errors.ts";
 import { shortText } from "./short-text.ts";
 
-/** An upload that was begun. Its address is the permission to go on with it. */
+/** A started upload. Its URL is the credential to resume it. */
 export interface TusUpload {
   address: string;
   uid: string;
@@ -75,7 +75,7 @@ const CHUNK = 50 * 1024 * 1024;
 /** Tries that bring nothing, one after the other, before it is given up: some two minutes. */
 const MAX_FAILURES = 10;
 const MAX_PAUSE_MS = 30_000;
-/** So long nothing may move. The last octets of a request are told of as arrived only when they are on disk. */
+/** Maximum time without progress. The last octets of a request count as received only when they are on disk. */
 const STALLED_MS = 120_000;
 /** Refusals that another try, after a look at how much has arrived, can end. */
 const PASSING = new Set([408, 409, 423, 425, 429]);
@@ -83,7 +83,7 @@ const PASSING = new Set([408, 409, 423, 425, 429]);
 /** Why a request did not come to its end, though another one may. */
 class Interruption extends Error {}
 
-/** Sends what is missing in chunks (TUS 1.0.0, HEAD and PATCH), and goes on where it was after whatever broke a connection. Throws stopped, uploadRefused, otherFile. */
+/** Sends the missing data in chunks (TUS 1.0.0, HEAD and PATCH), and resumes after connection failures. Throws stopped, uploadRefused, otherFile. */
 export async function sendUpload(sending: TusSending): Promise<void> {
   const {
     address,

@@ -4,7 +4,7 @@ import { facts, moment, type Paint } from "../print.ts";
 import { formatSize, oneLine } from "../../kernel/text.ts";
 import { videoErrors } from "./errors.ts";
 
-/** What the API tells of a video, as far as it is shown. */
+/** The displayed part of a video in the API. */
 export interface Video {
   uid: string;
   creator: string | null;

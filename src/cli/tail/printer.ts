@@ -10,7 +10,7 @@ export interface TailPrinter {
   flushed(): Promise<void>;
 }
 
-/** As `reelpost dev` tells them, with the time of each; a frame that is no record is shown as it is. */
+/** Prints records as `reelpost dev` does, with their times; a frame that is not a record is printed unchanged. */
 export function prettyPrinter({ stdout, env }: Pick<Surroundings, "stdout" | "env">, script: string): TailPrinter {
   const output = createOutput(stdout.stream, { env });
   const paint = painter(stdout);

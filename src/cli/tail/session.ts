@@ -21,13 +21,13 @@ export interface TailOptions {
 
 /** Each try makes a tail of its own: the server has forgotten, or will forget, the one before. */
 const WAITS = [1, 2, 4, 8, 16];
-/** A connection nobody speaks on may be gone without a word; what is sent finds out. */
+/** An idle connection can be lost without notice; sending reveals it. */
 const HEARTBEAT_MS = 10_000;
 const DELETE_TIMEOUT_MS = 5000;
 
 const HELLO = JSON.stringify({ debug: false });
 
-/** Reads until the signal, or until the server ends the tail by itself. Throws when the connection is lost and five tries in a row did not bring it back. */
+/** Reads until the signal, or until the server ends the tail. Throws if the connection is lost and five attempts to reconnect fail. */
 export async function readTail({
   api,
   script,
@@ -41,7 +41,7 @@ export async function readTail({
   let failures = 0;
   for (;;) {
     const reason = await once().catch((thrown: unknown) => {
-      // The first try tells what is wrong with the request; later ones may meet a server that is starting.
+      // An error of the first attempt concerns the request; later attempts may reach a server that is still starting.
       if (failures === 0 || isCode(thrown, 10000, 9109, 10007)) throw thrown;
       return thrown instanceof Error ? thrown.message.split("\n")[0]! : String(thrown);
     });
@@ -53,7 +53,7 @@ export async function readTail({
     if (signal.aborted) return;
   }
 
-  /** Resolves with the reason of a lost connection; undefined: it is over. */
+  /** Resolves with the reason of a lost connection; undefined: the tail has ended. */
   async function once(): Promise<string | undefined> {
     const { id, url } = await api.result<{ id: string; url: string }>("POST", `${script}/tails`, { json: { filters } });
     try {

@@ -93,7 +93,7 @@ test("a tail says hello, passes frames on, and is deleted when the reader leaves
   );
 });
 
-test("a clean end ends it; a lost connection is made anew, with a tail of its own", async (t) => {
+test("a clean close ends the tail; a lost connection is reopened with a new tail", async (t) => {
   const fake = await startTails(t, (socket, number) => {
     socket.send(`{"n":${number}}`);
     if (number < 3) socket.close(1011, "the server restarts");
@@ -122,7 +122,7 @@ test("five tries, each later than the one before, then the end", async (t) => {
   assert.deepEqual([waits, fake.opened.length], [[1, 2, 4, 8, 16], 6]);
 });
 
-test("what the server refuses at first is no lost connection, and Ctrl-C ends a wait", async (t) => {
+test("an error of the first attempt is not retried, and Ctrl-C ends a wait", async (t) => {
   const refusing = await startFakeApi(t, {
     [`POST ${SCRIPT}/tails`]: { status: 404, errors: [{ code: 10007, message: "no such worker" }] },
   });

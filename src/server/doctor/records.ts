@@ -108,7 +108,7 @@ function labelOf({ type, name, content }: { type: string; name: string; content:
   return `${type} ${name}`;
 }
 
-/** Checks that a policy tells receivers how to treat unauthenticated mail. */
+/** Checks that the domain publishes a policy for unauthenticated mail. */
 export async function dmarcOf(
   name: string,
   organisation: string,

@@ -2,8 +2,8 @@ import { read, readSync } from "node:fs";
 import { Fault } from "../../kernel/index.ts";
 
 /**
- * Reads from `position` into `into`; returns the number of bytes. Synchronous while the page cache serves reads, judged
- * by recent durations.
+ * Reads from `position` into `into`; returns the number of bytes. Synchronous while recent durations
+ * suggest that the page cache serves reads.
  */
 export type WarmRead = (fd: number, into: Buffer, position: number) => number | Promise<number>;
 

@@ -57,7 +57,7 @@ export interface LiveRun {
 export interface RunSink {
   init(rendition: string, bytes: Buffer): void;
   fragment(fragment: LiveFragment): void;
-  /** No more calls follow: the publisher has disconnected, or the next run begins. */
+  /** This is the last call: the publisher has disconnected, or the next run begins. */
   end(): void;
 }
 

@@ -41,7 +41,7 @@ export interface LiveSubscriber {
    */
   tracks(tracks: LiveTracks, run: { id: string; started: number }): void;
   packet(packet: MediaPacket): void;
-  /** The publisher has disconnected. No more calls follow. */
+  /** The publisher has disconnected. This is the last call. */
   end(): void;
   /**
    * Octets delivered but not sent yet: above `LAG_LIMIT`, packets are skipped up to the next key frame. Absent: always

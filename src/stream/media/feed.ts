@@ -6,7 +6,7 @@ export interface Feed {
   stdin: Writable;
   /** Forwards everything from now on; `onTaken` is called as chunks are read. Call it once. */
   to(target: Writable, onTaken: () => void): void;
-  /** The reader has gone: discards all input from now on. */
+  /** The reader has stopped: discards all input from now on. */
   discard(): void;
 }
 

@@ -33,7 +33,7 @@ export async function scanPackets(
   await tools
     .ffprobe({ args, reads: [path], wallMs, cpuSeconds: wallMs / 1000, onOutput: lines, ...options })
     .catch((err: unknown) => {
-      // Whatever was read before the error is used.
+      // Data read before the error is used.
       if (!isTheFile(err)) throw err;
     });
   const scanOf = (stream: ChosenTracks["video"]) => stream && scanners.get(stream.index)!.result(stream.tick, zero);

@@ -29,7 +29,7 @@ async function open(t: TestContext, recipe: ClipRecipe, more: Partial<Video> = {
   const { tools, objects, probeFile } = await openProbe(t);
   const { uid } = testVideo();
   const model = await probeFile(await clip(recipe), { uid });
-  // Objects of a video lie below its own uid; the test's probe stored its file elsewhere.
+  // Objects of a video are stored under its own uid; the test's probe stored its file elsewhere.
   const video = testVideo({ model, state: "ready", ...more });
   let runs = 0;
   const counted = { ...tools, ffmpeg: (run: Parameters<typeof tools.ffmpeg>[0]) => (runs++, tools.ffmpeg(run)) };

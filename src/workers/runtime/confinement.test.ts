@@ -30,7 +30,7 @@ const RANGE = { first: 70_000, last: 70_009 };
 const silent = scriptOf("export default { email() {} }");
 
 describe("a worker process", onLinux, () => {
-  it("runs as nobody without capabilities if accounts have no separate users", asRoot, async () => {
+  it("runs as `nobody` without capabilities if accounts have no separate users", asRoot, async () => {
     const runtime = startRuntime();
     await runtime.deploy(silent);
     const [pid] = workerdPids(process.pid);
@@ -155,7 +155,7 @@ describe("a worker process", onLinux, () => {
     );
   });
 
-  it("dies with a server that is killed, and the next server sweeps its folder", async () => {
+  it("dies with a server that is killed, and another server sweeps its folder", async () => {
     const server = spawn(process.execPath, ["--input-type=module", "-e", `
       const { startRuntime, scriptOf } = await import(${JSON.stringify(new URL("runtime.testing.ts", import.meta.url).href)});
       const runtime = startRuntime();

@@ -54,7 +54,7 @@ describe("worker user ids", () => {
     first.release();
   });
 
-  it("uses nobody without a range, and the server's user if it cannot switch users", () => {
+  it("uses `nobody` without a range, and the server's user if it cannot switch users", () => {
     assert.deepEqual(createIdentities({ log: silentLog, able: true }).take("a").identity, { uid: 65534, gid: 65534 });
     const unable = createIdentities({ range: { first: 1, last: 2 }, log: silentLog, able: false });
     assert.deepEqual([unable.kind, unable.take("a").identity], ["server", undefined]);

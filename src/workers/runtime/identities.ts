@@ -53,7 +53,7 @@ export function createIdentities({
     if (range !== undefined)
       log.warn(
         { range },
-        "workers: the user ids in workers.uid_range are not mapped in this container; all workers run as nobody",
+        "workers: the user ids in workers.uid_range are not mapped in this container; all workers run as `nobody`",
       );
     return { kind: "shared", take: () => ({ identity: NOBODY, release() {} }) };
   }

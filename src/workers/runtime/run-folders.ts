@@ -138,7 +138,7 @@ function sweepAbandoned(root: string): void {
       if (folder.isDirectory() && folder.uid === process.geteuid?.() && Number.isInteger(pid) && !isAlive(pid))
         rmSync(join(root, name), { recursive: true, force: true });
     } catch {
-      // Already removed, or contains files of another user: the next server retries.
+      // Already removed, or contains files of another user: a later server retries.
     }
   }
 }

@@ -12,7 +12,7 @@ const SCRIPT = "mailer";
 
 /** Behavior of tails on every database engine, within one process and across several. */
 export function tailsConformance(engine: TestEngine): void {
-  /** Starts `processes` processes on one database. The clock stands still until it is advanced. */
+  /** Starts `processes` processes on one database. The clock only moves when a test advances it. */
   async function open(
     t: TestContext,
     {

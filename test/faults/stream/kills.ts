@@ -117,7 +117,7 @@ export async function killAgainAndAgain(
     return started;
   }
 
-  /** Retries work that failed with a killed server once the next server runs. */
+  /** Retries work that failed with a killed server once another one runs. */
   async function persist<Result>(work: (here: VideoServer) => Promise<Result>): Promise<Result> {
     for (;;) {
       const here = await server;
@@ -126,7 +126,7 @@ export async function killAgainAndAgain(
       } catch (err) {
         if (!(err instanceof CutOff) && !(err instanceof Error && /fetch failed|terminated/.test(err.message)))
           throw err;
-        // The connection failure may be noticed before the next server is awaited.
+        // The connection failure may be noticed before its successor is awaited.
         if ((await server) === here) await sleep(20);
       }
     }

@@ -9,7 +9,7 @@ export const d1Create = defineCommand({
   summary: "create a D1 database",
   arguments: [{ name: "name", summary: "name of the database", required: true }],
   options: storageOptions,
-  examples: [["reelpost d1 create letters", "prints what to write into the configuration"]],
+  examples: [["reelpost d1 create letters", "prints the entry for the configuration"]],
   async run(values, [name], surroundings) {
     const { api, base } = await connectStorage(values, surroundings);
     const database = await api.result<Database>("POST", `${base}/d1/database`, { json: { name } });

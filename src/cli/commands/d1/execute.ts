@@ -26,8 +26,8 @@ export const d1Execute = defineCommand({
     ...storageOptions,
   },
   examples: [
-    ["reelpost d1 execute letters --command 'SELECT count(*) FROM mail'", "shows the rows"],
-    ["reelpost d1 execute letters --file dump.sql --yes", "takes in a file"],
+    ["reelpost d1 execute letters --command 'SELECT count(*) FROM mail'", "prints the rows"],
+    ["reelpost d1 execute letters --file dump.sql --yes", "imports a file"],
   ],
   async run({ command, file, yes, ...values }, [name], surroundings) {
     if ((command === undefined) === (file === undefined))

@@ -26,7 +26,7 @@ export const d1Export = defineCommand({
     "no-data": { type: "boolean", summary: "export only the schema" },
     ...storageOptions,
   },
-  examples: [["reelpost d1 export letters --output letters.sql", "what `d1 execute --file` reads"]],
+  examples: [["reelpost d1 export letters --output letters.sql", "a file for `d1 execute --file`"]],
   async run(
     { output, table: tables, "no-schema": noSchema = false, "no-data": noData = false, ...values },
     [name],

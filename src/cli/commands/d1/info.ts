@@ -9,7 +9,7 @@ export const d1Info = defineCommand({
   summary: "show a database: id, size and tables",
   arguments: [databaseArgument],
   options: storageOptions,
-  examples: [["reelpost d1 info letters", "by its name"]],
+  examples: [["reelpost d1 info letters", "selected by name"]],
   async run(values, [name], surroundings) {
     const { api, database } = await connectDatabase(name!, values, surroundings);
     const found = await api.result<Database>("GET", database);

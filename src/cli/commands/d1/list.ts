@@ -9,7 +9,7 @@ export const d1List = defineCommand({
   name: "d1 list",
   summary: "list the D1 databases",
   options: storageOptions,
-  examples: [["reelpost d1 list", "all of the account"]],
+  examples: [["reelpost d1 list", "in the whole account"]],
   async run(values, _, surroundings) {
     const { api, base } = await connectStorage(values, surroundings);
     const databases = await collect(pagesOf<Database>(api, `${base}/d1/database`));

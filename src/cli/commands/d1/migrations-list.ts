@@ -9,7 +9,7 @@ export const d1MigrationsList = defineCommand({
   summary: "list pending migrations",
   arguments: [databaseArgument],
   options: storageOptions,
-  examples: [["reelpost d1 migrations list DB", "by its binding"]],
+  examples: [["reelpost d1 migrations list DB", "selected by binding"]],
   async run(values, [name], surroundings) {
     const connection = await connectDatabase(name!, values, surroundings);
     const files = await unapplied(connection, placeOf(connection));

@@ -28,8 +28,8 @@ export const emailDmarcReport = defineCommand({
     ...zoneOptions,
   },
   examples: [
-    ["reelpost email dmarc report example.com", "of the last 30 days"],
-    ["reelpost email dmarc report example.com --since 2026-11-01 --until 2026-11-07 --json", "of a week, as JSON"],
+    ["reelpost email dmarc report example.com", "the last 30 days"],
+    ["reelpost email dmarc report example.com --since 2026-11-01 --until 2026-11-07 --json", "one week, as JSON"],
   ],
   async run({ since, until, limit = 20, ...values }, [domain], surroundings) {
     const zone = await connectZone(domain!, values, surroundings);

@@ -10,7 +10,7 @@ export const emailLogGet = defineCommand({
   summary: "show the events of a message",
   arguments: [{ name: "message", summary: "message id as listed in the log, or the id of an entry", required: true }],
   options: serverOptions,
-  examples: [["reelpost email log get 1f0c3a5b7d92", "for each of its recipients"]],
+  examples: [["reelpost email log get 1f0c3a5b7d92", "all recipients of the message"]],
   async run(values, [message], surroundings) {
     const { api, base } = await connect(values, surroundings);
     const stories = await readStories(api, base, message!);

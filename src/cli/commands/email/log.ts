@@ -9,7 +9,7 @@ import { painter, printResult } from "../../print.ts";
 import { serverOptions } from "../../shared-options.ts";
 import { oneLine } from "../../../kernel/text.ts";
 
-/** What one look shows while the log is followed. */
+/** Entries per poll while following the log. */
 const FOLLOWED = 200;
 const COLUMNS = [19, 24, 24, 28, 14, 12, 0];
 
@@ -24,7 +24,7 @@ With --follow the newest entries come last, and new ones are printed until Ctrl-
       type: "string",
       placeholder: "domain",
       summary: "only mail of this domain's zone",
-      defaultText: "all of the account",
+      defaultText: "in the whole account",
     },
     platform: {
       type: "boolean",
@@ -43,9 +43,9 @@ With --follow the newest entries come last, and new ones are printed until Ctrl-
     ...serverOptions,
   },
   examples: [
-    ["reelpost email log --zone example.com", "who wrote to whom, and what became of it"],
-    ["reelpost email log --status deliveryFailed --since 7d", "what did not arrive this week"],
-    ["reelpost email log --search invoice --follow", "as they come"],
+    ["reelpost email log --zone example.com", "senders, recipients and results"],
+    ["reelpost email log --status deliveryFailed --since 7d", "failed deliveries of a week"],
+    ["reelpost email log --search invoice --follow", "matching entries as they arrive"],
   ],
   async run({ zone, platform, limit = 50, follow, url, token, account, ...filter }, _, surroundings) {
     const server = { url, token, account };

@@ -12,7 +12,7 @@ export const emailQueueCancel = defineCommand({
   description: "Deliveries in progress continue. The sender receives a bounce as for any undeliverable message.",
   arguments: [{ name: "id", summary: "id of the message", required: true }],
   options: { ...yesOption, ...serverOptions },
-  examples: [["reelpost email queue cancel 91ab…", "`reelpost email queue resend` takes it up again"]],
+  examples: [["reelpost email queue cancel 91ab…", "`reelpost email queue resend` resumes it"]],
   async run({ yes, ...values }, [id], surroundings) {
     const { api, base } = await connect(values, surroundings);
     await confirm(`Give up the message ${id!}?`, yes, surroundings);

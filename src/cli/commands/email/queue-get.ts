@@ -10,7 +10,7 @@ export const emailQueueGet = defineCommand({
   summary: "show a queued message and the replies of each next hop",
   arguments: [{ name: "id", summary: "id of the message", required: true }],
   options: serverOptions,
-  examples: [["reelpost email queue get 91ab…", "the list shows the ids"]],
+  examples: [["reelpost email queue get 91ab…", "an id from the list"]],
   async run(values, [id], surroundings) {
     const { api, base } = await connect(values, surroundings);
     const message = await api.result<WholeMessage>("GET", `${base}/email/queue${at`/${id!}`}`);

@@ -15,7 +15,7 @@ export const emailQueueList = defineCommand({
       type: "string",
       placeholder: "state",
       choices: QUEUE_STATES,
-      summary: "only messages with this status",
+      summary: "only recipients in this state",
       defaultText: "all but delivered",
     },
     domain: { type: "string", placeholder: "domain", summary: "only recipients at this domain" },
@@ -34,14 +34,14 @@ export const emailQueueList = defineCommand({
     ...serverOptions,
   },
   examples: [
-    ["reelpost email queue list", "what waits, why, and until when"],
-    ["reelpost email queue list --state failed --domain example.net", "what a domain did not take"],
+    ["reelpost email queue list", "status, reason and expiration of each recipient"],
+    ["reelpost email queue list --state failed --domain example.net", "failed deliveries to a domain"],
   ],
   async run({ state, domain, platform, limit = 100, ...values }, _, surroundings) {
     const connection = await connect(values, surroundings);
     const states = state === undefined ? QUEUE_STATES.filter((one) => one !== "delivered") : [state];
     const lists = await Promise.all(states.map((one) => newest(connection, { state: one, domain, platform }, limit)));
-    // Whatever changed its state in between stands in two lists, or in none.
+    // A recipient whose state changes between the requests is in two lists, or in none.
     const items = [...new Map(lists.flat().map((item) => [`${item.id} ${item.to}`, item])).values()]
       .sort((a, b) => b.created.localeCompare(a.created))
       .slice(0, limit);

@@ -10,7 +10,7 @@ export const emailQueueResend = defineCommand({
   summary: "retry immediately, including failed recipients; resumes the paused destination",
   arguments: [{ name: "id", summary: "id of the message", required: true }],
   options: serverOptions,
-  examples: [["reelpost email queue resend 91ab…", "when what was wrong at the other end is mended"]],
+  examples: [["reelpost email queue resend 91ab…", "after a problem of the receiving server is fixed"]],
   async run(values, [id], surroundings) {
     const { api, base } = await connect(values, surroundings);
     const message = await api.result<WholeMessage>("POST", `${base}/email/queue${at`/${id!}`}/resend`);

@@ -11,7 +11,7 @@ export const emailRoutingAddressesCreate = defineCommand({
     "The address receives a link and is verified when the link is opened. For a pending address, the email is sent again.",
   arguments: [{ name: "email", summary: "address such as me@example.net", required: true }],
   options: serverOptions,
-  examples: [["reelpost email routing addresses create me@example.net", "sends it the link"]],
+  examples: [["reelpost email routing addresses create me@example.net", "sends the verification email"]],
   async run(values, [email], surroundings) {
     const { api, base } = await connect(values, surroundings);
     const address = await api.result<Address>("POST", `${base}/email/routing/addresses`, { json: { email } });

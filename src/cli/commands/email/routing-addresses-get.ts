@@ -10,7 +10,7 @@ export const emailRoutingAddressesGet = defineCommand({
   summary: "show a destination address",
   arguments: [{ name: "id", summary: "id of the address", required: true }],
   options: serverOptions,
-  examples: [["reelpost email routing addresses get 5f0a…", "and whether it has agreed"]],
+  examples: [["reelpost email routing addresses get 5f0a…", "includes its verification status"]],
   async run(values, [id], surroundings) {
     const { api, base } = await connect(values, surroundings);
     const address = await api.result<Address>("GET", `${base}/email/routing/addresses${at`/${id!}`}`);

@@ -9,7 +9,7 @@ export const emailRoutingAddressesList = defineCommand({
   name: "email routing addresses list",
   summary: "list destination addresses",
   options: serverOptions,
-  examples: [["reelpost email routing addresses list", "with those that have not agreed yet"]],
+  examples: [["reelpost email routing addresses list", "including unverified ones"]],
   async run(values, _, surroundings) {
     const { api, base } = await connect(values, surroundings);
     const path = `${base}/email/routing/addresses`;

@@ -8,7 +8,7 @@ export const emailRoutingDisable = defineCommand({
   summary: "disable Email Routing for a domain",
   arguments: [{ name: "domain", summary: "domain such as example.com", required: true }],
   options: zoneOptions,
-  examples: [["reelpost email routing disable example.com", "removes the records that enabling has made"]],
+  examples: [["reelpost email routing disable example.com", "deletes the records that `enable` created"]],
   async run(values, [domain], surroundings) {
     const zone = await connectZone(domain!, values, surroundings);
     const settings = await zone.api.result<Settings>("DELETE", `${zone.path}/email/routing/dns`, {

@@ -8,7 +8,7 @@ export const emailRoutingDkimList = defineCommand({
   summary: "list the DKIM keys for forwarded mail of a domain",
   arguments: [{ name: "domain", summary: "domain such as example.com or mail.example.com", required: true }],
   options: zoneOptions,
-  examples: [["reelpost email routing dkim list example.com", "the one that signs, and one that is to follow it"]],
+  examples: [["reelpost email routing dkim list example.com", "the active key and its successor"]],
   async run(values, [domain], surroundings) {
     const zone = await connectZone(domain!, values, surroundings);
     const keys = await zone.api.result<DkimKey[]>("GET", `${zone.path}/email/routing/dkim`, {

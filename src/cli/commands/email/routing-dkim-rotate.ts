@@ -10,7 +10,7 @@ export const emailRoutingDkimRotate = defineCommand({
     "The new keys are published immediately and sign once their records are visible everywhere. The old ones stay in DNS for mail in transit.",
   arguments: [{ name: "domain", summary: "domain such as example.com or mail.example.com", required: true }],
   options: zoneOptions,
-  examples: [["reelpost email routing dkim rotate example.com", "nothing stops meanwhile"]],
+  examples: [["reelpost email routing dkim rotate example.com", "without interruption"]],
   async run(values, [domain], surroundings) {
     const zone = await connectZone(domain!, values, surroundings);
     const keys = await zone.api.result<DkimKey[]>("POST", `${zone.path}/email/routing/dkim/rotate`, {

@@ -8,7 +8,7 @@ export const emailRoutingDnsGet = defineCommand({
   summary: "show the DNS records that Email Routing needs",
   arguments: [{ name: "domain", summary: "domain such as example.com", required: true }],
   options: zoneOptions,
-  examples: [["reelpost email routing dns get example.com", "to be copied to where its DNS is, if that is elsewhere"]],
+  examples: [["reelpost email routing dns get example.com", "to copy to another DNS server"]],
   async run(values, [domain], surroundings) {
     const zone = await connectZone(domain!, values, surroundings);
     const { name } = nameIn(zone);

@@ -8,7 +8,7 @@ export const emailRoutingDnsUnlock = defineCommand({
   summary: "unlock the MX records of a domain",
   arguments: [{ name: "domain", summary: "domain such as example.com", required: true }],
   options: zoneOptions,
-  examples: [["reelpost email routing dns unlock example.com", "they stay as they are"]],
+  examples: [["reelpost email routing dns unlock example.com", "allows changes to the records"]],
   async run(values, [domain], surroundings) {
     const zone = await connectZone(domain!, values, surroundings);
     const settings = await zone.api.result<Settings>("PATCH", `${zone.path}/email/routing/dns`, { json: nameIn(zone) });

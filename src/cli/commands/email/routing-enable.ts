@@ -9,7 +9,7 @@ export const emailRoutingEnable = defineCommand({
   description: "MX records of another mail service are never replaced: delete them first.",
   arguments: [{ name: "domain", summary: "domain such as example.com", required: true }],
   options: zoneOptions,
-  examples: [["reelpost email routing enable example.com", "writes and locks its MX, SPF and DKIM records"]],
+  examples: [["reelpost email routing enable example.com", "creates and locks its MX, SPF and DKIM records"]],
   async run(values, [domain], surroundings) {
     const zone = await connectZone(domain!, values, surroundings);
     const settings = await zone.api.result<Settings>("POST", `${zone.path}/email/routing/dns`, { json: nameIn(zone) });

@@ -9,7 +9,7 @@ export const emailRoutingList = defineCommand({
   name: "email routing list",
   summary: "list zones with their Email Routing status",
   options: serverOptions,
-  examples: [["reelpost email routing list", "all of the account"]],
+  examples: [["reelpost email routing list", "in the whole account"]],
   async run(values, _, surroundings) {
     const { api, base } = await connect(values, surroundings);
     const zones = await collect(pagesOf<Settings>(api, `${base}/email/routing/zones`, { perPage: 50 }));

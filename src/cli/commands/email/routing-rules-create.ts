@@ -16,7 +16,7 @@ export const emailRoutingRulesCreate = defineCommand({
     ],
     [
       "reelpost email routing rules create example.com --match-value me@example.com --action-type forward --action-value me@example.net",
-      "on to a verified address",
+      "to a verified address",
     ],
   ],
   async run(values, [domain], surroundings) {

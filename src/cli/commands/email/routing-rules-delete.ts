@@ -15,7 +15,9 @@ export const emailRoutingRulesDelete = defineCommand({
     { name: "rule", summary: "id of the rule", required: true },
   ],
   options: { ...yesOption, ...zoneOptions },
-  examples: [["reelpost email routing rules delete example.com 2f1c…", "its address goes to the catch-all rule then"]],
+  examples: [
+    ["reelpost email routing rules delete example.com 2f1c…", "the catch-all rule then applies to its address"],
+  ],
   async run({ yes, ...values }, [domain, rule], surroundings) {
     if (rule === CATCH_ALL)
       throw commandErrors.badContent({

@@ -12,7 +12,7 @@ export const emailRoutingRulesGet = defineCommand({
     { name: "rule", summary: "id of the rule, or catch-all", required: true },
   ],
   options: zoneOptions,
-  examples: [["reelpost email routing rules get example.com catch-all", "the rule for everything no other takes"]],
+  examples: [["reelpost email routing rules get example.com catch-all", "the rule for all other addresses"]],
   async run(values, [domain, rule], surroundings) {
     const { api, path } = await connectZone(domain!, values, surroundings);
     const found = await readRule(api, rulePath(path, rule!));

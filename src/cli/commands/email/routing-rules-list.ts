@@ -9,7 +9,7 @@ export const emailRoutingRulesList = defineCommand({
   summary: "list the routing rules of a domain by priority",
   arguments: [{ name: "domain", summary: "domain such as example.com", required: true }],
   options: zoneOptions,
-  examples: [["reelpost email routing rules list example.com", "the catch-all rule is the last"]],
+  examples: [["reelpost email routing rules list example.com", "the catch-all rule comes last"]],
   async run(values, [domain], surroundings) {
     const { api, path } = await connectZone(domain!, values, surroundings);
     const rules = await collect(pagesOf<Rule>(api, `${path}/email/routing/rules`, { perPage: 50 }));

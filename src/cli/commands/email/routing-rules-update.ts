@@ -16,7 +16,7 @@ export const emailRoutingRulesUpdate = defineCommand({
   examples: [
     [
       "reelpost email routing rules update example.com catch-all --action-type worker --action-value inbox --enabled true",
-      "everything else to a worker",
+      "all other addresses to a worker",
     ],
   ],
   async run(values, [domain, name], surroundings) {

@@ -8,7 +8,7 @@ export const emailRoutingSettings = defineCommand({
   summary: "show the Email Routing settings of a domain",
   arguments: [{ name: "domain", summary: "domain such as example.com", required: true }],
   options: zoneOptions,
-  examples: [["reelpost email routing settings example.com", "and whether its records are right"]],
+  examples: [["reelpost email routing settings example.com", "includes the status of its DNS records"]],
   async run(values, [domain], surroundings) {
     const zone = await connectZone(domain!, values, surroundings);
     const settings = await zone.api.result<Settings>("GET", `${zone.path}/email/routing`);

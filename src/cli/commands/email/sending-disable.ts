@@ -11,7 +11,7 @@ export const emailSendingDisable = defineCommand({
   summary: "disable Email Sending for a domain",
   arguments: [{ name: "domain", summary: "domain such as example.com or news.example.com", required: true }],
   options: { ...yesOption, ...zoneOptions },
-  examples: [["reelpost email sending disable news.example.com", "removes the records that enabling has made"]],
+  examples: [["reelpost email sending disable news.example.com", "deletes the records that `enable` created"]],
   async run({ yes, ...values }, [domain], surroundings) {
     const zone = await connectZone(domain!, values, surroundings);
     const { tag, name } = await findSendingDomain(zone);

@@ -10,7 +10,7 @@ export const emailSendingDnsGet = defineCommand({
   summary: "show the DNS records that Email Sending needs",
   arguments: [{ name: "domain", summary: "domain such as example.com or news.example.com", required: true }],
   options: zoneOptions,
-  examples: [["reelpost email sending dns get example.com", "to be copied to where its DNS is, if that is elsewhere"]],
+  examples: [["reelpost email sending dns get example.com", "to copy to another DNS server"]],
   async run(values, [domain], surroundings) {
     const zone = await connectZone(domain!, values, surroundings);
     const { tag } = await findSendingDomain(zone);

@@ -8,12 +8,7 @@ export const emailSendingEnable = defineCommand({
   summary: "enable Email Sending for a domain or a subdomain",
   arguments: [{ name: "domain", summary: "domain such as example.com or news.example.com", required: true }],
   options: zoneOptions,
-  examples: [
-    [
-      "reelpost email sending enable example.com",
-      "writes the records that receivers look for: bounces, SPF, DKIM, DMARC",
-    ],
-  ],
+  examples: [["reelpost email sending enable example.com", "creates its records: bounces, SPF, DKIM, DMARC"]],
   async run(values, [domain], surroundings) {
     const zone = await connectZone(domain!, values, surroundings);
     const made = await zone.api.result<SendingDomain>("POST", sendingPath(zone), { json: { name: zone.domain } });

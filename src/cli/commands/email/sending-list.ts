@@ -12,7 +12,7 @@ export const emailSendingList = defineCommand({
   summary: "list sending domains",
   arguments: [{ name: "domain", summary: "only domains in this zone" }],
   options: zoneOptions,
-  examples: [["reelpost email sending list", "all of the account"]],
+  examples: [["reelpost email sending list", "in the whole account"]],
   async run(values, [domain], surroundings) {
     const domains = domain === undefined ? await allDomains() : await ofZone(domain);
     printResult(surroundings, domains, (paint) =>
@@ -27,7 +27,7 @@ export const emailSendingList = defineCommand({
     async function allDomains() {
       const { api, base } = await connect(values, surroundings);
       const domains: SendingDomain[] = [];
-      // Names below a zone's own are told by the zone.
+      // The zone lists its subdomains.
       for (const { tag: zone } of await collect(
         pagesOf<SendingDomain>(api, `${base}/email/sending/zones`, { perPage: 50 }),
       )) {

@@ -26,7 +26,7 @@ export const emailSendingSendRaw = defineCommand({
   examples: [
     [
       "reelpost email sending send-raw --from me@example.com --to you@example.net --mime-file letter.eml",
-      "a file as a mail program saves it",
+      "a file saved by a mail client",
     ],
   ],
   async run(values, _, surroundings) {

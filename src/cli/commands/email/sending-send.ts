@@ -16,7 +16,7 @@ export const emailSendingSend = defineCommand({
     cc: { type: "string", placeholder: "address", multiple: true, summary: "Cc recipient" },
     bcc: { type: "string", placeholder: "address", multiple: true, summary: "Bcc recipient" },
     "reply-to": { type: "string", placeholder: "address", summary: "Reply-To address" },
-    "reply-to-name": { type: "string", placeholder: "name", summary: "display name of the sender" },
+    "reply-to-name": { type: "string", placeholder: "name", summary: "display name of the Reply-To address" },
     subject: { type: "string", placeholder: "text", summary: "subject line" },
     text: { type: "string", placeholder: "text", summary: "plain-text body" },
     html: { type: "string", placeholder: "html", summary: "HTML body" },
@@ -27,7 +27,7 @@ export const emailSendingSend = defineCommand({
   examples: [
     [
       "reelpost email sending send --from me@example.com --to you@example.net --subject Hello --text Hi",
-      "says who has it, and who will",
+      "prints the recipients that are delivered or queued",
     ],
   ],
   async run(values, _, surroundings) {

@@ -8,7 +8,7 @@ export const emailSendingSettings = defineCommand({
   summary: "show the Email Sending settings of a domain",
   arguments: [{ name: "domain", summary: "domain such as example.com or news.example.com", required: true }],
   options: zoneOptions,
-  examples: [["reelpost email sending settings example.com", "its selector, and where its bounces go"]],
+  examples: [["reelpost email sending settings example.com", "includes DKIM selector and return path"]],
   async run(values, [domain], surroundings) {
     const found = await findSendingDomain(await connectZone(domain!, values, surroundings));
     printResult(surroundings, found, (paint) => sendingLines(found, paint));

@@ -6,7 +6,7 @@ import { serverOptions } from "../../shared-options.ts";
 export const emailSendingSuppressionsCreate = defineCommand({
   name: "email sending suppressions create",
   summary: "suppress an address",
-  arguments: [{ name: "email", summary: "address such as nobody@example.net", required: true }],
+  arguments: [{ name: "email", summary: "address such as ada@example.net", required: true }],
   options: {
     days: {
       type: "number",
@@ -14,17 +14,12 @@ export const emailSendingSuppressionsCreate = defineCommand({
       min: 1,
       max: 3650,
       summary: "duration of the suppression",
-      defaultText: "for good",
+      defaultText: "permanent",
     },
     note: { type: "string", placeholder: "text", summary: "why" },
     ...serverOptions,
   },
-  examples: [
-    [
-      "reelpost email sending suppressions create nobody@example.net --note 'asked us to'",
-      "until it is deleted from the list",
-    ],
-  ],
+  examples: [["reelpost email sending suppressions create nobody@example.net --note 'asked us to'", "permanently"]],
   async run({ days, note, ...values }, [email], surroundings) {
     const { api, base } = await connect(values, surroundings);
     const until = days === undefined ? undefined : new Date(surroundings.clock.now() + days * 86_400_000).toISOString();

@@ -10,7 +10,7 @@ export const emailSendingSuppressionsDelete = defineCommand({
   summary: "delete a suppression",
   arguments: [{ name: "id", summary: "id of the suppression", required: true }],
   options: { ...yesOption, ...serverOptions },
-  examples: [["reelpost email sending suppressions delete 91ab…", "the list shows the ids"]],
+  examples: [["reelpost email sending suppressions delete 91ab…", "an id from the list"]],
   async run({ yes, ...values }, [id], surroundings) {
     const { api, base } = await connect(values, surroundings);
     await confirm(`Delete the suppression ${id!}?`, yes, surroundings);

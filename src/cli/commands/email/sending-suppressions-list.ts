@@ -33,7 +33,7 @@ export const emailSendingSuppressionsList = defineCommand({
     },
     ...serverOptions,
   },
-  examples: [["reelpost email sending suppressions list --reason hard_bounce", "whom servers did not know"]],
+  examples: [["reelpost email sending suppressions list --reason hard_bounce", "suppressed after a permanent failure"]],
   async run({ search, reason, limit = 1000, ...values }, _, surroundings) {
     const { api, base } = await connect(values, surroundings);
     const found: Suppression[] = [];

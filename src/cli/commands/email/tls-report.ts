@@ -27,7 +27,7 @@ export const emailTlsReport = defineCommand({
     },
     ...zoneOptions,
   },
-  examples: [["reelpost email tls report example.com", "of the last 30 days"]],
+  examples: [["reelpost email tls report example.com", "the last 30 days"]],
   async run({ since, until, limit = 20, ...values }, [domain], surroundings) {
     const zone = await connectZone(domain!, values, surroundings);
     const found = await zone.api.result<TlsStatistics>("GET", `${zone.path}/email/auth/tls-reports/statistics`, {

@@ -16,7 +16,7 @@ export const kvBulkDelete = defineCommand({
   examples: [
     [
       "reelpost kv key list -b NOTES --prefix old/ --json | reelpost kv bulk delete - -b NOTES --yes",
-      "everything below old/",
+      "all keys with the prefix old/",
     ],
   ],
   async run({ yes, ...values }, [file], surroundings) {

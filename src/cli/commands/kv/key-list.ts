@@ -18,7 +18,7 @@ export const kvKeyList = defineCommand({
     limit: { type: "number", min: 1, max: 1_000_000, summary: "maximum number of keys", defaultText: "10000" },
     ...namespaceOptions,
   },
-  examples: [["reelpost kv key list --binding NOTES --prefix mail/", "a part"]],
+  examples: [["reelpost kv key list --binding NOTES --prefix mail/", "keys with a prefix"]],
   async run({ prefix, limit = 10_000, ...values }, _, surroundings) {
     const { api, namespace, id } = await connectNamespace(values, surroundings);
     const keys: Key[] = [];

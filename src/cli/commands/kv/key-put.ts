@@ -26,7 +26,7 @@ export const kvKeyPut = defineCommand({
     ...namespaceOptions,
   },
   examples: [
-    ["reelpost kv key put greeting hello --binding NOTES", "a word"],
+    ["reelpost kv key put greeting hello --binding NOTES", "a short text"],
     ["reelpost kv key put logo --path logo.png -b NOTES --ttl 3600", "a file, for an hour"],
   ],
   async run({ path, ttl, expiration, metadata, ...values }, [key, value], surroundings) {

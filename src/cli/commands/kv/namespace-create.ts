@@ -11,9 +11,9 @@ interface Namespace {
 export const kvNamespaceCreate = defineCommand({
   name: "kv namespace create",
   summary: "create a KV namespace",
-  arguments: [{ name: "title", summary: "name of the database", required: true }],
+  arguments: [{ name: "title", summary: "title of the namespace", required: true }],
   options: storageOptions,
-  examples: [["reelpost kv namespace create notes", "prints what to write into the configuration"]],
+  examples: [["reelpost kv namespace create notes", "prints the entry for the configuration"]],
   async run(values, [title], surroundings) {
     const { api, base } = await connectStorage(values, surroundings);
     const namespace = await api.result<Namespace>("POST", `${base}/storage/kv/namespaces`, { json: { title } });

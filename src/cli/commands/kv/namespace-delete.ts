@@ -9,7 +9,7 @@ export const kvNamespaceDelete = defineCommand({
   name: "kv namespace delete",
   summary: "delete a KV namespace and all its keys",
   options: { ...yesOption, ...namespaceOptions },
-  examples: [["reelpost kv namespace delete --binding NOTES", "by its binding in the configuration"]],
+  examples: [["reelpost kv namespace delete --binding NOTES", "selected by its binding in the configuration"]],
   async run({ yes, ...values }, _, surroundings) {
     const { api, base, id } = await connectNamespace(values, surroundings);
     await confirm(`Delete the KV namespace ${id} with all its keys?`, yes, surroundings);

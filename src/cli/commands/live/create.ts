@@ -21,7 +21,7 @@ export const liveCreate = defineCommand({
     ...serverOptions,
   },
   examples: [
-    ["reelpost live create --name Stage --recording automatic", "for OBS: the address and the key"],
+    ["reelpost live create --name Stage --recording automatic", "prints URL and key for OBS"],
     ["reelpost live create --recording automatic --json > input.json", "for programs"],
   ],
   async run({ disabled, "idempotency-key": key, url, token, account, ...settings }, _, surroundings) {

@@ -10,7 +10,7 @@ export const liveDelete = defineCommand({
   summary: "delete a live input; its recordings are kept",
   arguments: [inputArgument],
   options: { ...yesOption, ...serverOptions },
-  examples: [["reelpost live delete 66be… --yes", "in a script; what is being broadcast ends"]],
+  examples: [["reelpost live delete 66be… --yes", "in a script; ends a running broadcast"]],
   async run({ yes, ...values }, [uid], surroundings) {
     const connection = await connect(values, surroundings);
     const path = inputPath(connection, uid!);

@@ -9,7 +9,7 @@ export const liveEnable = defineCommand({
   summary: "enable a live input",
   arguments: [inputArgument],
   options: serverOptions,
-  examples: [["reelpost live enable 66be…", "its keys are the same as before"]],
+  examples: [["reelpost live enable 66be…", "the keys stay the same"]],
   async run(values, [uid], surroundings) {
     const connection = await connect(values, surroundings);
     const input = await connection.api.result<LiveInput>("POST", `${inputPath(connection, uid!)}/enable`);

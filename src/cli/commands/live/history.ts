@@ -21,7 +21,7 @@ export const liveHistory = defineCommand({
     },
     ...serverOptions,
   },
-  examples: [["reelpost live history 66be…", "when it was connected, and what was wrong"]],
+  examples: [["reelpost live history 66be…", "connections and errors"]],
   async run({ limit = 50, ...values }, [uid], surroundings) {
     const connection = await connect(values, surroundings);
     const entries = await connection.api.result<HistoryEntry[]>("GET", `${inputPath(connection, uid!)}/history`, {

@@ -18,7 +18,7 @@ export const liveList = defineCommand({
     },
     ...serverOptions,
   },
-  examples: [["reelpost live list", "never their keys: `reelpost live show` has them"]],
+  examples: [["reelpost live list", "without keys, which `reelpost live show` prints"]],
   async run({ limit = 100, ...values }, _, surroundings) {
     const { api, base } = await connect(values, surroundings);
     const { liveInputs, total = 0 } = await api.result<{ liveInputs: ListedInput[]; total?: number }>(

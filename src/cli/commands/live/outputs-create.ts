@@ -17,7 +17,10 @@ export const liveOutputsCreate = defineCommand({
     ...serverOptions,
   },
   examples: [
-    ["STREAM_KEY=uzya-f19y reelpost live outputs create 66be… rtmps://live.example.com/app", "up to 50 of an input"],
+    [
+      "STREAM_KEY=uzya-f19y reelpost live outputs create 66be… rtmps://live.example.com/app",
+      "at most 50 per live input",
+    ],
   ],
   async run({ key, disabled, ...values }, [uid, to], surroundings) {
     const connection = await connect(values, surroundings);

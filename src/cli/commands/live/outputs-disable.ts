@@ -10,7 +10,7 @@ export const liveOutputsDisable = defineCommand({
   summary: "disable an output",
   arguments: [inputArgument, { name: "output", summary: "id of the output", required: true }],
   options: serverOptions,
-  examples: [["reelpost live outputs disable 66be… baea…", "what is being sent there ends"]],
+  examples: [["reelpost live outputs disable 66be… baea…", "stops the running restream"]],
   async run(values, [uid, output], surroundings) {
     const connection = await connect(values, surroundings);
     const after = await connection.api.result<Output>("PUT", outputPath(connection, uid!, output!), {

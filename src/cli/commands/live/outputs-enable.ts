@@ -10,7 +10,7 @@ export const liveOutputsEnable = defineCommand({
   summary: "enable an output",
   arguments: [inputArgument, { name: "output", summary: "id of the output", required: true }],
   options: serverOptions,
-  examples: [["reelpost live outputs enable 66be… baea…", "at once, where the input is live"]],
+  examples: [["reelpost live outputs enable 66be… baea…", "takes effect immediately if the input is live"]],
   async run(values, [uid, output], surroundings) {
     const connection = await connect(values, surroundings);
     const after = await connection.api.result<Output>("PUT", outputPath(connection, uid!, output!), {

@@ -11,7 +11,7 @@ export const liveOutputsList = defineCommand({
   description: "Keys are omitted; --json includes them.",
   arguments: [inputArgument],
   options: serverOptions,
-  examples: [["reelpost live outputs list 66be…", "the status of each"]],
+  examples: [["reelpost live outputs list 66be…", "with the status of each output"]],
   async run(values, [uid], surroundings) {
     const connection = await connect(values, surroundings);
     const outputs = await connection.api.result<Output[]>("GET", `${inputPath(connection, uid!)}/outputs`);

@@ -11,7 +11,7 @@ export const liveRotateKeys = defineCommand({
   description: "Publishers and players with an old key are disconnected. The uid and the playback URLs stay.",
   arguments: [inputArgument],
   options: { ...yesOption, ...serverOptions },
-  examples: [["reelpost live rotate-keys 66be…", "after a key was seen by somebody"]],
+  examples: [["reelpost live rotate-keys 66be…", "after a key was exposed"]],
   async run({ yes, ...values }, [uid], surroundings) {
     const connection = await connect(values, surroundings);
     const path = inputPath(connection, uid!);

@@ -9,7 +9,7 @@ export const liveShow = defineCommand({
   summary: "show a live input: keys and playback URLs",
   arguments: [inputArgument],
   options: serverOptions,
-  examples: [["reelpost live show 66be…", "the list shows the uids"]],
+  examples: [["reelpost live show 66be…", "a uid from the list"]],
   async run(values, [uid], surroundings) {
     const connection = await connect(values, surroundings);
     const input = await connection.api.result<LiveInput>("GET", inputPath(connection, uid!));

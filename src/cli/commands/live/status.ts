@@ -10,7 +10,7 @@ export const liveStatus = defineCommand({
   summary: "show the current broadcast: viewers and stream health",
   arguments: [inputArgument],
   options: serverOptions,
-  examples: [["reelpost live status 66be…", "the bitrate, the key frames, and what is wrong with them"]],
+  examples: [["reelpost live status 66be…", "bitrate, key frames and problems"]],
   async run(values, [uid], surroundings) {
     const connection = await connect(values, surroundings);
     const status = await connection.api.result<LiveStatus>("GET", `${inputPath(connection, uid!)}/status`);

@@ -13,14 +13,14 @@ export const liveUpdate = defineCommand({
   arguments: [inputArgument],
   options: { ...inputOptions, ...serverOptions },
   examples: [
-    ["reelpost live update 66be… --recording automatic --delete-after 45", "keep each broadcast for 45 days"],
-    ["reelpost live update 66be… --allowed-origin '*'", "on any page again"],
+    ["reelpost live update 66be… --recording automatic --delete-after 45", "keeps each recording for 45 days"],
+    ["reelpost live update 66be… --allowed-origin '*'", "allows all pages again"],
   ],
   async run({ url, token, account, ...settings }, [uid], surroundings) {
     if (Object.keys(inputBody(settings)).length === 0) throw liveErrors.nothingToChange();
     const connection = await connect({ url, token, account }, surroundings);
     const path = inputPath(connection, uid!);
-    // What else is said of it in `meta` stays.
+    // Preserves the other fields of `meta`.
     const { meta } = settings.name === undefined ? { meta: {} } : await connection.api.result<LiveInput>("GET", path);
     const input = await connection.api.result<LiveInput>("PUT", path, { json: inputBody(settings, meta) });
     printResult(surroundings, input, (paint) => inputLines(input, paint));

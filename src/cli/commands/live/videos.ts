@@ -20,7 +20,7 @@ export const liveVideos = defineCommand({
     },
     ...serverOptions,
   },
-  examples: [["reelpost live videos 66be…", "each of them is a video as any other: `reelpost stream get`"]],
+  examples: [["reelpost live videos 66be…", "for `reelpost stream get` and other video commands"]],
   async run({ limit = 100, ...values }, [uid], surroundings) {
     const connection = await connect(values, surroundings);
     const videos = await connection.api.result<Video[]>("GET", `${inputPath(connection, uid!)}/videos`, {

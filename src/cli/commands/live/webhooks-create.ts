@@ -16,7 +16,7 @@ export const liveWebhooksCreate = defineCommand({
       placeholder: "uid",
       multiple: true,
       summary: "only for this live input",
-      defaultText: "of all",
+      defaultText: "all",
     },
     ...serverOptions,
   },

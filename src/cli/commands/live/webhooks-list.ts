@@ -8,7 +8,7 @@ export const liveWebhooksList = defineCommand({
   name: "live webhooks list",
   summary: "list live input webhooks",
   options: serverOptions,
-  examples: [["reelpost live webhooks list", "what was sent: `reelpost stream webhook deliveries --endpoint <id>`"]],
+  examples: [["reelpost live webhooks list", "then `reelpost stream webhook deliveries --endpoint <id>`"]],
   async run(values, _, surroundings) {
     const { api, base } = await connect(values, surroundings);
     const webhooks = (await api.result<LiveWebhook[]>("GET", `${base}/stream/webhook/endpoints`)).filter(({ topics }) =>

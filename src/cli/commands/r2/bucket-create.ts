@@ -15,7 +15,7 @@ export const r2BucketCreate = defineCommand({
   summary: "create an R2 bucket",
   arguments: [nameArgument],
   options: storageOptions,
-  examples: [["reelpost r2 bucket create files", "lower case letters, digits and dashes"]],
+  examples: [["reelpost r2 bucket create files", "a name of lowercase letters, digits and hyphens"]],
   async run(values, [name], surroundings) {
     const { api, base } = await connectStorage(values, surroundings);
     const bucket = await api.result<Bucket>("POST", `${base}/r2/buckets`, { json: { name } });

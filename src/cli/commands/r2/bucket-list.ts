@@ -13,7 +13,7 @@ export const r2BucketList = defineCommand({
   name: "r2 bucket list",
   summary: "list the R2 buckets",
   options: storageOptions,
-  examples: [["reelpost r2 bucket list", "all of the account"]],
+  examples: [["reelpost r2 bucket list", "in the whole account"]],
   async run(values, _, surroundings) {
     const { api, base } = await connectStorage(values, surroundings);
     const buckets = await collect(

@@ -17,10 +17,10 @@ export const r2ObjectPut = defineCommand({
     file: { type: "string", short: "f", placeholder: "file", summary: "file to upload", complete: "file" },
     pipe: { type: "boolean", summary: "upload standard input" },
     "content-type": { type: "string", placeholder: "type", summary: "content type of the object" },
-    "content-disposition": { type: "string", placeholder: "text", summary: "content type of the object" },
-    "content-encoding": { type: "string", placeholder: "text", summary: "content type of the object" },
-    "content-language": { type: "string", placeholder: "text", summary: "content type of the object" },
-    "cache-control": { type: "string", placeholder: "text", summary: "content type of the object" },
+    "content-disposition": { type: "string", placeholder: "text", summary: "Content-Disposition header of the object" },
+    "content-encoding": { type: "string", placeholder: "text", summary: "Content-Encoding header of the object" },
+    "content-language": { type: "string", placeholder: "text", summary: "Content-Language header of the object" },
+    "cache-control": { type: "string", placeholder: "text", summary: "Cache-Control header of the object" },
     ...storageOptions,
   },
   examples: [
@@ -72,7 +72,7 @@ function pipeBody(
   let begun = false;
   return {
     body() {
-      // What was read once is gone: a second attempt would send the rest as if it were all.
+      // Standard input can be read only once: a second attempt would send only the rest.
       if (begun)
         throw commandErrors.badContent({
           what: "Standard input",

@@ -16,7 +16,7 @@ immediately: the server creates a new version.`,
   arguments: [{ name: "name", summary: "name of the secret in env", required: true }],
   options: workerOptions,
   examples: [
-    ["reelpost secret put API_KEY", "types the value"],
+    ["reelpost secret put API_KEY", "prompts for the value"],
     ["reelpost secret put API_KEY < key.txt", "reads it from a file"],
   ],
   async run(values, [secret], surroundings) {

@@ -16,7 +16,7 @@ export const streamCaptionsList = defineCommand({
   summary: "list the captions of a video",
   arguments: [videoArgument],
   options: serverOptions,
-  examples: [["reelpost stream captions list 91ab…", "their languages"]],
+  examples: [["reelpost stream captions list 91ab…", "languages and states"]],
   async run(values, [uid], surroundings) {
     const connection = await connect(values, surroundings);
     const captions = await connection.api.result<Caption[]>("GET", `${videoPath(connection, uid!)}/captions`);

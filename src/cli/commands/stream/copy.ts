@@ -13,7 +13,7 @@ export const streamCopy = defineCommand({
     { name: "url", summary: "URL of the file; the server must support HEAD and range requests", required: true },
   ],
   options: { ...aboutOptions, ...waitOption, ...serverOptions },
-  examples: [["reelpost stream copy https://example.com/talk.mp4 --wait", "ends when it can be watched"]],
+  examples: [["reelpost stream copy https://example.com/talk.mp4 --wait", "waits until the video is playable"]],
   async run({ wait, url, token, account, ...about }, [source], surroundings) {
     const connection = await connect({ url, token, account }, surroundings);
     const begun = await connection.api.result<Video>("POST", `${connection.base}/stream/copy`, {

@@ -30,7 +30,7 @@ export const streamDownload = defineCommand({
   },
   examples: [
     ["reelpost stream download 91ab… --file talk.mp4", "into a file"],
-    ["reelpost stream download 91ab… --audio", "the sound"],
+    ["reelpost stream download 91ab… --audio", "audio only"],
   ],
   async run({ audio, file, pipe, ...values }, [uid], surroundings) {
     const connection = await connect(values, surroundings);

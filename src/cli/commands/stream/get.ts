@@ -15,7 +15,7 @@ export const streamGet = defineCommand({
     "The renditions are read from its HLS manifest: with --json they are in `renditions`, null if unavailable.",
   arguments: [videoArgument],
   options: { ...waitOption, ...serverOptions },
-  examples: [["reelpost stream get 91ab…", "the list shows the uids"]],
+  examples: [["reelpost stream get 91ab…", "a uid from the list"]],
   async run({ wait, ...values }, [uid], surroundings) {
     const connection = await connect(values, surroundings);
     const video =
@@ -28,12 +28,12 @@ export const streamGet = defineCommand({
       ...(renditions === null ? [] : ["", ...renditionTable(renditions, paint)]),
     ]);
     if (reason !== undefined && !surroundings.json)
-      surroundings.stderr.line(`the renditions cannot be told: ${oneLine(reason)}`);
+      surroundings.stderr.line(`cannot list the renditions: ${oneLine(reason)}`);
     return 0;
   },
 });
 
-/** What else is known of a video is shown, whatever keeps us from its manifest. */
+/** A failure to read the manifest does not prevent the rest of the output. */
 async function renditionsOf(
   connection: Connection,
   video: Video,

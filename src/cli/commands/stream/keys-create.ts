@@ -15,7 +15,7 @@ export const streamKeysCreate = defineCommand({
   summary: "create a key that signs playback tokens offline",
   description: "The private key is shown once, as base64 PEM and JWK.",
   options: serverOptions,
-  examples: [["reelpost stream keys create --json > key.json", "kept for the program that signs"]],
+  examples: [["reelpost stream keys create --json > key.json", "saves the private key for the signing program"]],
   async run(values, _, surroundings) {
     const { api, base } = await connect(values, surroundings);
     const key = await api.result<NewKey>("POST", `${base}/stream/keys`);

@@ -7,7 +7,7 @@ export const streamKeysList = defineCommand({
   name: "stream keys list",
   summary: "list signing keys",
   options: serverOptions,
-  examples: [["reelpost stream keys list", "never their private halves"]],
+  examples: [["reelpost stream keys list", "without private keys"]],
   async run(values, _, surroundings) {
     const { api, base } = await connect(values, surroundings);
     const keys = await api.result<{ id: string; created: string }[]>("GET", `${base}/stream/keys`);

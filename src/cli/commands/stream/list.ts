@@ -18,7 +18,7 @@ export const streamList = defineCommand({
       placeholder: "status",
       choices: ["pendingupload", "downloading", "queued", "inprogress", "ready", "error", "live-inprogress"],
       multiple: true,
-      summary: "only messages with this status",
+      summary: "only videos with this status",
     },
     search: { type: "string", placeholder: "text", summary: "part of the name" },
     name: { type: "string", placeholder: "text", summary: "complete name" },
@@ -41,7 +41,7 @@ export const streamList = defineCommand({
     ...serverOptions,
   },
   examples: [
-    ["reelpost stream list --status error --since 7d", "what could not be played this week"],
+    ["reelpost stream list --status error --since 7d", "failed videos of a week"],
     ["reelpost stream list --search talk --json", "for programs"],
   ],
   async run({ status, search, name, creator, since, until, asc, limit = 100, ...values }, _, surroundings) {

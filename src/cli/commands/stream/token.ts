@@ -27,8 +27,8 @@ export const streamToken = defineCommand({
     ...serverOptions,
   },
   examples: [
-    ["reelpost stream token 91ab… --expires 12h", "an address that is good for half a day"],
-    ["reelpost stream token 91ab… --rule allow:country:DE,AT --rule block:any", "in two countries only"],
+    ["reelpost stream token 91ab… --expires 12h", "URLs that are valid for half a day"],
+    ["reelpost stream token 91ab… --rule allow:country:DE,AT --rule block:any", "playable in two countries only"],
   ],
   async run({ expires = "1h", "not-before": begins, downloadable, original, rule, ...values }, [uid], surroundings) {
     const now = surroundings.clock.now();

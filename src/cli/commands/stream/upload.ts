@@ -25,8 +25,8 @@ Without --name the video has the name of its file.`,
     ...serverOptions,
   },
   examples: [
-    ["reelpost stream upload talk.mp4 --wait", "ends when it can be watched, about a second after its last byte"],
-    ["reelpost stream upload talk.mp4 --name 'The talk' --creator ada --signed", "played with tokens only"],
+    ["reelpost stream upload talk.mp4 --wait", "waits until the video is playable, about a second after the upload"],
+    ["reelpost stream upload talk.mp4 --name 'The talk' --creator ada --signed", "playable with tokens only"],
   ],
   async run({ wait, resume, url, token, account, ...about }, [file], surroundings) {
     const connection = await connect({ url, token, account }, surroundings);

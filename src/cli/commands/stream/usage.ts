@@ -10,7 +10,7 @@ interface Storage {
   videoCount: number;
 }
 
-/** What the API says where there is no limit. */
+/** The API's value for "no limit". */
 const UNLIMITED = 1_000_000_000;
 
 export const streamUsage = defineCommand({

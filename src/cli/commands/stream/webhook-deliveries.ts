@@ -20,7 +20,7 @@ export const streamWebhookDeliveries = defineCommand({
     ...endpointOption,
     ...serverOptions,
   },
-  examples: [["reelpost stream webhook deliveries", "whether it arrived"]],
+  examples: [["reelpost stream webhook deliveries", "results of the deliveries"]],
   async run({ limit = 20, endpoint, ...values }, _, surroundings) {
     const connection = await connect(values, surroundings);
     const deliveries = await connection.api.result<Delivery[]>(

@@ -8,7 +8,7 @@ export const streamWebhookGet = defineCommand({
   name: "stream webhook get",
   summary: "show the webhook for finished and failed videos",
   options: serverOptions,
-  examples: [["reelpost stream webhook get", "the address, and the secret that deliveries are signed with"]],
+  examples: [["reelpost stream webhook get", "URL and signing secret"]],
   async run(values, _, surroundings) {
     const { api, base } = await connect(values, surroundings);
     const webhook = await api.result<Webhook>("GET", `${base}/stream/webhook`);

@@ -10,7 +10,7 @@ export const streamWebhookReplay = defineCommand({
   summary: "redeliver a webhook event",
   arguments: [{ name: "delivery", summary: "id of the delivery", required: true }],
   options: { ...endpointOption, ...serverOptions },
-  examples: [["reelpost stream webhook replay 91ab…", "the deliveries show the ids"]],
+  examples: [["reelpost stream webhook replay 91ab…", "an id from the deliveries"]],
   async run({ endpoint, ...values }, [id], surroundings) {
     const connection = await connect(values, surroundings);
     const delivery = await connection.api.result<Delivery>(

@@ -7,7 +7,7 @@ import { facts, moment, printResult } from "../../print.ts";
 import { serverOptions } from "../../shared-options.ts";
 import { policiesFor, type PermissionGroup } from "../../token-policies.ts";
 
-/** What `deploy`, `secret`, `tail` and the storage commands need. */
+/** Permissions for `deploy`, `secret`, `tail` and the storage commands. */
 const DEPLOYING = [
   "Account Settings Read",
   "Workers Scripts Write",
@@ -21,7 +21,7 @@ export const tokenCreate = defineCommand({
   name: "token create",
   summary: "create an API token",
   description: `The token is shown once. Default permissions are those for deploying: ${DEPLOYING.join(", ")}.`,
-  arguments: [{ name: "name", summary: "name of the database", required: true }],
+  arguments: [{ name: "name", summary: "name of the token", required: true }],
   options: {
     permission: {
       type: "string",
@@ -34,7 +34,7 @@ export const tokenCreate = defineCommand({
   },
   examples: [
     ["reelpost token create ci", "for a CI job that deploys"],
-    ["reelpost token create reader --permission 'Workers Scripts Read'", "may look, not change"],
+    ["reelpost token create reader --permission 'Workers Scripts Read'", "read-only"],
   ],
   async run({ permission, expires, ...values }, [name], surroundings) {
     const expiresOn = expires === undefined ? undefined : instant(expires);

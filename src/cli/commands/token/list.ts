@@ -17,7 +17,7 @@ export const tokenList = defineCommand({
   name: "token list",
   summary: "list your API tokens",
   options: serverOptions,
-  examples: [["reelpost token list", "never their values"]],
+  examples: [["reelpost token list", "without their values"]],
   async run(values, _, surroundings) {
     const { api } = await connectUser(values, surroundings);
     const tokens = await collect(pagesOf<Token>(api, "/user/tokens", { perPage: 50 }));

@@ -10,7 +10,9 @@ export const tokenRevoke = defineCommand({
   summary: "revoke an API token permanently",
   arguments: [{ name: "id", summary: "id from `token list`", required: true }],
   options: { ...yesOption, ...serverOptions },
-  examples: [["reelpost token revoke ed17574386854bf78a67040be0a770b0 --yes", "at once, everywhere"]],
+  examples: [
+    ["reelpost token revoke ed17574386854bf78a67040be0a770b0 --yes", "takes effect immediately on all processes"],
+  ],
   async run({ yes, ...values }, [id], surroundings) {
     const { api } = await connectUser(values, surroundings);
     await confirm(`Revoke the API token ${id}? Whoever uses it is refused from then on.`, yes, surroundings);

@@ -5,7 +5,7 @@ import { workerOptions } from "../../shared-options.ts";
 import { connectWorker } from "../../worker-of.ts";
 import { messageIn, type VersionItem } from "../../workers-api.ts";
 
-/** Of the newest; a worker may have thousands. */
+/** Maximum number of versions shown; a worker may have thousands. */
 const SHOWN = 100;
 
 export const versionsList = defineCommand({

@@ -22,7 +22,7 @@ export const versionsUpload = defineCommand({
     "keep-vars": { type: "boolean", summary: "keep variables that exist only on the server" },
     ...messageOption,
   },
-  examples: [["reelpost versions upload --message 'to be looked at'", "the worker of this folder"]],
+  examples: [["reelpost versions upload --message 'for review'", "the worker of this folder"]],
   async run(values, _, surroundings) {
     const project = await readForDeploy(values, surroundings);
     const { api, script, progress, secrets } = await connectForUpload(project, values, surroundings);

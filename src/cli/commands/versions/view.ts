@@ -12,7 +12,7 @@ export const versionsView = defineCommand({
   summary: "show a version: author and bindings",
   arguments: [{ name: "version", summary: "id of the version", required: true }],
   options: workerOptions,
-  examples: [["reelpost versions view 3fa85f64-5717-4562-b3fc-2c963f66afa6", "an id of `versions list`"]],
+  examples: [["reelpost versions view 3fa85f64-5717-4562-b3fc-2c963f66afa6", "an id from `versions list`"]],
   async run(values, [id], surroundings) {
     const { api, script } = await connectWorker(values, surroundings);
     const version = await api.result<VersionDetails>("GET", `${script}/versions${at`/${id!}`}`);

@@ -8,7 +8,7 @@ export const zoneCreate = defineCommand({
   summary: "create a zone for a domain",
   arguments: [{ name: "domain", summary: "domain such as example.com", required: true }],
   options: serverOptions,
-  examples: [["reelpost zone create example.com", "says which name servers its registrar is told"]],
+  examples: [["reelpost zone create example.com", "prints the name servers to enter at the registrar"]],
   async run(values, [domain], surroundings) {
     const { api, account } = await connect(values, surroundings);
     const zone = await api.result<{ id: string; name: string; name_servers: string[] }>("POST", "/zones", {

@@ -10,7 +10,7 @@ export const zoneDelete = defineCommand({
   summary: "delete a zone with its records and rules",
   arguments: [{ name: "domain", summary: "domain such as example.com", required: true }],
   options: { ...yesOption, ...zoneOptions },
-  examples: [["reelpost zone delete example.com", "its mail is refused from then on"]],
+  examples: [["reelpost zone delete example.com", "the server then rejects its mail"]],
   async run({ yes, ...values }, [domain], surroundings) {
     const { api, path, zone, domain: given } = await connectZone(domain!, values, surroundings);
     if (zone.name !== given) throw commandErrors.zoneUnknown({ domain: given });

@@ -8,7 +8,7 @@ export const zoneList = defineCommand({
   name: "zone list",
   summary: "list zones",
   options: serverOptions,
-  examples: [["reelpost zone list", "all of the account"]],
+  examples: [["reelpost zone list", "in the whole account"]],
   async run(values, _, surroundings) {
     const zones = await zonesOf(await connect(values, surroundings));
     printResult(surroundings, zones, (paint) =>

@@ -49,7 +49,7 @@ export function startRunner(parts: RunnerParts): Runner {
   const over = new AbortController();
   const destinations = createDestinations({ clock, breaker: parts.breaker, limits: parts.limits });
   const leases = keepLeases({ table, clock, log, leaseMs, over: over.signal });
-  /** Destinations with work, in the order in which they are served. */
+  /** Destinations with work, in order of service. */
   const candidates = new Set<string>();
   const lanes = new Set<Promise<void>>();
   let cursor = "";

@@ -22,7 +22,7 @@ export interface EncoderParts {
   onFragment(fragment: LiveFragment): void;
   /** Called for each output frame of the first rendition, with its presentation and decode time in microseconds. */
   onVideo?(shown: number, decoded: number, key: boolean): void;
-  /** The encoder ended before it was asked to: no more output follows. "slow": it did not keep up. */
+  /** The encoder ended before it was asked to: no further output follows. "slow": it did not keep up. */
   onLost(why: "slow" | "failed", message: string): void;
   /** Milliseconds. */
   now(): number;

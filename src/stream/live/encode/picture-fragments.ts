@@ -26,7 +26,7 @@ export const PICTURE_TICKS = 90_000;
 export const ticksOf = (microseconds: number): number => Math.round((microseconds * PICTURE_TICKS) / 1_000_000);
 /** Duration of a frame when unknown. */
 const SOME_DURATION = PICTURE_TICKS / 25;
-/** More frames than a fragment holds at the maximum frame rate: streams whose clock stands still are cut too. */
+/** More frames than a fragment holds at the maximum frame rate: streams whose clock does not advance are cut too. */
 const MOST_PICTURES = 240;
 export const TRACK = 1;
 /** Tolerance for timestamps rounded to milliseconds; without it, every second fragment would be one frame short. */

@@ -69,7 +69,7 @@ export interface Allowed {
   small: boolean;
   /** True if audio may be encoded; it needs no slot. */
   sound: boolean;
-  /** Why there are no more renditions: the end of a sentence. */
+  /** Reason for the limited number of renditions: the end of a sentence. */
   why: string;
 }
 

@@ -40,7 +40,7 @@ const NEAR_ENOUGH_SECONDS = 0.002;
  */
 const NUDGE = 8;
 const LONGEST_WAIT_FOR_CUT_SECONDS = 2;
-/** Maximum audio queued while frames wait for the video, in seconds and, for clocks that stand still, in frames. */
+/** Maximum audio queued while frames wait for the video, in seconds and, for clocks that do not advance, in frames. */
 const MAX_WAIT_SECONDS = 2;
 const MAX_WAITING = 500;
 

@@ -256,7 +256,7 @@ test("bounds memory: only the last segments of an hour are kept", () => {
   assert.equal(broadcast.timeline().segments.length, 1799);
 });
 
-test("bounds memory even if the video clock stands still", () => {
+test("bounds memory even if the video clock does not advance", () => {
   const { broadcast } = world();
   const sink = broadcast.run(runOf(1, { renditions: [SOURCE] }));
   const bytes = Buffer.alloc(1024 * 1024);

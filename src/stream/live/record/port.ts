@@ -52,7 +52,7 @@ export interface Recording {
   keep(cut: CutSegment): void;
   /** Resolves when all data passed so far is stored or discarded; while the store fails, after a few seconds. */
   settled(): Promise<void>;
-  /** Stores the data passed so far, retrying for a few seconds if the store fails. Accepts no more data. */
+  /** Stores the data passed so far, retrying for a few seconds if the store fails. Accepts no further data. */
   close(): Promise<void>;
 }
 

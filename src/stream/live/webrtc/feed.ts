@@ -28,7 +28,7 @@ export interface Watcher {
   unit(unit: Unit): void;
   /** The encoder has caught up: `backlog` is complete, and its last frame is current. */
   caughtUp(): void;
-  /** No more calls follow: the broadcast has ended, or continues in another codec. */
+  /** This is the last call: the broadcast has ended, or continues in another codec. */
   over(): void;
 }
 

@@ -18,7 +18,7 @@ export interface TranscoderOutput {
   packet(packet: MediaPacket): void;
   /** Called before the first transcoded frame: H.264 without B-frames. */
   tracks(tracks: LiveTracks): void;
-  /** No more calls follow. */
+  /** This is the last call. */
   failed(err: unknown): void;
 }
 

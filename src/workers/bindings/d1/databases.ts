@@ -42,7 +42,7 @@ export interface D1Databases {
   exchange(id: string, options: RunOptions, body: Uint8Array, signal?: AbortSignal): Promise<Buffer>;
   /**
    * Runs a SQL file as one transaction; queries wait, and are rejected with a reason if it takes longer. `ready` is
-   * called when its turn has come and nothing else uses the database: false ends the import with databaseNotFound.
+   * called when it is first in the queue and nothing else uses the database: false ends the import with databaseNotFound.
    * Rejects with `d1Errors.sql` for SQL errors; the database then contains nothing of the file.
    */
   import(

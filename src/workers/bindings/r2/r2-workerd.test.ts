@@ -241,7 +241,7 @@ describe("R2 as a worker sees it", () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  // oxlint-disable-next-line no-explicit-any -- each conversation tells something else
+  // oxlint-disable-next-line no-explicit-any -- each conversation returns another type
   async function converse(name: string, bucket: string, init?: RequestInit): Promise<any> {
     const response = await workerd.fetch(`/${name}/${bucket}`, init);
     const body = await response.text();

@@ -33,7 +33,7 @@ export function createEgressCheck(policy: EgressPolicy): EgressCheck {
   );
   return (address, port) => {
     // An address set never matches a non-address, and unmatched addresses are allowed.
-    if (isIP(address) === 0) return "what is no address is closed to workers";
+    if (isIP(address) === 0) return "the destination is not an IP address";
     const isOwn = () => policy.own?.has(address) === true;
     if (policy.own?.listensOn(port) === true && (isLoopbackAddress(address) || isOwn()))
       return `port ${port} of this server is closed to workers`;

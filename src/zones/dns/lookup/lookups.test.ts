@@ -68,7 +68,7 @@ describe("lookups", () => {
     await assert.rejects(resolve4("elsewhere.example.net"), { code: "EREFUSED" });
   });
 
-  test("try the next server after a failure, refusal, referral or timeout, and report when all fail", async (t) => {
+  test("try another server after a failure, refusal, referral or timeout, and report when all fail", async (t) => {
     const good: Script = ({ name }) => ({ answers: [a(name, "192.0.2.1")] });
     for (const bad of [
       () => ({ rcode: "SERVFAIL" }),

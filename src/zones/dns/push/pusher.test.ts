@@ -158,7 +158,7 @@ describe("records on another server", () => {
       await zones.records.create(zone, { type: "A", name: "www2", content: "192.0.2.1" });
       await until(async () => (await status(zone)).done);
       assert.equal(state.records.size, 4);
-      // Another MX of ours beside the existing one is no conflict.
+      // A second managed MX record does not conflict with the first.
       await zones.records.managed.set(zone, { ...ROUTING, records: [...ROUTING.records, MX("mx2.us.example", 20)] });
       await until(async () => (await status(zone)).done);
       assert.equal(state.records.size, 5);

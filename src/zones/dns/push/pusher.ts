@@ -63,7 +63,7 @@ const backoff = (attempt: number) =>
 
 /**
  * The zone is the source of truth. Pushed records are written down before they are pushed, and each push compares the
- * two. So every committed change arrives, and no unknown record of ours remains.
+ * two. So every committed change arrives, and no pushed record is left behind.
  */
 export function createPusher({
   db,

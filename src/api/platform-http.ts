@@ -214,7 +214,7 @@ export function createPlatformHttp({
       onRequest(request, response)?.catch((err: unknown) => {
         log.error({ err }, "http: request failed");
         if (response.headersSent) response.destroy();
-        else refuse(response, 500, "The server failed. Its log tells why.");
+        else refuse(response, 500, "Internal error. See the server log.");
       });
     });
     server.on("upgrade", (request, socket, head) => {

@@ -77,7 +77,7 @@ export function createTailSockets({ tails, log, pingMs = 20_000 }: TailSocketsOp
       socket.on("error", () => socket.destroy());
       start(id, request, socket, head).catch((err: unknown) => {
         log.error({ err }, "api: failed to open a tail");
-        refuse(socket, 500, "the server failed, its log tells why");
+        refuse(socket, 500, "internal error, see the server log");
       });
       return true;
     },

@@ -59,7 +59,7 @@ export async function fileBody(
   const found = await stat(file).catch((cause: unknown) => {
     throw commandErrors.fileUnreadable({ file: name, reason: reasonOf(cause) }, { cause });
   });
-  if (!found.isFile()) throw commandErrors.fileUnreadable({ file: name, reason: "it is no file" });
+  if (!found.isFile()) throw commandErrors.fileUnreadable({ file: name, reason: "it is not a file" });
   const { size } = found;
   return {
     size,

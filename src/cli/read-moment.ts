@@ -2,8 +2,8 @@ import { commandErrors } from "./errors.ts";
 
 const UNITS: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const FIXES = {
-  past: "Say how long ago, like 30m, 2h or 7d, or when, like 2026-11-20T12:00:00Z",
-  future: "Say how long it is until then, like 30m, 2h or 7d, or when, like 2026-11-20T12:00:00Z",
+  past: "Use a duration such as 30m, 2h or 7d, or a time such as 2026-11-20T12:00:00Z",
+  future: "Use a duration from now such as 30m, 2h or 7d, or a time such as 2026-11-20T12:00:00Z",
 };
 
 /** How long ago or, of what is to come, until then; or a time by RFC 3339 (a date alone is its beginning in UTC). As the API takes it. */
@@ -19,6 +19,6 @@ export function readMoment(option: string, text: string, now: number, direction:
         ? now - distance
         : now + distance;
   if (Number.isNaN(time))
-    throw commandErrors.badContent({ what: `${option} ${text}`, reason: "this is no time", fix: FIXES[direction] });
+    throw commandErrors.badContent({ what: `${option} ${text}`, reason: "it is not a time", fix: FIXES[direction] });
   return new Date(time).toISOString();
 }

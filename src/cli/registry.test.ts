@@ -53,6 +53,6 @@ test("docs/cli.md is what the commands say", () => {
   const file = join(import.meta.dirname, "../../docs/cli.md");
   const page = referencePage(COMMANDS);
   if (process.env[WRITE] === "1") writeFileSync(file, page);
-  assert.equal(readFileSync(file, "utf8"), page, `write it anew: ${WRITE}=1 node --test src/cli/registry.test.ts`);
+  assert.equal(readFileSync(file, "utf8"), page, `regenerate it: ${WRITE}=1 node --test src/cli/registry.test.ts`);
   for (const { name, hidden } of COMMANDS) assert.equal(page.includes(`### \`reelpost ${name}\``), hidden !== true);
 });

@@ -50,7 +50,7 @@ function reportFault(thrown: unknown, { json, stdout, stderr, version }: Told): 
   const stack = thrown instanceof Error ? (thrown.stack ?? thrown.message) : messageOf(thrown);
   if (json) stdout.line(JSON.stringify({ error: { code: "E_FAULT", message: messageOf(thrown), stack } }));
   else {
-    stderr.line(`reelpost failed, and the fault is its own: ${messageOf(thrown)}`);
+    stderr.line(`Internal error (this is a bug in reelpost): ${messageOf(thrown)}`);
     stderr.line();
     stderr.line(stack);
     stderr.line();

@@ -84,7 +84,7 @@ async function selfSigned({ http, smtp, ...settings }: Settings, basics: Basics)
   const tls = createHeldCertificates(await ownPair({ http, smtp, ...settings }, basics));
   const open = [http.host, smtp.host].some((host) => !isLoopback(host));
   basics.log[open ? "warn" : "debug"](
-    "the TLS certificate signed itself: mail is encrypted with it, but nobody can check who we are. tls.cert_file or tls.acme_directory gives a better one",
+    "tls: using a self-signed certificate: mail is encrypted, but clients cannot verify the server. Set tls.cert_file or tls.acme_directory",
   );
   return { tls, respond: async () => false, start() {} };
 }

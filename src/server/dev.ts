@@ -280,7 +280,7 @@ function sayWhyTheEndTakesLong(lifecycle: Lifecycle, report: DevOptions["report"
       () =>
         report({
           event: "notice",
-          text: "Stopping when what still runs is done, in some seconds at most. Ctrl-C stops at once.",
+          text: "Stopping after running work finishes, within a few seconds. Press Ctrl-C to stop immediately.",
         }),
       QUIET_END_MS,
     );

@@ -47,7 +47,7 @@ export function createProbes({
       if (stopping.aborted) return text(response, 503, "stopping");
       await ready().then(
         async () => text(response, 200, isVerbose(url) ? `ready\n${(await confinement()).trimEnd()}` : "ready"),
-        () => text(response, 503, "the database does not answer"),
+        () => text(response, 503, "the database does not respond"),
       );
     },
     async "/metrics"(request, response) {

@@ -72,9 +72,9 @@ function liveRow({ host, rtmpPort, rtmpsPort, srtPort }: NonNullable<ServeServer
 }
 
 const DELIVERS = {
-  files: "mail that leaves becomes files in mail/; outbound.deliver changes that",
-  mx: "mail that leaves goes to the servers of its domain",
-  smart_host: "mail that leaves goes to the smart host",
+  files: "outbound mail is written to files in mail/ (outbound.deliver)",
+  mx: "outbound mail is delivered to the MX hosts of its domain",
+  smart_host: "outbound mail is relayed through the smart host",
 };
 
 function banner(
@@ -105,7 +105,11 @@ function banner(
     ["Live", live && liveRow(live)],
     ["HTTPS", https],
     ["SMTP", smtp && `${smtp.host}:${smtp.port}  for ${workersMail}`],
-    ["", submission && `${submission.host}:${submission.port}  to send: TLS, user api_token, an API token as password`],
+    [
+      "",
+      submission &&
+        `${submission.host}:${submission.port}  submission over TLS; user: api_token, password: an API token`,
+    ],
     ["", smtp && DELIVERS[delivers]],
     ["DNS", dns && `${dns.host}:${dns.port}  UDP and TCP`],
     ["Health", `${url}/healthz  /readyz  /metrics`],
@@ -120,7 +124,7 @@ function banner(
   if (token !== undefined) {
     lines.push(
       "",
-      "  An API token that may do everything. It is shown this once and kept nowhere:",
+      "  API token with all permissions. It is shown only once and is not stored:",
       "",
       `    ${token}`,
       "",

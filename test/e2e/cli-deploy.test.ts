@@ -147,7 +147,7 @@ describe("the command line against a server: each step builds on the one before"
       await boom();
       const { port } = new URL(server.ready.url);
       await server.stop();
-      assert.match(await next(notices), /; trying again in 1 s$/);
+      assert.match(await next(notices), /; retrying in 1 s$/);
       server = await spawnServe(scope, { dataDirectory: data, args: ["--port", port] });
       let notice = "";
       while (!notice.startsWith("connected")) notice = await next(notices);

@@ -68,7 +68,7 @@ describe("the command line routes the mail of a domain: each step builds on the 
   test("a rule waits until its destination address is verified by the link in the mail", async () => {
     assert.match(
       (await run("email", "routing", "addresses", "create", "me@example.net")).stdout,
-      /me@example\.net was sent a mail/,
+      /Sent a verification email to me@example\.net\./,
     );
     const { json } = await run(
       "email",

@@ -190,7 +190,7 @@ describe("the command line uploads, shows and downloads videos", needsFfmpeg, ()
     const { stdout, stderr } = await run("list", "--limit", "1");
     assert.match(
       stdout,
-      /^uid +name +state +length +picture +creator +made\n[0-9a-f]{32} +large\.mp4 +\w+.* +3\.0 s +320x180 +\d{4}-/,
+      /^uid +name +state +duration +resolution +creator +created\n[0-9a-f]{32} +large\.mp4 +\w+.* +3\.0 s +320x180 +\d{4}-/,
     );
     assert.equal(stderr, "1 of 2 videos: --limit shows more\n");
     assert.deepEqual(
@@ -204,12 +204,12 @@ describe("the command line uploads, shows and downloads videos", needsFfmpeg, ()
     assert.match(
       told,
       new RegExp(
-        `^uid +${uid}\nname +A talk\nstate +\\w+.*\nplays +since .*\nlength +3\\.0 s\npicture +320x180\nsize +[\\d.]+ KB\ncreator +ada\n`,
+        `^uid +${uid}\nname +A talk\nstate +\\w+.*\nplayable +since .*\nduration +3\\.0 s\nresolution +320x180\nsize +[\\d.]+ KB\ncreator +ada\n`,
       ),
     );
     assert.match(
       told,
-      /\n\nrendition +picture +frames\/s +Mbit\/s +codecs\n[^]*^180p +320x180 +30 +0\.\d\d +avc1\.\w+,mp4a\.40\.2$/m,
+      /\n\nrendition +resolution +frames\/s +Mbit\/s +codecs\n[^]*^180p +320x180 +30 +0\.\d\d +avc1\.\w+,mp4a\.40\.2$/m,
     );
     assert.deepEqual(
       (await run("get", uid, "--json")).json.renditions
@@ -343,13 +343,13 @@ describe("the command line uploads, shows and downloads videos", needsFfmpeg, ()
     );
     assert.match(
       (await refused("upload", "noise.mp4", "--wait")).stderr,
-      /Cannot play the video .* \[ERR_NON_VIDEO\]\nfix: Upload a file that has/,
+      /Cannot play the video .* \[ERR_NON_VIDEO\]\nfix: Upload a file with/,
     );
     assert.match((await refused("upload", "empty.mp4")).stderr, /it is empty/);
     assert.match((await refused("upload", "absent.mp4")).stderr, /there is no such file/);
     assert.match(
       (await refused("upload", "clip.mp4", "--resume", "http://127.0.0.1/x")).stderr,
-      /it is no address of an upload/,
+      /it is not an upload URL/,
     );
     assert.match(
       (await refused("upload", "clip.mp4", "--resume", `http://127.0.0.1:${way.port}/upload/${uid}/${"x".repeat(32)}`))

@@ -57,7 +57,7 @@ describe("reelpost dev in a pipe", () => {
     assert.equal(patient.printed.findLast(({ event }) => event === "email")?.outcome, "ok");
     assert.match(
       String(patient.printed.find(({ event }) => event === "notice")?.text),
-      /^Stopping when what still runs is done/,
+      /^Stopping after running work finishes/,
     );
 
     const impatient = await spawnDev(t, folder);

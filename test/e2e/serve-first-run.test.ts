@@ -97,7 +97,7 @@ describe("the first start", { concurrency: 2 }, () => {
       /Health +\S+\/healthz/,
       new RegExp(`Data +${dataDirectory}\n`),
       /Account +[0-9a-f]{32} +Main\n/,
-      /shown this once/,
+      /shown only once/,
       /export CLOUDFLARE_API_TOKEN=[\w-]{40}\n/,
     ])
       assert.match(words, row);

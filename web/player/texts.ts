@@ -71,10 +71,10 @@ export function refusedText(status: number | undefined): { title: string; text: 
   return { wrong, title: "The connection was lost", text: "The video resumes when you are online again." };
 }
 
-export const overText = { title: "The broadcast is over", text: "You can watch it again, from the beginning." };
-export const goneText = { title: "The broadcast is over", text: "There is no recording of it." };
-export const interruptedText = "The broadcast was interrupted. It goes on here by itself.";
-export const stalledText = "Waiting for the broadcast to go on.";
+export const overText = { title: "The broadcast has ended", text: "You can watch it again from the beginning." };
+export const goneText = { title: "The broadcast has ended", text: "There is no recording of it." };
+export const interruptedText = "The broadcast was interrupted. It resumes here automatically.";
+export const stalledText = "Waiting for the broadcast to resume.";
 export const reconnectingText = "The connection was lost. Trying again.";
 export const silentText = "The sound is off.";
 export const nextText = "There is a new broadcast.";

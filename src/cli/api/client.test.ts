@@ -137,7 +137,7 @@ test("reports an unreachable server, another HTTP server and an empty response d
     [down.code, down.message, down.fix],
     [
       "E_UNREACHABLE",
-      `Cannot reach ${gone.url}: the connection is refused.`,
+      `Cannot reach ${gone.url}: connection refused.`,
       `Check that \`reelpost serve\` runs at ${new URL(gone.url).origin}, or select another server with --url, API_BASE_URL or \`reelpost login\`.`,
     ],
   );

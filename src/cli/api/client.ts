@@ -127,8 +127,8 @@ const isTimeout = (thrown: unknown) => thrown instanceof DOMException && thrown.
 function reasonOf(thrown: unknown): string {
   const cause = thrown instanceof Error ? (thrown.cause ?? thrown) : thrown;
   const { code } = cause as { code?: string };
-  if (code === "ECONNREFUSED") return "the connection is refused";
-  if (code === "ENOTFOUND") return "the name is unknown to DNS";
+  if (code === "ECONNREFUSED") return "connection refused";
+  if (code === "ENOTFOUND") return "host name not found";
   return oneLine(messageOf(cause) || code || "the connection failed");
 }
 

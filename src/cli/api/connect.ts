@@ -47,7 +47,7 @@ export async function connectUser(
       url,
       token,
       version,
-      onWait: (seconds) => progress.step(`the server is busy; trying again in ${seconds} s`),
+      onWait: (seconds) => progress.step(`the server is busy; retrying in ${seconds} s`),
     }),
     account,
     progress,

@@ -107,7 +107,7 @@ start changes nothing. Secrets on the server are kept.`,
       if (!surroundings.json)
         for (const { target, does } of routed?.conflicts ?? [])
           surroundings.stderr.line(
-            `warning: mail for ${target} ${does}, by a rule that is not of this worker; it stays\n  fix: reelpost email routing rules list ${target.slice(target.indexOf("@") + 1)} shows the rule; delete it, and deploy again`,
+            `warning: mail for ${target} ${does}, by a rule that does not belong to this worker and was not changed\n  fix: reelpost email routing rules list ${target.slice(target.indexOf("@") + 1)} shows the rule; delete it, and deploy again`,
           );
       return 0;
     } finally {

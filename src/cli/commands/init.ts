@@ -73,7 +73,7 @@ async function askTemplate({ stdin, stdout }: Surroundings): Promise<TemplateNam
 
 function nextSteps(folder: string, name: string, template: string, files: ReadonlyMap<string, string>): string[] {
   return [
-    `Made ${name} from the template ${template}:`,
+    `Created ${name} from the template ${template}:`,
     ...[...files.keys()].map((file) => `  ${file}`),
     "",
     "Next:",

@@ -11,7 +11,7 @@ export const logout = defineCommand({
   async run(_, __, surroundings) {
     const file = loginFile(surroundings.env);
     const was = await removeLogin(file);
-    printResult(surroundings, { logged_out: was, file }, () => [was ? `${file} is removed` : "There was no login"]);
+    printResult(surroundings, { logged_out: was, file }, () => [was ? `${file} is deleted` : "Not logged in"]);
     return 0;
   },
 });

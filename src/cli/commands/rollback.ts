@@ -28,7 +28,7 @@ export const rollback = defineCommand({
     const version = await api.result<VersionItem>("GET", `${script}/versions${at`/${id}`}`);
     const note = messageIn(version) === "" ? "" : ` "${oneLine(messageIn(version), 80)}"`;
     await confirm(
-      `Make version ${version.number} of ${name} live (${id}, made ${moment(version.metadata.created_on)}${note}) in place of ${versionsText(live)}?`,
+      `Deploy version ${version.number} of ${name} (${id}, created ${moment(version.metadata.created_on)}${note}) in place of ${versionsText(live)}?`,
       yes,
       surroundings,
     );
@@ -42,7 +42,7 @@ export const rollback = defineCommand({
     printResult(
       surroundings,
       { worker: name, version_id: id, deployment_id: deployment.id, previous: live.versions },
-      () => [`${name} is version ${version.number} again (${id})`],
+      () => [`${name} now runs version ${version.number} (${id})`],
     );
     return 0;
   },

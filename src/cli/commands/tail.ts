@@ -60,7 +60,7 @@ With --json each record is one JSON object per line; --format json indents them.
         signal: interrupt.signal,
         onOpen: () => stderr.line(paint("dim", `connected to ${connection.name}; Ctrl-C ends`)),
         onFrame: (frame) => printer.print(frame),
-        onLost: (reason, seconds) => stderr.line(paint("yellow", `${reason}; trying again in ${seconds} s`)),
+        onLost: (reason, seconds) => stderr.line(paint("yellow", `${reason}; retrying in ${seconds} s`)),
       });
       await printer.flushed();
       return 0;

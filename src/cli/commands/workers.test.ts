@@ -58,7 +58,7 @@ test("secret list, delete and bulk; an environment is a worker of its own", asyn
   ]);
   assert.match(
     (await runCli(["secret", "bulk", "bad.json"], { cwd, api })).stderr,
-    /bad\.json: the value of A is no text/,
+    /bad\.json: the value of A is not a string/,
   );
   assert.match(
     (await runCli(["secret", "bulk", "-"], { cwd, api, stdin: "{" })).stderr,
@@ -78,7 +78,7 @@ test("versions and deployments are listed; what is live is shown with its versio
   const cwd = await folderWith(t, configuration);
   assert.equal(
     (await runCli(["versions", "list"], { cwd, api })).stdout,
-    `version  number  made                     by               message
+    `version  number  created                  by               message
 v2       2       2026-11-02 10:00:00 UTC  ada@example.com  line break
 v1       1       2026-11-01 10:00:00 UTC  ada@example.com
 `,
@@ -90,7 +90,7 @@ v1       1       2026-11-01 10:00:00 UTC  ada@example.com
   );
   assert.equal(
     (await runCli(["deployments", "status"], { cwd, api })).stdout,
-    "worker      letters\nlive since  2026-11-02 10:00:00 UTC, by ada@example.com\n100%        v2  version 2, made 2026-11-02 10:00:00 UTC  hi\n",
+    "worker      letters\nlive since  2026-11-02 10:00:00 UTC, by ada@example.com\n100%        v2  version 2, created 2026-11-02 10:00:00 UTC  hi\n",
   );
   assert.equal((await runCli(["versions", "view", "v2", "--json"], { cwd, api })).json.id, "v2");
 });
@@ -110,13 +110,13 @@ test("rollback deploys the previous version after confirmation; without a termin
     [alone.code, alone.stderr],
     [
       1,
-      'error: Make version 2 of letters live (v2, made 2026-11-02 10:00:00 UTC "good") in place of v3? Cannot prompt: stdin is not a terminal.\nfix: Pass --yes to confirm.\n',
+      'error: Deploy version 2 of letters (v2, created 2026-11-02 10:00:00 UTC "good") in place of v3? Cannot ask: not a terminal.\nfix: Pass --yes to confirm.\n',
     ],
   );
   const no = await runCli(["rollback"], { cwd, api, typed: ["n\n"] });
   assert.deepEqual([no.code, /Cancelled\. Nothing was changed\./.test(no.stderr)], [1, true]);
   assert.equal(api.calls().includes(`POST ${SCRIPT}/deployments`), false);
-  assert.equal((await runCli(["rollback"], { cwd, api, typed: ["y\n"] })).stdout, "letters is version 2 again (v2)\n");
+  assert.equal((await runCli(["rollback"], { cwd, api, typed: ["y\n"] })).stdout, "letters now runs version 2 (v2)\n");
   assert.equal(
     (await runCli(["rollback", "v1", "--yes", "-m", "undo", "--json"], { cwd, api })).json.deployment_id,
     "new",

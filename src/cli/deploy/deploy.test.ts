@@ -104,7 +104,7 @@ test("options go before the configuration: name, variables, kept variables, the 
   assert.deepEqual(metadata.bindings.filter(({ type }: { type: string }) => type === "plain_text"), [{ type: "plain_text", name: "GREETING", text: "a:b" }, { type: "plain_text", name: "MORE", text: "" }]);
   assert.deepEqual(metadata.keep_bindings, ["secret_text", "secret_key", "plain_text", "json"]);
   assert.deepEqual(api.bodies(`POST ${other}/subdomain`), [{ enabled: false }]);
-  for (const [variable, why] of [["NOTES:x", /the configuration has a binding of this name/], ["1x:y", /has not the form NAME:value/]] as const) {
+  for (const [variable, why] of [["NOTES:x", /the configuration has a binding of this name/], ["1x:y", /does not have the form NAME:value/]] as const) {
     const refused = await runCli(["deploy", "--var", variable], { cwd, api });
     assert.equal(refused.code, 1);
     assert.match(refused.stderr, why);

@@ -62,7 +62,7 @@ export async function prepare(project: Project, values: DeployValues, secrets: r
 function withVariables(bindings: readonly Binding[], given: readonly string[]): Binding[] {
   const variables = given.map((text): Binding & { type: "plain_text" } => {
     const [, name, value] = /^([A-Za-z_$][\w$]*):(.*)$/s.exec(text) ?? [];
-    if (name === undefined) throw commandErrors.badContent({ what: `--var ${text}`, reason: "it has not the form NAME:value", fix: "For example --var API_HOST:api.example.com" });
+    if (name === undefined) throw commandErrors.badContent({ what: `--var ${text}`, reason: "it does not have the form NAME:value", fix: "For example --var API_HOST:api.example.com" });
     return { type: "plain_text", name, text: value! };
   });
   const last = new Map(variables.map((variable) => [variable.name, variable]));

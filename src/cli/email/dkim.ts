@@ -13,7 +13,7 @@ export interface DkimKey {
 
 export const dkimTable = (keys: readonly DkimKey[], paint: Paint): string[] =>
   table(
-    ["selector", "domain", "algorithm", "state", "made", "retired"],
+    ["selector", "domain", "algorithm", "state", "created", "retired"],
     keys.map((key) => [
       key.selector,
       key.domain,

@@ -28,7 +28,7 @@ export function findingLines(findings: readonly Finding[], paint: Paint): string
     ...lines,
     "",
     errors + warnings === 0
-      ? paint("green", "All is well.")
-      : `${plural(errors, "error")}, ${plural(warnings, "warning")}, ${count("ok")} well`,
+      ? paint("green", "No problems found.")
+      : `${plural(errors, "error")}, ${plural(warnings, "warning")}, ${count("ok")} passed`,
   ];
 }

@@ -42,15 +42,7 @@ export interface LogStory extends LogEntry {
   events: { datetime: string; step: string; detail: Record<string, unknown> }[];
 }
 
-export const LOG_TITLES = [
-  "time (UTC)",
-  "from",
-  "to",
-  "what became of it",
-  "spf/dkim/dmarc",
-  "message",
-  "subject",
-] as const;
+export const LOG_TITLES = ["time (UTC)", "from", "to", "result", "spf/dkim/dmarc", "message", "subject"] as const;
 
 /** Texts of strangers are cut here: a line of the log is to be a line. */
 const MAX_WHY = 80;
@@ -60,7 +52,7 @@ export const logRow = (entry: LogEntry): string[] => [
   timeOf(entry.created),
   entry.from === "" ? "<>" : entry.from,
   entry.to,
-  became(entry),
+  resultText(entry),
   verdicts(entry),
   entry.session_id,
   short(entry.subject ?? "", MAX_SUBJECT),
@@ -70,7 +62,7 @@ export const logTable = (entries: readonly LogEntry[], paint: Paint): string[] =
   table(LOG_TITLES, entries.map(logRow), paint);
 
 /** Describes the result. */
-function became({ kind, status, action, worker, error_detail: detail, is_spam: spam }: LogEntry): string {
+function resultText({ kind, status, action, worker, error_detail: detail, is_spam: spam }: LogEntry): string {
   const by = worker === null || kind === "sending" ? "" : ` by ${worker}`;
   const why = detail === null ? "" : `: ${short(detail, MAX_WHY)}`;
   const [words, more] = WORDS[status] ?? [status, "why"];
@@ -87,7 +79,7 @@ const WORDS: Record<string, [words: string, more: "why" | "by"]> = {
   handled: ["handled", "by"],
   dropped: ["dropped", "by"],
   delivered: ["delivered", "by"],
-  queued: ["waits in the queue", "why"],
+  queued: ["queued", "why"],
   deferred: ["deferred", "why"],
   deliveryFailed: ["delivery failed", "why"],
   rejected: ["rejected", "why"],
@@ -115,13 +107,13 @@ export function storyLines(story: LogStory, paint: Paint): string[] {
         ["to", oneLine(story.to)],
         ["subject", known(story.subject)],
         ["message-id", known(story.message_id)],
-        ["became", became({ ...story, error_detail: null })],
-        ["because", known(story.error_detail)],
+        ["result", resultText({ ...story, error_detail: null })],
+        ["reason", known(story.error_detail)],
         ["rule", known(story.rule_id)],
         ["worker", known(story.worker)],
         ["checks", checks.length === 0 ? undefined : checks.join(" ")],
         ["size", story.size === null ? undefined : `${story.size} bytes`],
-        ["came from", known(story.ip)],
+        ["client", known(story.ip)],
       ],
       paint,
     ),
@@ -130,7 +122,7 @@ export function storyLines(story: LogStory, paint: Paint): string[] {
       : [
           "",
           ...table(
-            ["copy to", "is", "since (UTC)", "server", "which said", "queue id"],
+            ["copy to", "state", "since (UTC)", "server", "reply", "queue id"],
             deliveries.map((one) => [one.to, one.status, timeOf(one.modified), one.host, saidOf(one), one.queue_id]),
             paint,
           ),

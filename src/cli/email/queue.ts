@@ -35,7 +35,7 @@ export const QUEUE_STATES = ["queued", "delivering", "deferred", "delivered", "f
 
 export const queueTable = (items: readonly QueuedItem[], paint: Paint): string[] =>
   table(
-    ["id", "made (UTC)", "from", "to", "state", "tries", "next try (UTC)", "status"],
+    ["id", "created (UTC)", "from", "to", "state", "attempts", "next attempt (UTC)", "status"],
     items.map((one) => [
       one.id,
       timeOf(one.created),
@@ -53,19 +53,19 @@ export const messageLines = (message: WholeMessage, paint: Paint): string[] => [
   ...facts(
     [
       ["id", message.id],
-      ["made", moment(message.created)],
-      ["done", message.finished === null ? undefined : moment(message.finished)],
+      ["created", moment(message.created)],
+      ["finished", message.finished === null ? undefined : moment(message.finished)],
       ["cause", message.worker === null ? message.cause : `${message.cause}, by ${oneLine(message.worker)}`],
       ["from", oneLine(senderOf(message))],
       ["message-id", oneLine(message.message_id)],
       ["size", `${message.size} bytes`],
-      ["can be resent", message.can_resend ? "yes" : "no, its content is not kept any more"],
+      ["can be resent", message.can_resend ? "yes" : "no, the content was deleted"],
     ],
     paint,
   ),
   "",
   ...table(
-    ["to", "state", "tries", "next try (UTC)", "next hop", "status"],
+    ["to", "state", "attempts", "next attempt (UTC)", "next hop", "status"],
     message.recipients.map((one) => [one.to, one.state, one.attempts, nextOf(one), one.host, replyOf(one)]),
     paint,
   ),

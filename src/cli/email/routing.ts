@@ -64,7 +64,7 @@ export const routingLines = (
 
 export const ruleTable = (rules: readonly Rule[], paint: Paint): string[] =>
   table(
-    ["id", "for", "does", "enabled", "priority", "name"],
+    ["id", "matches", "action", "enabled", "priority", "name"],
     rules.map((rule) => [rule.id, matchText(rule), actionText(rule), yesNo(rule.enabled), rule.priority, rule.name]),
     paint,
   );
@@ -74,15 +74,15 @@ export const ruleLines = (rule: Rule, paint: Paint): string[] =>
     [
       ["rule", rule.id],
       ["name", rule.name === "" ? undefined : rule.name],
-      ["for", matchText(rule)],
-      ["does", actionText(rule)],
+      ["matches", matchText(rule)],
+      ["action", actionText(rule)],
       ["enabled", yesNo(rule.enabled)],
       ["priority", String(rule.priority)],
       ["source", rule.source],
       [
         "note",
         literalStar(rule)
-          ? "* stands for itself in a literal matcher; use --match-type glob to match any characters"
+          ? "a literal matcher matches * literally; use --match-type glob to match any characters"
           : undefined,
       ],
     ],
@@ -91,7 +91,7 @@ export const ruleLines = (rule: Rule, paint: Paint): string[] =>
 
 export const addressTable = (addresses: readonly Address[], paint: Paint): string[] =>
   table(
-    ["id", "address", "verified", "made"],
+    ["id", "address", "verified", "created"],
     addresses.map(({ id, email, verified, created }) => [
       id,
       email,

@@ -83,7 +83,7 @@ function matchers(
   if (before !== undefined) return before.matchers;
   throw commandErrors.badContent({
     what: "--match-value",
-    reason: "it is needed",
+    reason: "it is required",
     fix: "Say which address the rule is for: --match-value user@example.com",
   });
 }
@@ -98,13 +98,13 @@ function actions(
   if (type === undefined)
     throw commandErrors.badContent({
       what: "--action-type",
-      reason: "it is needed",
+      reason: "it is required",
       fix: "Say what is done with the mail: --action-type forward, worker or drop",
     });
   if (value.length === 0)
     throw commandErrors.badContent({
       what: "--action-value",
-      reason: `a rule that is to ${type} needs one`,
+      reason: `the action ${type} requires one`,
       fix: type === "worker" ? "Name the worker." : "Name the verified address.",
     });
   return [{ type, value }];

@@ -81,14 +81,14 @@ export const inputLines = (input: LiveInput, paint: Paint): string[] =>
       ["uid", input.uid],
       ["name", shown(input.meta["name"])],
       ["state", stateText(input)],
-      ["records", recordText(input)],
+      ["recording", recordText(input)],
       ["low latency", input.preferLowLatency ? "yes" : undefined],
       ["creator", shown(input.defaultCreator)],
-      ["made", moment(input.created)],
+      ["created", moment(input.created)],
       ["keys changed", input.keysRotatedAt && moment(input.keysRotatedAt)],
-      ["for", input.recording.requireSignedURLs ? "whoever has a token" : undefined],
-      ["on", shown(input.recording.allowedOrigins.join(", "))],
-      ["viewers", input.recording.hideLiveViewerCount ? "not told" : undefined],
+      ["access", input.recording.requireSignedURLs ? "with a token only" : undefined],
+      ["origins", shown(input.recording.allowedOrigins.join(", "))],
+      ["viewers", input.recording.hideLiveViewerCount ? "hidden" : undefined],
       ["rtmps", rtmpAddress(paint, input.rtmps)],
       ["rtmp", rtmpAddress(paint, input.rtmp)],
       ["srt", input.srt && srtAddress(input.srt)],
@@ -105,10 +105,10 @@ export const inputLines = (input: LiveInput, paint: Paint): string[] =>
   );
 
 function recordText({ recording: { mode, timeoutSeconds }, deleteRecordingAfterDays: days }: LiveInput): string {
-  if (mode === "off") return "no: it is seen over WebRTC, RTMP and SRT only";
+  if (mode === "off") return "off: playable over WebRTC, RTMP and SRT only";
   return [
     "yes",
-    ...(timeoutSeconds > 0 ? [`a gap of ${timeoutSeconds} s begins another video`] : []),
+    ...(timeoutSeconds > 0 ? [`a gap of ${timeoutSeconds} s starts another video`] : []),
     ...(days === undefined ? [] : [`deleted after ${days} days`]),
   ].join(", ");
 }

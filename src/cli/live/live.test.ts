@@ -119,8 +119,8 @@ test("an input is shown with what publishes and what plays, as ffmpeg and OBS ta
   for (const line of [
     /^name +a\\x1b\[31mb$/m,
     /^state +never published to$/m,
-    /^records +yes, a gap of 30 s begins another video, deleted after 45 days$/m,
-    /^for +whoever has a token$/m,
+    /^recording +yes, a gap of 30 s starts another video, deleted after 45 days$/m,
+    /^access +with a token only$/m,
     /^rtmps +rtmps:\/\/live\.example\.com:443\/live\/ key pub$/m,
     new RegExp(`^srt +srt://live\\.example\\.com:8890\\?streamid=${UID}&passphrase=pub$`, "m"),
     /^whip +https:\/\/x\/pub\/webRTC\/publish$/m,
@@ -238,9 +238,9 @@ test("describes the current state and earlier broadcasts", async (t) => {
   for (const line of [
     /^state +connected, since 2026-11-21 10:00:00 UTC$/m,
     /^viewers +3$/m,
-    /^comes in +2000 kbit\/s of video, 128 kbit\/s of audio, 25 pictures a second$/m,
-    /^key frames +each 2 s, at most 11 s$/m,
-    /^packets +1 packet lost on the way, 0 dropped here$/m,
+    /^ingest +2000 kbit\/s of video, 128 kbit\/s of audio, 25 fps$/m,
+    /^key frames +every 2 s, at most 11 s$/m,
+    /^packets +1 packet lost in transit, 0 dropped by the server$/m,
     /^b-frames +yes/m,
     /^problems +ERR_GOP_OUT_OF_RANGE$/m,
     /^note +only the source is offered$/m,

@@ -8,10 +8,10 @@ export interface Output {
   status: { state: string; reason?: string; at: string } | null;
 }
 
-/** Without keys: a list of them is looked at over shoulders. */
+/** Without keys, because others may see the screen. */
 export const outputTable = (outputs: readonly Output[], paint: Paint): string[] =>
   table(
-    ["uid", "to", "enabled", "status", "since", "why"],
+    ["uid", "to", "enabled", "status", "since", "reason"],
     outputs.map(({ uid, url, enabled, status }) => [
       uid,
       withoutSecrets(url),

@@ -70,15 +70,15 @@ function healthFacts({
 }: Health): (readonly [string, string | undefined])[] {
   return [
     [
-      "comes in",
-      `${kilobits(videoBitrate)} of video, ${kilobits(audioBitrate)} of audio, ${Number(frameRate.toFixed(2))} pictures a second`,
+      "ingest",
+      `${kilobits(videoBitrate)} of video, ${kilobits(audioBitrate)} of audio, ${Number(frameRate.toFixed(2))} fps`,
     ],
-    ["key frames", `each ${seconds(keyFrameInterval)}, at most ${seconds(longestKeyFrameInterval)}`],
+    ["key frames", `every ${seconds(keyFrameInterval)}, at most ${seconds(longestKeyFrameInterval)}`],
     [
       "packets",
-      dropped + lost === 0 ? undefined : `${plural(lost, "packet")} lost on the way, ${dropped} dropped here`,
+      dropped + lost === 0 ? undefined : `${plural(lost, "packet")} lost in transit, ${dropped} dropped by the server`,
     ],
-    ["b-frames", bFrames ? "yes: they cost latency, and WebRTC cannot show them as they are" : undefined],
+    ["b-frames", bFrames ? "yes: they add latency, and WebRTC needs transcoding" : undefined],
     ["problems", problems.length === 0 ? undefined : oneLine(problems.join(", "))],
     ...notes.map((note) => ["note", oneLine(note)] as const),
   ];
@@ -89,7 +89,7 @@ const seconds = (count: number): string => `${Number(count.toFixed(2))} s`;
 
 export const historyTable = (entries: readonly HistoryEntry[], paint: Paint): string[] =>
   table(
-    ["at", "what", "by", "session", "why"],
+    ["time", "event", "protocol", "session", "reason"],
     entries.map(({ at, state, error, protocol, session, reason }) => [
       moment(at),
       state ?? error?.code,

@@ -13,7 +13,7 @@ export interface LiveWebhook {
 
 export const webhookTable = (webhooks: readonly LiveWebhook[], paint: Paint): string[] =>
   table(
-    ["id", "url", "inputs", "secret", "made"],
+    ["id", "url", "inputs", "secret", "created"],
     webhooks.map(({ id, notificationUrl, liveInputs, secret, created }) => [
       id,
       oneLine(notificationUrl),

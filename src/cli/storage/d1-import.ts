@@ -40,7 +40,7 @@ export async function pollToEnd(
     if (step.status === "complete") return step;
     if (step.status === "error" || step.success === false || step.error !== undefined)
       throw commandErrors.databaseWorkFailed({
-        reason: step.errors?.join("; ") ?? step.error ?? "the server does not say why",
+        reason: step.errors?.join("; ") ?? step.error ?? "no reason given",
       });
     await sleep(POLL_MS);
     step = await ask(step.at_bookmark);
@@ -86,7 +86,7 @@ async function upload(url: URL, { size, body }: { size: number; body: () => Sent
   const text = await response.text();
   if (!response.ok)
     throw commandErrors.databaseWorkFailed({
-      reason: `the upload was answered with status ${response.status}: ${text.slice(0, 200)}`,
+      reason: `the upload failed with status ${response.status}: ${text.slice(0, 200)}`,
     });
 }
 

@@ -13,13 +13,13 @@ export const listArgument = {
 /** A JSON list of the wanted kind; the first entry that is not of it is named. */
 export function listIn(value: unknown, file: string, isGood: (entry: unknown) => boolean, what: string): unknown[] {
   if (!Array.isArray(value))
-    throw commandErrors.badContent({ what: file, reason: "it is no JSON list", fix: `A list of ${what} is wanted.` });
+    throw commandErrors.badContent({ what: file, reason: "it is not a JSON list", fix: `Expected a list of ${what}.` });
   const bad = value.findIndex((entry) => !isGood(entry));
   if (bad >= 0)
     throw commandErrors.badContent({
       what: file,
-      reason: `entry ${bad + 1} has the wrong form`,
-      fix: `A list of ${what} is wanted.`,
+      reason: `entry ${bad + 1} is invalid`,
+      fix: `Expected a list of ${what}.`,
     });
   return value;
 }

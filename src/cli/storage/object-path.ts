@@ -11,7 +11,7 @@ export function splitObject(path: string): { bucket: string; key: string } {
   if (bucket === undefined)
     throw commandErrors.badContent({
       what: path,
-      reason: "it names no object",
+      reason: "it does not name an object",
       fix: "Write <bucket>/<key>: files/reports/2026.pdf",
     });
   return { bucket, key: key! };
@@ -23,7 +23,7 @@ export function fileNameOf(key: string): string {
   if (name === "" || name === "." || name === ".." || /[\\\0]/.test(name))
     throw commandErrors.badContent({
       what: key,
-      reason: "its last part is no name of a file",
+      reason: "its last part is not a file name",
       fix: "Say where to with --file.",
     });
   return name;

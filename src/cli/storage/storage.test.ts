@@ -74,7 +74,7 @@ test("a value goes up from the argument, a file or standard input, with what is 
   }).formData();
   assert.deepEqual([await (parts.get("value") as File).text(), parts.get("metadata")], ["word", '{"by":"ada"}']);
   assert.match((await put(["x", "--metadata", "{"])).stderr, /--metadata: it is not JSON/);
-  assert.match((await put(["x", "--path", "in.bin"])).stderr, /given twice/);
+  assert.match((await put(["x", "--path", "in.bin"])).stderr, /given both/);
   assert.match((await put(["--path", "none"])).stderr, /Cannot read none: there is no such file/);
   await runCli(["kv", "key", "get", "a/b c", "-b", "NOTES", "--file", "out.bin"], { cwd, api });
   assert.ok((await readFile(join(cwd, "out.bin"))).equals(bytes));
@@ -109,7 +109,7 @@ test("bulk files are checked before anything is sent, and go in pieces", async (
   );
   assert.match(
     (await runCli(["kv", "bulk", "put", "odd.json", "-b", "NOTES"], { cwd, api })).stderr,
-    /odd\.json: entry 2 has the wrong form/,
+    /odd\.json: entry 2 is invalid/,
   );
   assert.equal(
     (await runCli(["kv", "bulk", "delete", "names.json", "-b", "NOTES", "--yes"], { cwd, api })).stdout,
@@ -151,7 +151,7 @@ test("an object goes up from a file or a pipe and comes back; its key keeps its 
   assert.ok((await readFile(join(cwd, "ü.bin"))).equals(bytes));
   for (const [args, why] of [
     [["put", path], /one of --file and --pipe/],
-    [["get", "files"], /it names no object/],
+    [["get", "files"], /it does not name an object/],
     [["get", "files/a/.."], /no name of a file/],
     [["get", path, "--file", "no/such/place"], /Cannot write no\/such\/place/],
   ] as const)
@@ -309,7 +309,7 @@ test("migrations are numbered, listed and run in their order, each with its own 
       (seen) => sqlOf(seen) === `CREATE TABLE b (x) -- no end\n;\nINSERT INTO "done" (name) VALUES ('0010_it''s.sql');`,
     ),
   );
-  assert.equal((await run("create", "DB", "Add users & more!")).stdout, "Made sql/0011_Add_users_more.sql\n");
+  assert.equal((await run("create", "DB", "Add users & more!")).stdout, "Created sql/0011_Add_users_more.sql\n");
   await writeFile(join(cwd, "sql/0011_Add_users_more.sql"), "BROKEN");
   await writeFile(join(cwd, "sql/0012_after.sql"), "CREATE TABLE c (x);");
   const failed = await run("apply", "DB", "--yes");

@@ -24,7 +24,7 @@ export function readRule(text: string): AccessRule {
   if (action === undefined || (kind === "any") !== (values.length === 0) || values.includes("")) {
     throw commandErrors.badContent({
       what: `--rule ${text}`,
-      reason: "it is no rule",
+      reason: "it is not a valid rule",
       fix: "Like allow:country:DE,AT or block:ip:192.0.2.0/24,2001:db8::/32 or block:any",
     });
   }

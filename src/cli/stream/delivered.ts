@@ -11,7 +11,7 @@ const ANSWER_MS = 60_000;
 export async function fetchDelivered(address: string): Promise<Response> {
   const late = new AbortController();
   const timer = setTimeout(
-    () => late.abort(new Error(`there is no answer after ${ANSWER_MS / 1000} seconds`)),
+    () => late.abort(new Error(`no response after ${ANSWER_MS / 1000} seconds`)),
     ANSWER_MS,
   ).unref();
   const response = await fetch(address, { signal: late.signal })

@@ -30,7 +30,7 @@ export const videoErrors = defineErrors("video", {
     code: "E_DOWNLOAD_FAILED",
     http: 424,
     message: "Cannot create the download of the video {uid}.",
-    fix: "Check the server's log; `reelpost stream download {uid}` tries again.",
+    fix: "Check the server's log; `reelpost stream download {uid}` retries.",
   },
   stopped: {
     code: "E_UPLOAD_STOPPED",
@@ -72,13 +72,13 @@ export const videoErrors = defineErrors("video", {
 
 /** Fixes for sources that the server could not process. */
 export const failureAdvice = (reason: string): string =>
-  ADVICE[reason] ?? "The server's log says more. Upload the file anew once that is mended.";
+  ADVICE[reason] ?? "Check the server's log, fix the problem, and upload the file again.";
 
 const ADVICE: Record<string, string> = {
-  ERR_NON_VIDEO: "Upload a file that has moving pictures or sound.",
-  ERR_MALFORMED_VIDEO: "The file is damaged or cut off: look whether it plays here, then upload it anew.",
+  ERR_NON_VIDEO: "Upload a file with video or audio.",
+  ERR_MALFORMED_VIDEO: "The file is damaged or truncated: check that it plays locally, then upload it again.",
   ERR_DURATION_EXCEED_CONSTRAINT: "Upload a shorter one, or allow longer ones (stream.max_duration_seconds).",
-  ERR_DURATION_TOO_SHORT: "Upload one that lasts a tenth of a second at least.",
+  ERR_DURATION_TOO_SHORT: "Upload one of at least 0.1 seconds.",
   ERR_FETCH_ORIGIN_ERROR:
     "The address must answer HEAD and GET with ranges, without a login: look at it from the server.",
 };

@@ -53,7 +53,7 @@ export function parseRenditions(playlist: string): Rendition[] | undefined {
 
 export const renditionTable = (renditions: readonly Rendition[], paint: Paint): string[] =>
   table(
-    ["rendition", "picture", "frames/s", "Mbit/s", "codecs"],
+    ["rendition", "resolution", "frames/s", "Mbit/s", "codecs"],
     renditions.map(({ name, width, height, framesPerSecond, bandwidth, codecs }) => [
       name,
       width === null ? "" : `${width}x${height}`,

@@ -47,7 +47,7 @@ export async function createUpload(
     throw connectionErrors.notTheApi({
       what: `POST ${path}`,
       status: response.status,
-      text: "there is no Location, or no Stream-Media-Id",
+      text: "the response has no Location or no Stream-Media-Id",
     });
   return { address: address.href, uid };
 }
@@ -104,7 +104,7 @@ export async function sendUpload(sending: TusSending): Promise<void> {
   while (offset !== size) {
     try {
       const next: number = offset === undefined ? await askOffset(sending) : await sendChunk(sending, offset);
-      if (offset !== undefined && next <= offset) throw new Interruption("nothing of what was sent has arrived");
+      if (offset !== undefined && next <= offset) throw new Interruption("the server received no data");
       if (next > kept) [kept, failures] = [next, 0];
       offset = next;
       onOffset(offset);
@@ -133,7 +133,7 @@ async function askOffset({ address, shown, size, signal }: TusSending): Promise<
   const offset = await offsetOf(response);
   const length = response.headers.get("upload-length");
   if (length === null)
-    throw videoErrors.uploadRefused({ status: response.status, reason: "the answer has no Upload-Length" });
+    throw videoErrors.uploadRefused({ status: response.status, reason: "the response has no Upload-Length" });
   if (Number(length) !== size || offset > size) throw videoErrors.otherFile({ length, file: shown, size });
   return offset;
 }
@@ -145,7 +145,7 @@ async function sendChunk(
   const length = Math.min(chunk, size - offset);
   const stalled = new AbortController();
   const watch = setTimeout(
-    () => stalled.abort(new Interruption(`nothing has moved for ${STALLED_MS / 1000} seconds`)),
+    () => stalled.abort(new Interruption(`no progress for ${STALLED_MS / 1000} seconds`)),
     STALLED_MS,
   ).unref();
   let unreadable: Error | undefined;
@@ -163,7 +163,7 @@ async function sendChunk(
         onOffset(offset + sent);
         watch.refresh();
       }
-      if (sent < length) throw new Error("it has become shorter");
+      if (sent < length) throw new Error("the file was truncated");
     } catch (cause) {
       unreadable = commandErrors.fileUnreadable({ file: shown, reason: messageOf(cause) }, { cause });
       throw unreadable;
@@ -205,7 +205,7 @@ async function offsetOf(response: Response): Promise<number> {
   if (!ok) {
     const reason = oneLine(
       (await shortText(response)) ||
-        (status === 404 || status === 410 ? "there is no such upload any more" : `status ${status} without a word`),
+        (status === 404 || status === 410 ? "the upload no longer exists" : `status ${status} without a message`),
       1000,
     );
     throw PASSING.has(status) || status >= 500
@@ -215,7 +215,7 @@ async function offsetOf(response: Response): Promise<number> {
   await response.body?.cancel();
   const offset = response.headers.get("upload-offset");
   if (offset === null || !/^\d{1,15}$/.test(offset))
-    throw videoErrors.uploadRefused({ status, reason: "the answer has no Upload-Offset" });
+    throw videoErrors.uploadRefused({ status, reason: "the response has no Upload-Offset" });
   return Number(offset);
 }
 

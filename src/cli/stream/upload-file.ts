@@ -39,7 +39,7 @@ export async function uploadFile(
         meter.count(octets - meter.told);
         meter.told = octets;
       },
-      onPause: (reason, seconds) => progress.step(`${reason}; going on in ${seconds} s`),
+      onPause: (reason, seconds) => progress.step(`${reason}; resuming in ${seconds} s`),
     });
   } finally {
     interrupt.release();
@@ -55,7 +55,7 @@ async function sizeOf(file: string, shown: string): Promise<number> {
       { cause },
     );
   });
-  if (!found.isFile()) throw commandErrors.fileUnreadable({ file: shown, reason: "it is no file" });
+  if (!found.isFile()) throw commandErrors.fileUnreadable({ file: shown, reason: "it is not a file" });
   if (found.size === 0) throw commandErrors.badContent({ what: shown, reason: "it is empty", fix: "Name a video." });
   return found.size;
 }
@@ -83,7 +83,7 @@ function begun(address: string): { address: string; uid: string } {
   if (url === null || uid === undefined || !/^https?:$/.test(url.protocol))
     throw commandErrors.badContent({
       what: "--resume",
-      reason: "it is no address of an upload",
+      reason: "it is not an upload URL",
       fix: "It is told when an upload stops.",
     });
   return { address: url.href, uid };

@@ -68,7 +68,7 @@ export const addressFacts = ({
 
 /** After an upload: the addresses, and how far it is. */
 export const uploadedLines = (video: Video, paint: Paint): string[] =>
-  facts([...addressFacts(video), ["state", stateText(video)], ["plays", playsText(video)]], paint);
+  facts([...addressFacts(video), ["state", stateText(video)], ["playable", playsText(video)]], paint);
 
 export const videoLines = (video: Video, paint: Paint): string[] =>
   facts(
@@ -76,16 +76,16 @@ export const videoLines = (video: Video, paint: Paint): string[] =>
       ["uid", video.uid],
       ["name", shown(video.meta.name)],
       ["state", stateText(video)],
-      ["plays", playsText(video)],
-      ["length", shown(lengthText(video))],
-      ["picture", shown(pictureText(video))],
+      ["playable", playsText(video)],
+      ["duration", shown(lengthText(video))],
+      ["resolution", shown(pictureText(video))],
       ["size", video.size > 0 ? formatSize(video.size) : undefined],
       ["creator", shown(video.creator ?? "")],
-      ["made", moment(video.created)],
+      ["created", moment(video.created)],
       ["uploaded", video.uploaded === null ? undefined : moment(video.uploaded)],
       ["deleted on", video.scheduledDeletion === null ? undefined : moment(video.scheduledDeletion)],
-      ["for", video.requireSignedURLs ? "whoever has a token: `reelpost stream token`" : undefined],
-      ["on", video.allowedOrigins.length === 0 ? undefined : oneLine(video.allowedOrigins.join(", "))],
+      ["access", video.requireSignedURLs ? "with a token only: `reelpost stream token`" : undefined],
+      ["origins", video.allowedOrigins.length === 0 ? undefined : oneLine(video.allowedOrigins.join(", "))],
       ...addressFacts(video).slice(1),
       ["thumbnail", video.thumbnail],
     ],

@@ -11,7 +11,7 @@ export async function waitUntilPlayable(connection: Connection, uid: string): Pr
   const video = await poll(() => api.result<Video>("GET", videoPath(connection, uid)), {
     until: ({ readyToStream, status: { state } }) => readyToStream || state === "error" || state === "pendingupload",
     changes: stateText,
-    onSeen: (seen) => progress.step(`waiting until it can be played: ${stateText(seen)}`),
+    onSeen: (seen) => progress.step(`waiting until the video is playable: ${stateText(seen)}`),
     stuck: (seen, minutes) => videoErrors.stuck({ uid, minutes, state: `the video is ${stateText(seen)}` }),
   }).finally(() => progress.clear());
   const { state, errorReasonCode: reason, errorReasonText: text } = video.status;

@@ -54,7 +54,7 @@ export async function endpointPath({ api, base }: Connection, named: string | un
 
 export const deliveryTable = (deliveries: readonly Delivery[], paint: Paint): string[] =>
   table(
-    ["id", "made", "video", "event", "status", "tries", "the last answer"],
+    ["id", "created", "video", "event", "status", "attempts", "last response"],
     deliveries.map(({ id, created, video, event, status, attempts }) => [
       id,
       moment(created),

@@ -23,7 +23,7 @@ export function filtersOf(values: FilterValues): Record<string, unknown>[] {
   if (rate !== undefined && !(Number(rate) > 0 && Number(rate) <= 1))
     throw commandErrors.badContent({
       what: `--sampling-rate ${rate}`,
-      reason: "it is no number above 0, at most 1",
+      reason: "it is not a number above 0 and at most 1",
       fix: "For example --sampling-rate 0.1 for every tenth",
     });
   return [

@@ -37,7 +37,7 @@ export function boundedResolver(
   async function ask(name: string, type: LookupType): Promise<unknown[]> {
     if (!isName(name)) throw failure("ENOTFOUND", `${type} ${name.slice(0, 80)}: no name that DNS can have`);
     const left = deadline - clock.now();
-    if (left <= 0) throw failure("ETIMEOUT", `${type} ${name}: the time for looking things up is over`);
+    if (left <= 0) throw failure("ETIMEOUT", `${type} ${name}: lookup time limit exceeded`);
     if (asked >= lookups) throw failure("ETIMEOUT", `${type} ${name}: more than ${lookups} questions for one message`);
     asked++;
     return within(

@@ -58,7 +58,7 @@ export function createDoctor(parts: DoctorOptions): (zone: Zone, name?: string) 
     return [
       done
         ? fine(check)
-        : { check, status: "warning", found: "some changes have not got there yet", fix: "Wait a minute." },
+        : { check, status: "warning", found: "some changes are still pending", fix: "Retry in a minute." },
     ];
   }
 
@@ -75,7 +75,7 @@ export function createDoctor(parts: DoctorOptions): (zone: Zone, name?: string) 
         status: "error",
         ...(found.length > 0 && { found: found.join(", ") }),
         expected: hosts.join(", "),
-        fix: "The envelope senders of forwarded mail are of this domain: receivers check that it exists, and bounces go there. Add the MX records and the SPF record, or set email.forward_domain.",
+        fix: "Envelope senders of forwarded mail use this domain: receivers check that it exists, and bounces return to it. Add the MX and SPF records, or set email.forward_domain.",
       },
     ];
   }
@@ -101,7 +101,7 @@ export function createDoctor(parts: DoctorOptions): (zone: Zone, name?: string) 
           check,
           status: "warning",
           expected: `_mta-sts.${name} TXT v=STSv1; …`,
-          fix: "Without a policy, mail on its way here can be had unencrypted by whoever stands between. It is published by itself with tls.https or an https address in http.public_url.",
+          fix: "Without a policy, an attacker in the network can read inbound mail. The policy is published automatically with tls.https or an https URL in http.public_url.",
         },
       ];
     const [host] = (await lookups.resolve(`mta-sts.${name}`, "CNAME").catch(none)) as string[];
@@ -119,7 +119,7 @@ export function createDoctor(parts: DoctorOptions): (zone: Zone, name?: string) 
             check,
             status: "error",
             found: fetched.why,
-            fix: `https://mta-sts.${name}/.well-known/mta-sts.txt must be answered by this server, with a certificate for that name: tls.https_port behind port 443, tls.acme_directory.`,
+            fix: `https://mta-sts.${name}/.well-known/mta-sts.txt must be served by this server with a certificate for that name: forward port 443 to tls.https_port, and see tls.acme_directory.`,
           },
     ];
   }
@@ -143,7 +143,7 @@ export function createDoctor(parts: DoctorOptions): (zone: Zone, name?: string) 
         : {
             ...finding,
             status: "warning",
-            fix: "Programs that send mail by SMTP expect port 465. Lead it to submission.port.",
+            fix: "Mail clients expect submission on port 465. Forward it to submission.port.",
           },
     );
   }
@@ -169,7 +169,7 @@ export function createDoctor(parts: DoctorOptions): (zone: Zone, name?: string) 
                 check: "Email Routing",
                 status: "error",
                 found: "disabled",
-                fix: `reelpost email routing enable ${name}`,
+                fix: `Run \`reelpost email routing enable ${name}\`.`,
               },
         ];
       },
@@ -197,7 +197,7 @@ export function createDoctor(parts: DoctorOptions): (zone: Zone, name?: string) 
                 status: "warning",
                 found: "written to files",
                 expected: "mx or smart_host",
-                fix: "Nothing leaves this server. Set outbound.deliver.",
+                fix: "Set outbound.deliver: this server sends no mail.",
               },
             ]
           : [fine("outbound mail", outbound.deliver)],

@@ -25,8 +25,8 @@ export async function allOf(checks: Record<string, () => Promise<Finding[]>>): P
           {
             check,
             status: "warning",
-            found: `could not be looked at: ${err instanceof Error ? err.message : String(err)}`,
-            fix: "Try again. When it stays so, see that the resolvers of this server answer (dns.resolvers).",
+            found: `check failed: ${err instanceof Error ? err.message : String(err)}`,
+            fix: "Retry. If it persists, check that the resolvers respond (dns.resolvers).",
           },
         ];
       }

@@ -43,7 +43,7 @@ export async function portOf(host: string, address: string, port: number, greeti
   const socket = connect({ host: address, port, signal: AbortSignal.timeout(CONNECT_MS) });
   try {
     await once(socket, "connect");
-    if (greeting === undefined) return fine(check, "answers");
+    if (greeting === undefined) return fine(check, "open");
     const [words] = (await once(socket, "data")) as [Buffer];
     const line = words.toString("latin1").split(/\r?\n/)[0]!.slice(0, 200);
     return greeting.test(line)
@@ -53,18 +53,18 @@ export async function portOf(host: string, address: string, port: number, greeti
           status: "error",
           found: line,
           expected: "a mail server's greeting",
-          fix: "Something else answers there. See what listens at this port.",
+          fix: "Another service responds. Check which program listens on this port.",
         };
   } catch (err) {
     const found =
       (err as Error).name === "AbortError" || (err as Error).name === "TimeoutError"
-        ? "no answer in time"
+        ? "timed out"
         : ((err as NodeJS.ErrnoException).code ?? (err as Error).message);
     return {
       check,
       status: "error",
       found,
-      fix: `Open TCP port ${port} on the way to this server, and have it listen there (or a load balancer that leads here). Some providers open port 25 only when asked; others do not let a machine reach its own outer address, and then this check is wrong.`,
+      fix: `Open TCP port ${port} in the firewall, and let this server or a load balancer listen on it. Some providers open port 25 on request only. If the machine cannot reach its own public address, this check fails wrongly.`,
     };
   } finally {
     socket.destroy();
@@ -81,8 +81,8 @@ export function certificateOf(host: string, tls: Pick<TlsSource, "pem">, now: nu
     return {
       check,
       status: "error",
-      found: `it has expired on ${certificate.validTo}`,
-      fix: "Renew it: tls.cert_file, or see in the log why ACME gives none.",
+      found: `expired on ${certificate.validTo}`,
+      fix: "Renew the certificate in tls.cert_file, or search the log for ACME errors.",
     };
   if (certificate.checkHost(host) === undefined)
     return {
@@ -96,11 +96,11 @@ export function certificateOf(host: string, tls: Pick<TlsSource, "pem">, now: nu
     return {
       check,
       status: "warning",
-      found: "it signed itself",
-      fix: "Mail is encrypted all the same, but nobody can check who we are. Set tls.acme_directory or tls.cert_file.",
+      found: "self-signed",
+      fix: "Mail is encrypted, but senders cannot verify the server. Set tls.acme_directory or tls.cert_file.",
     };
   return days < 14
-    ? { check, status: "warning", found: `expires in ${days} days`, fix: "See that it is renewed." }
+    ? { check, status: "warning", found: `expires in ${days} days`, fix: "Renew the certificate." }
     : fine(check, names);
 }
 
@@ -115,14 +115,14 @@ export async function sendersOf(include: string, lookups: Asked): Promise<Findin
         check,
         status: "error",
         expected: `${include} TXT v=spf1 ip4:<address of this server> -all`,
-        fix: "The SPF records of all domains include this one: without it none of their mail passes SPF. Add it, or set email.spf_include to one that exists.",
+        fix: "The SPF records of all domains include this record; without it, their mail fails SPF. Add it, or set email.spf_include to an existing record.",
       },
     ];
   const found = await inspectSpf(include, record, lookups.resolveTxt);
   const [problem] = found.problems;
   if (problem !== undefined)
     return [
-      { check, status: "error", found: `${record}: ${problem.domain}: ${problem.message}`, fix: "Mend the record." },
+      { check, status: "error", found: `${record}: ${problem.domain}: ${problem.message}`, fix: "Correct the record." },
     ];
   const addresses = singles(found);
   return [fine(check, record), ...(await Promise.all(addresses.map((address) => reverseOf(address, lookups))))];
@@ -154,7 +154,7 @@ async function reverseOf(address: string, lookups: Asked): Promise<Finding> {
       check,
       status: "error",
       found: "none",
-      fix: "Ask whoever gave you the address to set its reverse DNS to a name of this server. Gmail and others refuse mail without it.",
+      fix: "Ask the provider of the address to set its reverse DNS to a name of this server. Gmail and others reject mail without it.",
     };
   // Anyone can set any reverse name, so the name must resolve back.
   for (const name of names)

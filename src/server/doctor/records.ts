@@ -13,7 +13,7 @@ export async function delegationOf(
 ): Promise<Finding[]> {
   const check = `delegation of ${zone}`;
   const wanted = expected.join(", ");
-  if (PRIVATE.test(zone)) return [fine(check, "a private name: answered by this server, known to nobody else")];
+  if (PRIVATE.test(zone)) return [fine(check, "a private name, not in public DNS")];
   let told: string[];
   try {
     told = ((await world.resolve(zone, "NS")) as string[]).map((host) => host.toLowerCase());
@@ -23,7 +23,7 @@ export async function delegationOf(
       {
         check,
         status: "error",
-        found: "nobody knows the domain",
+        found: "the domain does not exist in DNS",
         expected: wanted,
         fix: `Register ${zone}, or have its parent delegate it: name servers ${wanted}.`,
       },
@@ -38,7 +38,7 @@ export async function delegationOf(
         status: "error",
         found,
         expected: wanted,
-        fix: `Other servers answer for ${zone}. Set its name servers to ${wanted} at its registrar, or have its records kept there: dns.provider, dns.manual_zones.`,
+        fix: `Other servers answer for ${zone}. Set its name servers to ${wanted} at its registrar, or manage its records there (dns.provider, dns.manual_zones).`,
       },
     ];
   if (ours.length < told.length)
@@ -48,7 +48,7 @@ export async function delegationOf(
         status: "warning",
         found,
         expected: wanted,
-        fix: "Some of its name servers are not ours, and know nothing of what is changed here. Remove them at the registrar.",
+        fix: "Some of its name servers belong to another provider and do not have the records of this server. Remove them at the registrar.",
       },
     ];
   return [fine(check, found)];
@@ -82,8 +82,8 @@ function findingOf({ record, state, found, seen }: Verification["records"][numbe
       check,
       status: "warning",
       expected,
-      found: `not looked up: ${seen[0]?.reason ?? "nobody answers"}`,
-      fix: "Try again.",
+      found: `lookup failed: ${seen[0]?.reason ?? "no response"}`,
+      fix: "Retry.",
     };
   if (state === "wrong")
     return {
@@ -93,8 +93,8 @@ function findingOf({ record, state, found, seen }: Verification["records"][numbe
       found: found.join(", "),
       fix:
         record.type === "TXT" && /v=spf1/i.test(record.content)
-          ? "Put the include into the SPF record there is: a name has one only."
-          : "Replace what stands there.",
+          ? "Add the include to the existing SPF record: a name can have only one."
+          : "Replace the record.",
     };
   return { check, status: "error", expected, fix: "Add this record." };
 }
@@ -126,7 +126,7 @@ export async function dmarcOf(
           status: "error",
           found: `${more.length + 1} records at _dmarc.${domain}`,
           expected: "one",
-          fix: "Receivers take none where there are several. Keep one.",
+          fix: "Receivers ignore DMARC if there are several records. Keep one.",
         },
       ];
     if (policy === undefined) continue;
@@ -138,7 +138,7 @@ export async function dmarcOf(
             status: "warning",
             found,
             expected: "p=quarantine or p=reject",
-            fix: "With p=none everybody may write in your name. Tighten it when the reports show nobody who may.",
+            fix: "With p=none, receivers accept mail that fails DMARC. Set a stricter policy once the reports show that all legitimate mail passes.",
           }
         : fine("DMARC", found),
     ];
@@ -148,7 +148,7 @@ export async function dmarcOf(
       check: "DMARC",
       status: "warning",
       expected: `_dmarc.${name} TXT v=DMARC1; p=quarantine;`,
-      fix: "Large receivers want a DMARC record of whoever sends mail. Add one.",
+      fix: "Large receivers require a DMARC record of sending domains. Add one.",
     },
   ];
 }

@@ -107,7 +107,7 @@ export function createDelivery({
     refuse(response, {
       page,
       head: request.method === "HEAD",
-      ...(known ? refusalOf(err) : { status: 500, message: "The server failed. Its log tells why." }),
+      ...(known ? refusalOf(err) : { status: 500, message: "Internal error. See the server log." }),
     });
   }
 }

@@ -293,12 +293,12 @@ function reasonOf(err: unknown): string {
       killed: "the encoder was killed",
       memory: "the encoder ran out of memory",
       output: "it became too large",
-      input: "it did not take what it was given",
-      aborted: "it was not wanted any more",
+      input: "the encoder did not read its input",
+      aborted: "it was cancelled",
       closed: SHUTTING_DOWN,
       missing: "ffmpeg is missing",
     }[err.reason];
   return err instanceof Error && ["SourceGone", "Mp4Error", "PicturesMissing"].includes(err.name)
-    ? "the source has no pictures or sound there that fit"
-    : "of a fault of the server, which its log tells";
+    ? "the source has no usable video or audio at this position"
+    : "internal error, see the server log";
 }

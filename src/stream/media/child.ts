@@ -139,7 +139,7 @@ const lastLine = (text: string) => text.trim().split("\n").at(-1)!;
 export const aborted = (name: string, signal: AbortSignal) =>
   signal.reason instanceof MediaRunError
     ? signal.reason
-    : new MediaRunError("aborted", `${name} is not wanted any more`, "", { cause: signal.reason });
+    : new MediaRunError("aborted", `${name} was cancelled`, "", { cause: signal.reason });
 
 /**
  * With autogrouping (sched(7)) CPU time is first shared among sessions, and niceness counts only within one: `detached`

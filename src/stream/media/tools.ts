@@ -236,7 +236,7 @@ async function runInto(
 const notWanted = (program: string, { reason }: AbortSignal) =>
   reason instanceof MediaRunError
     ? reason
-    : new MediaRunError("aborted", `${program} is not wanted any more`, "", { cause: reason });
+    : new MediaRunError("aborted", `${program} was cancelled`, "", { cause: reason });
 
 const withoutGaps = <T extends object>(given: T): T =>
   Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as T;

@@ -105,7 +105,7 @@ describe("the player of a broadcast", { skip, concurrency: 2 }, () => {
     delivery.unpublished.delete(input);
     await page.locator(".hint").waitFor({ state: "hidden" });
     isOver(running);
-    await told(page, "The broadcast is over");
+    await told(page, "The broadcast has ended");
     await page.getByText("Watch again").click();
     await until(page, `Math.abs(${video}.duration - 12) < 0.5 && ${video}.currentTime > 0.1`);
     assert.equal(await page.locator(".live").isVisible(), false);
@@ -165,7 +165,7 @@ describe("the player of a broadcast", { skip, concurrency: 2 }, () => {
     for (const path of away) delivery.overrides.delete(path);
     await page.locator(".hint").waitFor({ state: "hidden" });
     isOver(first);
-    await told(page, "The broadcast is over");
+    await told(page, "The broadcast has ended");
     const asked = delivery.requests.length;
     const second = runs(8, { readyToStream: false });
     await until(

@@ -212,7 +212,7 @@ export const carriesUpload = ({ headers }: IncomingMessage): boolean =>
 /** Plain text for TUS clients, the API envelope for others. */
 function refuse(request: IncomingMessage, response: ServerResponse, error: UserError | undefined): void {
   const status = error?.entry.http ?? 500;
-  const message = error === undefined ? "The server failed; its log tells why." : textOf(error);
+  const message = error === undefined ? "Internal error. See the server log." : textOf(error);
   const headers = { ...CORS, "cache-control": "no-store", ...(status === 409 && { "x-should-retry": "false" }) };
   passOver(request);
   if (request.headers["tus-resumable"] === undefined && request.method === "POST") {

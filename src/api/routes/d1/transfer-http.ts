@@ -62,7 +62,7 @@ export function createD1TransferHttp({
         request,
         response,
         refused ? thrown.entry.http : 500,
-        refused ? `${thrown.message}${thrown.fix ? ` ${thrown.fix}` : ""}` : "The server failed. Its log tells why.",
+        refused ? `${thrown.message}${thrown.fix ? ` ${thrown.fix}` : ""}` : "Internal error. See the server log.",
       );
     }
   };

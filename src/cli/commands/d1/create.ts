@@ -14,7 +14,7 @@ export const d1Create = defineCommand({
     const { api, base } = await connectStorage(values, surroundings);
     const database = await api.result<Database>("POST", `${base}/d1/database`, { json: { name } });
     printResult(surroundings, database, () => [
-      `Made the D1 database ${database.name}. In the configuration:`,
+      `Created the D1 database ${database.name}. In the configuration:`,
       `  "d1_databases": [{ "binding": "DB", "database_name": "${database.name}", "database_id": "${database.uuid}" }]`,
     ]);
     return 0;

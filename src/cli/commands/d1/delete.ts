@@ -12,7 +12,7 @@ export const d1Delete = defineCommand({
   examples: [["reelpost d1 delete letters --yes", "in a script"]],
   async run({ yes, ...values }, [name], surroundings) {
     const { api, database, id } = await connectDatabase(name!, values, surroundings);
-    await confirm(`Delete the D1 database ${name} (${id}) with all that is in it?`, yes, surroundings);
+    await confirm(`Delete the D1 database ${name} (${id}) with all its data?`, yes, surroundings);
     await api.result("DELETE", database);
     printResult(surroundings, { id, deleted: true }, () => [`${name} is deleted`]);
     return 0;

@@ -17,7 +17,7 @@ export const d1Execute = defineCommand({
   name: "d1 execute",
   summary: "run SQL on a database",
   description:
-    "The server imports a file as a whole: it may be large, and it counts as one change. The database does not answer other queries during the import.",
+    "The server imports a file as a whole: it may be large, and it counts as one change. Other queries wait until the import ends.",
   arguments: [databaseArgument],
   options: {
     command: { type: "string", placeholder: "sql", summary: "SQL statements to run" },
@@ -33,7 +33,7 @@ export const d1Execute = defineCommand({
     if ((command === undefined) === (file === undefined))
       throw commandErrors.badContent({
         what: "What to run",
-        reason: "there has to be one of --command and --file",
+        reason: "exactly one of --command and --file is required",
         fix: "For example --command 'SELECT 1'",
       });
     const connection = await connectDatabase(name!, values, surroundings);
@@ -52,7 +52,7 @@ async function executeFile(
 ): Promise<number> {
   const { progress, name } = connection;
   const { size, body } = await fileBody(surroundings.cwd, file, (total) => progress.meter(`uploading ${file}`, total));
-  await confirm(`Run ${file} on ${name}? The database answers nobody else meanwhile.`, yes, surroundings);
+  await confirm(`Run ${file} on ${name}? Other queries wait until the import ends.`, yes, surroundings);
   try {
     const result = await importFile(connection, { path: resolve(surroundings.cwd, file), size, body });
     progress.clear();

@@ -45,7 +45,7 @@ export const d1Export = defineCommand({
     progress.step(`exporting ${name}`);
     const { result } = await pollToEnd(await ask(), ask, (text) => progress.step(text));
     if (result?.signed_url === undefined)
-      throw commandErrors.databaseWorkFailed({ reason: "the server names no file" });
+      throw commandErrors.databaseWorkFailed({ reason: "the response contains no file URL" });
     // The address itself is the permission.
     const url = new URL(result.signed_url, api.url);
     const response = await fetch(url).catch((cause: unknown) => {
@@ -55,7 +55,7 @@ export const d1Export = defineCommand({
       );
     });
     if (!response.ok)
-      throw commandErrors.databaseWorkFailed({ reason: `the file was answered with status ${response.status}` });
+      throw commandErrors.databaseWorkFailed({ reason: `the download failed with status ${response.status}` });
     const size = await saveBody(
       response,
       output,

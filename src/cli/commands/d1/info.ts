@@ -18,7 +18,7 @@ export const d1Info = defineCommand({
         [
           ["name", oneLine(found.name)],
           ["id", found.uuid],
-          ["made", moment(found.created_at)],
+          ["created", moment(found.created_at)],
           ["size", found.file_size === undefined ? undefined : formatSize(found.file_size)],
           ["tables", found.num_tables === undefined ? undefined : String(found.num_tables)],
         ],

@@ -15,7 +15,7 @@ export const d1List = defineCommand({
     const databases = await collect(pagesOf<Database>(api, `${base}/d1/database`));
     printResult(surroundings, databases, (paint) =>
       table(
-        ["id", "name", "made"],
+        ["id", "name", "created"],
         databases.map(({ uuid, name, created_at: made }) => [uuid, name, moment(made)]),
         paint,
       ),

@@ -29,7 +29,7 @@ export const d1MigrationsCreate = defineCommand({
       surroundings.cwd,
       join(configured.migrationsDir, await createMigration(configured.migrationsDir, message!)),
     );
-    printResult(surroundings, { file }, () => [`Made ${file}`]);
+    printResult(surroundings, { file }, () => [`Created ${file}`]);
     return 0;
   },
 });

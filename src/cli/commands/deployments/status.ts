@@ -35,7 +35,7 @@ export const deploymentsStatus = defineCommand({
             ["message", oneLine(messageIn(live)) || undefined],
             ...versions.map((version, i): [string, string] => [
               `${live.versions[i]!.percentage}%`,
-              `${version.id}  version ${version.number}, made ${moment(version.metadata.created_on)}  ${oneLine(messageIn(version))}`.trimEnd(),
+              `${version.id}  version ${version.number}, created ${moment(version.metadata.created_on)}  ${oneLine(messageIn(version))}`.trimEnd(),
             ]),
           ],
           paint,

@@ -84,7 +84,7 @@ async function followed(
       read,
       first,
       print: (entries) => entries.forEach((entry) => stdout.line(json ? JSON.stringify(entry) : line(logRow(entry)))),
-      onGap: () => stderr.line(`more than ${FOLLOWED} came at once: those before the next line are not shown`),
+      onGap: () => stderr.line(`more than ${FOLLOWED} new entries: the oldest are not shown`),
       signal: interrupt.signal,
     });
     return 0;

@@ -15,7 +15,7 @@ export const emailQueueCancel = defineCommand({
   examples: [["reelpost email queue cancel 91ab…", "`reelpost email queue resend` resumes it"]],
   async run({ yes, ...values }, [id], surroundings) {
     const { api, base } = await connect(values, surroundings);
-    await confirm(`Give up the message ${id!}?`, yes, surroundings);
+    await confirm(`Cancel the delivery of message ${id!}?`, yes, surroundings);
     const message = await api.result<WholeMessage>("POST", `${base}/email/queue${at`/${id!}`}/cancel`);
     printResult(surroundings, message, (paint) => messageLines(message, paint));
     return 0;

@@ -17,8 +17,8 @@ export const emailRoutingAddressesCreate = defineCommand({
     const address = await api.result<Address>("POST", `${base}/email/routing/addresses`, { json: { email } });
     printResult(surroundings, address, () => [
       address.verified === null
-        ? `${address.email} was sent a mail. Rules may name it once the link in it was opened.`
-        : `${address.email} has agreed already.`,
+        ? `Sent a verification email to ${address.email}. Rules can use the address once the link in it is opened.`
+        : `${address.email} is already verified.`,
     ]);
     return 0;
   },

@@ -20,7 +20,7 @@ export const emailRoutingAddressesGet = defineCommand({
           ["id", address.id],
           ["address", address.email],
           ["verified", address.verified === null ? "no" : moment(address.verified)],
-          ["made", moment(address.created)],
+          ["created", moment(address.created)],
         ],
         paint,
       ),

@@ -15,9 +15,9 @@ export const emailSendingDisable = defineCommand({
   async run({ yes, ...values }, [domain], surroundings) {
     const zone = await connectZone(domain!, values, surroundings);
     const { tag, name } = await findSendingDomain(zone);
-    await confirm(`Send no more mail from ${name}, and remove its records?`, yes, surroundings);
+    await confirm(`Disable Email Sending for ${name} and delete its records?`, yes, surroundings);
     await zone.api.result("DELETE", `${sendingPath(zone)}${at`/${tag}`}`);
-    printResult(surroundings, { id: tag, deleted: true }, () => [`No more mail is sent from ${name}`]);
+    printResult(surroundings, { id: tag, deleted: true }, () => [`Email Sending is disabled for ${name}`]);
     return 0;
   },
 });

@@ -17,7 +17,7 @@ export const emailSendingList = defineCommand({
     const domains = domain === undefined ? await allDomains() : await ofZone(domain);
     printResult(surroundings, domains, (paint) =>
       table(
-        ["domain", "enabled", "made", "id"],
+        ["domain", "enabled", "created", "id"],
         domains.map(({ name, enabled, created, tag }) => [name, yesNo(enabled), moment(created), tag]),
         paint,
       ),

@@ -34,13 +34,13 @@ export const emailSendingSendRaw = defineCommand({
     if (from === undefined || to.length === 0)
       throw commandErrors.badContent({
         what: from === undefined ? "--from" : "--to",
-        reason: "it is needed",
-        fix: "Say --from and --to",
+        reason: "it is required",
+        fix: "Pass --from and --to.",
       });
     if ((mime === undefined) === (file === undefined))
       throw commandErrors.badContent({
         what: "the message",
-        reason: "it is given twice or not at all",
+        reason: "exactly one of --mime and --mime-file is required",
         fix: "Say either --mime or --mime-file",
       });
     const message =

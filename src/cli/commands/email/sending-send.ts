@@ -34,7 +34,7 @@ export const emailSendingSend = defineCommand({
     const { from, to, cc, bcc, subject, text, html } = values;
     for (const [name, value] of Object.entries({ from, to: to[0], subject })) {
       if (value === undefined)
-        throw commandErrors.badContent({ what: `--${name}`, reason: "it is needed", fix: `Say --${name}` });
+        throw commandErrors.badContent({ what: `--${name}`, reason: "it is required", fix: `Pass --${name}.` });
     }
     const named = (address: string, name: string | undefined) => (name === undefined ? address : { address, name });
     const { api, base } = await connect(values, surroundings);

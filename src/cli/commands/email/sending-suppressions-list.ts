@@ -44,13 +44,13 @@ export const emailSendingSuppressionsList = defineCommand({
     }
     printResult(surroundings, found, (paint) =>
       table(
-        ["address", "reason", "since", "until", "for", "id"],
+        ["address", "reason", "created", "expires", "scope", "id"],
         found.map((one) => [
           one.email,
           one.reason,
           moment(one.created_at),
-          one.expires_at === null ? "for good" : moment(one.expires_at),
-          one.scope?.value ?? "the account",
+          one.expires_at === null ? "never" : moment(one.expires_at),
+          one.scope?.value ?? "account",
           one.id,
         ]),
         paint,

@@ -40,7 +40,7 @@ export const kvKeyList = defineCommand({
       ),
     );
     if (more && !surroundings.json)
-      surroundings.stderr.line(`${id} has more keys than these ${limit}: --limit shows more, --prefix others`);
+      surroundings.stderr.line(`${id} has more than ${limit} keys: use --limit or --prefix`);
     return 0;
   },
 });

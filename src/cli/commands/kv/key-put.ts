@@ -33,7 +33,7 @@ export const kvKeyPut = defineCommand({
     if (value !== undefined && path !== undefined)
       throw commandErrors.badContent({
         what: "The value",
-        reason: "it is given twice, as an argument and as --path",
+        reason: "it is given both as an argument and with --path",
         fix: "Keep one of them.",
       });
     const { api, namespace, id, progress } = await connectNamespace(values, surroundings);

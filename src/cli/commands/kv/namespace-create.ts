@@ -18,7 +18,7 @@ export const kvNamespaceCreate = defineCommand({
     const { api, base } = await connectStorage(values, surroundings);
     const namespace = await api.result<Namespace>("POST", `${base}/storage/kv/namespaces`, { json: { title } });
     printResult(surroundings, namespace, () => [
-      `Made the KV namespace ${namespace.title}. In the configuration:`,
+      `Created the KV namespace ${namespace.title}. In the configuration:`,
       `  "kv_namespaces": [{ "binding": "${bindingName(title!)}", "id": "${namespace.id}" }]`,
     ]);
     return 0;

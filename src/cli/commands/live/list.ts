@@ -30,7 +30,7 @@ export const liveList = defineCommand({
       liveInputs.length === 0
         ? ["No live inputs."]
         : table(
-            ["uid", "name", "enabled", "made"],
+            ["uid", "name", "enabled", "created"],
             liveInputs.map(({ uid, meta, enabled, created }) => [
               uid,
               meta["name"],

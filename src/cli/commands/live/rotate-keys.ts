@@ -15,7 +15,7 @@ export const liveRotateKeys = defineCommand({
   async run({ yes, ...values }, [uid], surroundings) {
     const connection = await connect(values, surroundings);
     const path = inputPath(connection, uid!);
-    await confirm(`Revoke the keys of ${uid!}? What is being broadcast with them ends.`, yes, surroundings);
+    await confirm(`Revoke the keys of ${uid!}? Broadcasts that use them end.`, yes, surroundings);
     const input = await connection.api.result<LiveInput>("POST", `${path}/rotate_keys`);
     printResult(surroundings, input, (paint) => inputLines(input, paint));
     return 0;

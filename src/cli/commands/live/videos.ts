@@ -30,7 +30,7 @@ export const liveVideos = defineCommand({
       videos.length === 0
         ? ["No recordings."]
         : table(
-            ["uid", "name", "state", "length", "made"],
+            ["uid", "name", "state", "duration", "created"],
             videos.map((video) => [
               video.uid,
               video.meta["name"],

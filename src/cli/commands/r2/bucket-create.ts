@@ -20,7 +20,7 @@ export const r2BucketCreate = defineCommand({
     const { api, base } = await connectStorage(values, surroundings);
     const bucket = await api.result<Bucket>("POST", `${base}/r2/buckets`, { json: { name } });
     printResult(surroundings, bucket, () => [
-      `Made the R2 bucket ${bucket.name}. In the configuration:`,
+      `Created the R2 bucket ${bucket.name}. In the configuration:`,
       `  "r2_buckets": [{ "binding": "${bucket.name
         .toUpperCase()
         .replaceAll("-", "_")

@@ -21,7 +21,7 @@ export const r2BucketList = defineCommand({
     );
     printResult(surroundings, buckets, (paint) =>
       table(
-        ["name", "made"],
+        ["name", "created"],
         buckets.map(({ name, creation_date: made }) => [name, moment(made)]),
         paint,
       ),

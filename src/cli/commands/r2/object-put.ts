@@ -32,7 +32,7 @@ export const r2ObjectPut = defineCommand({
     if ((values.file === undefined) === (values.pipe !== true))
       throw commandErrors.badContent({
         what: "The object's content",
-        reason: "there has to be one of --file and --pipe",
+        reason: "exactly one of --file and --pipe is required",
         fix: "For example --file report.pdf",
       });
     const { api, base, progress } = await connectStorage(values, surroundings);
@@ -76,7 +76,7 @@ function pipeBody(
       if (begun)
         throw commandErrors.badContent({
           what: "Standard input",
-          reason: "the server asked to try again, and what was read from it is gone",
+          reason: "the server requested a retry, but the input can be read only once",
           fix: "Run the command again, or use --file.",
         });
       begun = true;

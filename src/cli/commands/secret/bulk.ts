@@ -44,7 +44,7 @@ function secretsIn(value: unknown, file: string): [name: string, text: string | 
   const entries = Object.entries(value);
   if (entries.length === 0) throw fail("there is no secret in it");
   return entries.map(([name, text]: [string, unknown]) => {
-    if (typeof text !== "string" && text !== null) throw fail(`the value of ${name} is no text`);
+    if (typeof text !== "string" && text !== null) throw fail(`the value of ${name} is not a string`);
     return [name, text];
   });
 }

@@ -13,7 +13,7 @@ export const secretDelete = defineCommand({
   async run(values, [secret], surroundings) {
     const { api, script, name } = await connectWorker(values, surroundings);
     await api.result("DELETE", `${script}/secrets${at`/${secret!}`}`, { query: { url_encoded: true } });
-    printResult(surroundings, { worker: name, name: secret }, () => [`${name} has no secret ${secret} any more`]);
+    printResult(surroundings, { worker: name, name: secret }, () => [`${secret} of ${name} is deleted`]);
     return 0;
   },
 });

@@ -23,7 +23,7 @@ export const streamKeysCreate = defineCommand({
       facts(
         [
           ["id", key.id],
-          ["made", moment(key.created)],
+          ["created", moment(key.created)],
           ["pem", key.pem],
           ["jwk", key.jwk],
         ],

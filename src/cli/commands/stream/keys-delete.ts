@@ -13,7 +13,7 @@ export const streamKeysDelete = defineCommand({
   examples: [["reelpost stream keys delete 91ab… --yes", "in a script"]],
   async run({ yes, ...values }, [id], surroundings) {
     const { api, base } = await connect(values, surroundings);
-    await confirm(`Delete the signing key ${id!}? What was signed with it plays no more.`, yes, surroundings);
+    await confirm(`Delete the signing key ${id!}? Tokens signed with it stop working.`, yes, surroundings);
     await api.result("DELETE", `${base}/stream/keys${at`/${id!}`}`);
     printResult(surroundings, { id, deleted: true }, () => [`${id!} is deleted`]);
     return 0;

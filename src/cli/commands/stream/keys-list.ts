@@ -15,7 +15,7 @@ export const streamKeysList = defineCommand({
       keys.length === 0
         ? ["No keys."]
         : table(
-            ["id", "made"],
+            ["id", "created"],
             keys.map(({ id, created }) => [id, moment(created)]),
             paint,
           ),

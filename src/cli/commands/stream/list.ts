@@ -60,7 +60,7 @@ export const streamList = defineCommand({
       videos.length === 0
         ? ["No videos."]
         : table(
-            ["uid", "name", "state", "length", "picture", "creator", "made"],
+            ["uid", "name", "state", "duration", "resolution", "creator", "created"],
             videos.map((video) => [
               video.uid,
               video.meta.name,

@@ -61,7 +61,7 @@ export const streamToken = defineCommand({
           ["watch", signed.watch],
           ["hls", signed.hls],
           ["dash", signed.dash],
-          ["until", moment(signed.expires)],
+          ["expires", moment(signed.expires)],
         ],
         paint,
       ),

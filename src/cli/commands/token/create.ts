@@ -55,8 +55,8 @@ export const tokenCreate = defineCommand({
         [
           ["token", token.value],
           ["id", token.id],
-          ["may", wanted.map((group) => group.name).join(", ")],
-          ["until", token.expires_on === undefined ? undefined : moment(token.expires_on)],
+          ["permissions", wanted.map((group) => group.name).join(", ")],
+          ["expires", token.expires_on === undefined ? undefined : moment(token.expires_on)],
         ],
         paint,
       ),
@@ -73,7 +73,7 @@ function groupNamed(name: string, groups: readonly PermissionGroup[]): Permissio
   const near = nearest(name, names);
   throw commandErrors.badContent({
     what: `--permission ${name}`,
-    reason: "the server knows no such permission",
+    reason: "the server has no such permission",
     fix: near === undefined ? `There are: ${names.join(", ")}` : `Did you mean "${near}"?`,
   });
 }
@@ -83,7 +83,7 @@ function instant(text: string): string {
   if (Number.isNaN(time))
     throw commandErrors.badContent({
       what: `--expires ${text}`,
-      reason: "it is no date",
+      reason: "it is not a date",
       fix: "For example --expires 2027-01-31",
     });
   return new Date(time).toISOString().replace(/\.\d+Z$/, "Z");

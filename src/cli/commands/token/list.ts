@@ -23,7 +23,7 @@ export const tokenList = defineCommand({
     const tokens = await collect(pagesOf<Token>(api, "/user/tokens", { perPage: 50 }));
     printResult(surroundings, tokens, (paint) =>
       table(
-        ["id", "name", "status", "made", "last used", "until"],
+        ["id", "name", "status", "created", "last used", "expires"],
         tokens.map((token) => [
           token.id,
           token.name,

@@ -15,7 +15,7 @@ export const tokenRevoke = defineCommand({
   ],
   async run({ yes, ...values }, [id], surroundings) {
     const { api } = await connectUser(values, surroundings);
-    await confirm(`Revoke the API token ${id}? Whoever uses it is refused from then on.`, yes, surroundings);
+    await confirm(`Revoke the API token ${id}? Requests with it are rejected immediately.`, yes, surroundings);
     await api.result("DELETE", `/user/tokens${at`/${id!}`}`);
     printResult(surroundings, { id, revoked: true }, () => [`${id} is revoked`]);
     return 0;

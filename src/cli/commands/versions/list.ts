@@ -25,7 +25,7 @@ export const versionsList = defineCommand({
     }
     printResult(surroundings, versions, (paint) =>
       table(
-        ["version", "number", "made", "by", "message"],
+        ["version", "number", "created", "by", "message"],
         versions.map((version) => [
           version.id,
           version.number,

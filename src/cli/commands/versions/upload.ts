@@ -48,7 +48,7 @@ export const versionsUpload = defineCommand({
           bindings: bindings.map(({ name, type }) => ({ name, type })),
         },
         (paint) => [
-          `Uploaded a version of ${project.name}; it is not live`,
+          `Uploaded a version of ${project.name}; it is not deployed`,
           ...facts(
             [
               ["uploaded", formatSize(size)],

@@ -22,7 +22,7 @@ export const versionsView = defineCommand({
         [
           ["version", version.id],
           ["number", String(version.number)],
-          ["made", `${moment(metadata.created_on)} by ${oneLine(metadata.author_email ?? "")}`],
+          ["created", `${moment(metadata.created_on)} by ${oneLine(metadata.author_email ?? "")}`],
           ["message", oneLine(messageIn(version)) || undefined],
           ["handlers", resources.script?.handlers?.join(", ")],
           [

@@ -14,9 +14,9 @@ export const zoneDelete = defineCommand({
   async run({ yes, ...values }, [domain], surroundings) {
     const { api, path, zone, domain: given } = await connectZone(domain!, values, surroundings);
     if (zone.name !== given) throw commandErrors.zoneUnknown({ domain: given });
-    await confirm(`Remove ${zone.name} with its records and rules?`, yes, surroundings);
+    await confirm(`Delete ${zone.name} with its records and rules?`, yes, surroundings);
     await api.result("DELETE", path);
-    printResult(surroundings, { id: zone.id, deleted: true }, () => [`${zone.name} is removed`]);
+    printResult(surroundings, { id: zone.id, deleted: true }, () => [`${zone.name} is deleted`]);
     return 0;
   },
 });

@@ -137,7 +137,7 @@ export function createLiveOutputsRunner(parts: LiveOutputsRunnerParts): LiveOutp
     for (;;) {
       let connectedAt: number | undefined;
       try {
-        if (running > most) throw new OutputError(`${most} broadcasts are sent on already`);
+        if (running > most) throw new OutputError(`${most} broadcasts are already being restreamed`);
         await push(session, output, signal, () => {
           connectedAt = clock.now();
           void note({ state: "connected" });
@@ -153,7 +153,7 @@ export function createLiveOutputsRunner(parts: LiveOutputsRunnerParts): LiveOutp
           );
         await note({
           state: "error",
-          reason: err instanceof OutputError ? err.message : "it failed here; the log of the server tells why",
+          reason: err instanceof OutputError ? err.message : "internal error; see the server log",
         });
       }
       if (!(await waited(session, signal, failures))) return note({ state: "ended" });

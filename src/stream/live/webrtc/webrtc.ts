@@ -284,7 +284,7 @@ export function createLiveWebrtc(parts: LiveWebrtcParts): LiveWebrtc {
           head: false,
           ...(err instanceof UserError
             ? refusalOf(err)
-            : { status: 500, message: "The server failed. Its log tells why." }),
+            : { status: 500, message: "Internal error. See the server log." }),
         });
       }
       return true;

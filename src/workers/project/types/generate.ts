@@ -21,7 +21,7 @@ export function generateTypes(project: Project, variants: readonly Project[] = [
   ];
   const members = bindings.map((binding) => `    ${propertyName(binding.name)}: ${typeOf(binding, variants)};`);
   const source = relative(project.root, project.configFile).split(sep).join("/");
-  return `// Made from ${source} by \`reelpost types\`; changes made here are lost.
+  return `// Generated from ${source} by \`reelpost types\`. Do not edit: changes are overwritten.
 declare namespace Cloudflare {
   interface Env {
 ${members.join("\n")}${members.length === 0 ? "" : "\n"}  }

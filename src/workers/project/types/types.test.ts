@@ -43,7 +43,7 @@ const config = {
   env: { production: { vars: { MODE: "production", COUNT: 5, SETTINGS: { on: false } } } },
 };
 
-const EXPECTED = `// Made from wrangler.jsonc by \`reelpost types\`; changes made here are lost.
+const EXPECTED = `// Generated from wrangler.jsonc by \`reelpost types\`. Do not edit: changes are overwritten.
 declare namespace Cloudflare {
   interface Env {
     SEB: SendEmail;

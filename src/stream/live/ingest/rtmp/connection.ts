@@ -164,7 +164,7 @@ export function createConnection(options: ConnectionOptions): Connection {
   function played(reason: UserError | undefined) {
     if (reason !== undefined) return refuse(new Unplayable(reason));
     answers.streamEnds();
-    answers.status("status", "NetStream.Play.UnpublishNotify", "The broadcast is over.");
+    answers.status("status", "NetStream.Play.UnpublishNotify", "The broadcast has ended.");
     answers.status("status", "NetStream.Play.Stop", "Stopped.");
     hangUp();
   }

@@ -26,7 +26,7 @@ export async function notify(notice: Notice, env: Env): Promise<boolean> {
   }
   await env.PENDING.put(key, JSON.stringify(notice), { expirationTtl: keptForSeconds, metadata: why });
   console.error(
-    `could not notify ${env.NOTIFY_URL} of "${notice.subject}" (${why}). It is kept for 7 days; the next notice that gets through takes it along.`,
+    `could not notify ${env.NOTIFY_URL} of "${notice.subject}" (${why}). It is stored for 7 days and sent again after the next delivered notice.`,
   );
   return false;
 }

@@ -110,7 +110,7 @@ test("rollback deploys the previous version after confirmation; without a termin
     [alone.code, alone.stderr],
     [
       1,
-      'error: Deploy version 2 of letters (v2, created 2026-11-02 10:00:00 UTC "good") in place of v3? Cannot ask: not a terminal.\nfix: Pass --yes to confirm.\n',
+      'error: Deploy version 2 of letters (v2, created 2026-11-02 10:00:00 UTC "good") in place of v3? Cannot prompt: stdin is not a terminal.\nfix: Pass --yes to confirm.\n',
     ],
   );
   const no = await runCli(["rollback"], { cwd, api, typed: ["n\n"] });

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { PassThrough, Writable } from "node:stream";
 import { systemClock } from "../kernel/index.ts";
-import { COMMANDS, GROUPS } from "./registry.ts";
+import { commandsFor, NOUNS } from "./registry.ts";
 import { runCommandLine } from "./run.ts";
 
 export interface Scope {
@@ -132,8 +132,8 @@ export async function runCli(args: string[], { cwd, api, env = {}, stdin = "", t
   else answer(typed, err, input);
   const code = await runCommandLine({
     argv: args,
-    commands: COMMANDS,
-    groups: GROUPS,
+    nouns: NOUNS,
+    commandsFor,
     version: "0.0.0",
     cwd,
     env: {

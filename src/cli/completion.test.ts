@@ -7,7 +7,9 @@ import { test } from "node:test";
 import { promisify } from "node:util";
 import { type Command, defineCommand } from "./command.ts";
 import { completionScript } from "./completion-script.ts";
-import { COMMANDS } from "./registry.ts";
+import { allCommands } from "./registry.ts";
+
+const COMMANDS = await allCommands();
 
 const run = async () => 0;
 const ghost = defineCommand({ name: "ghost", summary: "it's hidden", options: {}, examples: [], hidden: true, run });

@@ -1,48 +1,45 @@
 import { styleText } from "node:util";
 import { COMMON_OPTIONS, type Argument, type Command, type Option, type Options, type Output } from "./command.ts";
+import type { Noun } from "./registry.ts";
 
 type Screen = Pick<Output, "width" | "colour">;
 
-/** The page of `reelpost --help`, or of a group: `reelpost secret --help` lists what begins with "secret". */
+/** The page of `reelpost --help`: one line for each noun, such as `kv …  KV namespaces and their keys: namespace, key, bulk`. */
+export function firstPage(nouns: readonly Noun[], screen: Screen): string {
+  const rows = nouns.map(({ name, summary, verbs }): [string, string] =>
+    verbs === undefined ? [name, summary] : [`${name} …`, `${summary}: ${verbs.join(", ")}`],
+  );
+  return commandPage("Self-hosted, programmable e-mail and streaming video", "", rows, screen);
+}
+
+/** The page of a group: `reelpost secret --help` lists the commands that start with "secret". */
 export function groupHelp(
   words: readonly string[],
   commands: readonly Command[],
   screen: Screen,
-  groups: Readonly<Record<string, string>> = {},
+  nouns: readonly Noun[],
 ): string {
-  const prefix = words.length === 0 ? "" : `${words.join(" ")} `;
+  const prefix = `${words.join(" ")} `;
   const shown = commands.filter(({ name, hidden }) => hidden !== true && name.startsWith(prefix));
-  const listed = words.length === 0 ? folded(shown, groups) : shown;
-  const about = words.length === 0 ? "Self-hosted, programmable e-mail and streaming video." : groups[words.join(" ")];
+  const about = nouns.find(({ name }) => name === words.join(" "))?.summary;
+  const rows = shown.map(({ name, summary }): [string, string] => [name, summary]);
+  return commandPage(about, prefix, rows, screen);
+}
+
+function commandPage(
+  about: string | undefined,
+  prefix: string,
+  rows: readonly (readonly [name: string, summary: string])[],
+  screen: Screen,
+): string {
   const sections = [
-    ...(about === undefined ? [] : [upperFirst(`${about.replace(/\.$/, "")}.`)]),
+    ...(about === undefined ? [] : [upperFirst(`${about}.`)]),
     section("Usage", [`  reelpost ${prefix}<command> [options]`], screen),
-    section(
-      "Commands",
-      table(
-        listed.map(({ name, summary }) => [name, summary]),
-        screen,
-      ),
-      screen,
-    ),
+    section("Commands", table(rows, screen), screen),
     section("Options", optionTable(COMMON_OPTIONS, screen), screen),
     `Run \`reelpost ${prefix}<command> --help\` for the options and examples of a command.`,
   ];
   return sections.join("\n\n");
-}
-
-/** One line for each group: `kv …  KV namespaces and their keys: namespace, key, bulk`. */
-function folded(
-  commands: readonly Command[],
-  groups: Readonly<Record<string, string>>,
-): Pick<Command, "name" | "summary">[] {
-  const byFirst = Map.groupBy(commands, ({ name }) => name.split(" ")[0]!);
-  return [...byFirst].map(([first, all]) => {
-    const single = all.find(({ name }) => name === first);
-    if (single !== undefined) return single;
-    const seconds = [...new Set(all.map(({ name }) => name.split(" ")[1]))].join(", ");
-    return { name: `${first} …`, summary: groups[first] === undefined ? seconds : `${groups[first]}: ${seconds}` };
-  });
 }
 
 export function commandHelp(command: Command, screen: Screen): string {

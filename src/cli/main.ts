@@ -1,6 +1,6 @@
 import { createRequire } from "node:module";
-import { systemClock } from "../kernel/index.ts";
-import { COMMANDS, GROUPS } from "./registry.ts";
+import { systemClock } from "../kernel/clock.ts";
+import { commandsFor, NOUNS } from "./registry.ts";
 import { runCommandLine } from "./run.ts";
 
 // Two folders up is the package, from src/cli as from dist/cli.
@@ -18,8 +18,8 @@ if (process.argv.includes("--no-color")) process.env.NO_COLOR = "1";
 const { argv, env, stdin, stdout, stderr } = process;
 process.exitCode = await runCommandLine({
   argv: argv.slice(2),
-  commands: COMMANDS,
-  groups: GROUPS,
+  nouns: NOUNS,
+  commandsFor,
   version,
   cwd: process.cwd(),
   env,

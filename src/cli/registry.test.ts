@@ -3,9 +3,11 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { COMMON_OPTIONS, type Option, type Options } from "./command.ts";
-import { groupHelp } from "./help.ts";
+import { firstPage, groupHelp } from "./help.ts";
 import { referencePage } from "./reference.ts";
-import { COMMANDS, GROUPS } from "./registry.ts";
+import { allCommands, NOUNS } from "./registry.ts";
+
+const COMMANDS = await allCommands();
 
 const optionsOf = (options: Options) => Object.entries({ ...options, ...COMMON_OPTIONS } as Record<string, Option>);
 
@@ -14,8 +16,21 @@ test("a name that is the beginning of others is a command only where nothing but
   assert.equal(new Set(names).size, names.length);
   for (const { name, arguments: args = [] } of COMMANDS)
     assert.ok(args.length === 0 || !names.some((other) => other.startsWith(`${name} `)), name);
-  const heads = new Set(names.filter((name) => name.includes(" ")).map((name) => name.split(" ")[0]!));
-  assert.deepEqual([...heads].sort(), Object.keys(GROUPS).sort());
+});
+
+test("every noun names its commands: their first words, second words and, of a single command, its summary", async () => {
+  for (const { name, summary, verbs, load } of NOUNS) {
+    const commands = await load();
+    if (verbs === undefined)
+      assert.deepEqual(
+        commands.map((command) => [command.name, command.summary]),
+        [[name, summary]],
+      );
+    else {
+      assert.deepEqual(new Set(commands.map((command) => command.name.split(" ")[0])), new Set([name]));
+      assert.deepEqual([...new Set(commands.map((command) => command.name.split(" ")[1]))], verbs);
+    }
+  }
 });
 
 // The line is read before the command is known: an option must take a value everywhere or nowhere, and a letter means one option.
@@ -36,10 +51,10 @@ test("an option of one name is of one kind in all commands", () => {
 
 test("the first page lists each group on one line, a group's page its commands", () => {
   const screen = { width: 80, colour: false };
-  const first = groupHelp([], COMMANDS, screen, GROUPS);
+  const first = firstPage(NOUNS, screen);
   assert.match(first, /^ {2}secret … +secrets of a worker: put, list, delete, bulk$/m);
   assert.ok(!first.includes("secret put"));
-  const group = groupHelp(["secret"], COMMANDS, screen, GROUPS);
+  const group = groupHelp(["secret"], COMMANDS, screen, NOUNS);
   assert.match(
     group,
     /^Secrets of a worker\.\n\nUsage\n {2}reelpost secret <command> \[options\]\n\nCommands\n {2}secret put +set a secret\n/,

@@ -1,15 +1,16 @@
 import type { Clock } from "../kernel/index.ts";
-import type { Command, Options, Surroundings, Values } from "./command.ts";
-import { commandHelp, groupHelp } from "./help.ts";
+import { COMMON_OPTIONS, type Command, type Options, type Surroundings, type Values } from "./command.ts";
+import { commandHelp, firstPage, groupHelp } from "./help.ts";
 import { createOutput } from "./output.ts";
 import { parseCommandLine } from "./parse.ts";
+import type { Noun } from "./registry.ts";
 import { reportError } from "./report-error.ts";
 
 export interface RunOptions {
   argv: readonly string[];
-  commands: readonly Command[];
-  /** Summaries of command groups. */
-  groups?: Readonly<Record<string, string>>;
+  nouns: readonly Noun[];
+  /** Commands that the line can name. */
+  commandsFor(argv: readonly string[]): Promise<readonly Command[]>;
   version: string;
   cwd: string;
   env: Record<string, string | undefined>;
@@ -20,11 +21,11 @@ export interface RunOptions {
 }
 
 /** Runs one command line to its end. Resolves with the exit code; never rejects. */
-export async function runCommandLine({ argv, commands, groups = {}, version, ...world }: RunOptions): Promise<number> {
-  const { command, words, values, args, errors } = parseCommandLine(
-    argv[0] === "help" ? [...argv.slice(1), "--help"] : argv,
-    commands,
-  );
+export async function runCommandLine({ argv: given, nouns, version, ...world }: RunOptions): Promise<number> {
+  const argv = given[0] === "help" ? [...given.slice(1), "--help"] : given;
+  // The first page of help and the version need no command: loading all takes most of their time.
+  const commands = argv.every(isCommonOption) ? [] : await world.commandsFor(argv);
+  const { command, words, values, args, errors } = parseCommandLine(argv, commands);
   const plain = values["no-color"] === true;
   const surroundings: Surroundings = {
     cwd: world.cwd,
@@ -40,7 +41,13 @@ export async function runCommandLine({ argv, commands, groups = {}, version, ...
   try {
     const wantsHelp = values.help === true || (command === undefined && errors.length === 0 && values.version !== true);
     if (wantsHelp)
-      stdout.line(command === undefined ? groupHelp(words, commands, stdout, groups) : commandHelp(command, stdout));
+      stdout.line(
+        command !== undefined
+          ? commandHelp(command, stdout)
+          : words.length === 0
+            ? firstPage(nouns, stdout)
+            : groupHelp(words, commands, stdout, nouns),
+      );
     else if (values.version === true) stdout.line(json ? JSON.stringify({ version }) : version);
     else if (errors.length > 0) throw errors.length === 1 ? errors[0]! : new AggregateError(errors);
     else return (await command!.run(values as Values<Options>, args, surroundings)) ?? 0;
@@ -49,3 +56,11 @@ export async function runCommandLine({ argv, commands, groups = {}, version, ...
     return reportError(thrown, surroundings);
   }
 }
+
+const COMMON = new Set(
+  Object.entries(COMMON_OPTIONS as Options).flatMap(([name, { short }]) => [
+    `--${name}`,
+    ...(short === undefined ? [] : [`-${short}`]),
+  ]),
+);
+const isCommonOption = (word: string) => COMMON.has(word);

@@ -17,7 +17,7 @@ const caught = (work: Promise<unknown>) =>
     (thrown: UserError) => thrown,
   );
 
-test("a request carries the token, its query and its JSON; the result comes out of the envelope", async (t) => {
+test("a request carries the token, the query and the JSON body; the result is taken from the envelope", async (t) => {
   const fake = await startFakeApi(t, { "POST /x": { result: { id: 1 } } });
   const api = createApi({ url: fake.url, token: "secret", version: "1.2.3" });
   assert.deepEqual(await api.result("POST", "/x", { query: { a: "b c", none: undefined, n: 1 }, json: { q: 1 } }), {
@@ -36,7 +36,7 @@ test("a request carries the token, its query and its JSON; the result comes out 
   );
 });
 
-test("a server that is busy is asked again after the time it names, a bounded number of times, with the whole body", async (t) => {
+test("requests to a busy server are retried after the delay it specifies, a limited number of times, with the complete body", async (t) => {
   let attempts = 0;
   const fake = await startFakeApi(t, {
     "PUT /flaky": () =>
@@ -138,7 +138,7 @@ test("reports an unreachable server, another HTTP server and an empty response d
     [
       "E_UNREACHABLE",
       `Cannot reach ${gone.url}: connection refused.`,
-      `Check that \`reelpost serve\` runs at ${new URL(gone.url).origin}, or select another server with --url, API_BASE_URL or \`reelpost login\`.`,
+      `Check that \`reelpost serve\` is running at ${new URL(gone.url).origin}, or select another server with --url, API_BASE_URL or \`reelpost login\`.`,
     ],
   );
   const api = createApi({ url: fake.url, token: "t", version: "1" });
@@ -155,7 +155,7 @@ test("reports an unreachable server, another HTTP server and an empty response d
   assert.deepEqual([late.code, late.message], ["E_TIMEOUT", "GET /x timed out after 0.05 seconds."]);
 });
 
-test("lists are read to their end, and a list without numbers once", async (t) => {
+test("paged lists are read to the end, and a list without page numbers is fetched once", async (t) => {
   const items = Array.from({ length: 250 }, (_, i) => i);
   const fake = await startFakeApi(t, {
     "GET /numbered": ({ path }) => {

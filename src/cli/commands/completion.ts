@@ -1,8 +1,8 @@
 import { type Command, defineCommand } from "../command.ts";
 import { SHELLS, completionScript } from "../completion-script.ts";
 
-/** The list holds this command too, so it comes as a function. */
-export const createCompletion = (commands: () => readonly Command[]): Command =>
+/** `commands` is a function, because the list contains this command too. */
+export const createCompletion = (commands: () => Promise<readonly Command[]>): Command =>
   defineCommand({
     name: "completion",
     summary: "print a shell completion script",
@@ -15,7 +15,7 @@ export const createCompletion = (commands: () => readonly Command[]): Command =>
       ["reelpost completion fish > ~/.config/fish/completions/reelpost.fish", "fish"],
     ],
     async run(_, [shell], { stdout }) {
-      stdout.line(completionScript(shell as (typeof SHELLS)[number], commands()));
+      stdout.line(completionScript(shell as (typeof SHELLS)[number], await commands()));
       return 0;
     },
   });

@@ -152,7 +152,7 @@ test("an object goes up from a file or a pipe and comes back; its key keeps its 
   for (const [args, why] of [
     [["put", path], /one of --file and --pipe/],
     [["get", "files"], /it does not name an object/],
-    [["get", "files/a/.."], /no name of a file/],
+    [["get", "files/a/.."], /its last part is not a file name/],
     [["get", path, "--file", "no/such/place"], /Cannot write no\/such\/place/],
   ] as const)
     assert.match((await runCli(["r2", "object", ...args], { cwd, api })).stderr, why);

@@ -154,7 +154,7 @@ test("waiting shows progress on a terminal, and fails with the reason if the vid
   assert.equal(code, 1);
   assert.match(
     stderr,
-    /waiting until the video is playable: queued\r[^]*playable: inprogress, 39 %[^]*Cannot play the video \S+: It is too short \[ERR_DURATION_TOO_SHORT\]\nfix: Upload one that lasts/,
+    /waiting until the video is playable: queued\r[^]*playable: inprogress, 39 %[^]*Cannot play the video \S+: It is too short \[ERR_DURATION_TOO_SHORT\]\nfix: Upload one of at least/,
   );
   states.splice(0, 1, video({ state: "pendingupload" }));
   assert.match((await runCli(["stream", "download", UID], { cwd: folder, api })).stderr, /has not been uploaded yet/);

@@ -1,0 +1,316 @@
+import { formatSize, oneLine, formatMs } from "../../kernel/text.ts";
+import { connectionErrors } from "../api/errors.ts";
+import { collect, pagesOf } from "../api/lists.ts";
+import { confirm } from "../ask.ts";
+import { type Command, defineCommand, type Surroundings } from "../command.ts";
+import { commandErrors } from "../errors.ts";
+import { fileBody } from "../input.ts";
+import { printResult, moment, table, facts, plural, type Paint } from "../print.ts";
+import { saveBody } from "../save.ts";
+import { storageOptions, yesOption, configOptions } from "../shared-options.ts";
+import { type Database, connectDatabase, databaseArgument, type D1Connection } from "../storage/d1-database.ts";
+import { importFile, pollToEnd, type Polled } from "../storage/d1-import.ts";
+import { runSql, type QueryResult } from "../storage/d1-query.ts";
+import { createMigration, placeOf, unapplied, applyMigration } from "../storage/migrations.ts";
+import { connectStorage } from "../worker-of.ts";
+import { resolve, join, relative } from "node:path";
+
+const d1Create = defineCommand({
+  name: "d1 create",
+  summary: "create a D1 database",
+  arguments: [{ name: "name", summary: "name of the database", required: true }],
+  options: storageOptions,
+  examples: [["reelpost d1 create letters", "prints the entry for the configuration"]],
+  async run(values, [name], surroundings) {
+    const { api, base } = await connectStorage(values, surroundings);
+    const database = await api.result<Database>("POST", `${base}/d1/database`, { json: { name } });
+    printResult(surroundings, database, () => [
+      `Created the D1 database ${database.name}. In the configuration:`,
+      `  "d1_databases": [{ "binding": "DB", "database_name": "${database.name}", "database_id": "${database.uuid}" }]`,
+    ]);
+    return 0;
+  },
+});
+
+const d1List = defineCommand({
+  name: "d1 list",
+  summary: "list the D1 databases",
+  options: storageOptions,
+  examples: [["reelpost d1 list", "in the whole account"]],
+  async run(values, _, surroundings) {
+    const { api, base } = await connectStorage(values, surroundings);
+    const databases = await collect(pagesOf<Database>(api, `${base}/d1/database`));
+    printResult(surroundings, databases, (paint) =>
+      table(
+        ["id", "name", "created"],
+        databases.map(({ uuid, name, created_at: made }) => [uuid, name, moment(made)]),
+        paint,
+      ),
+    );
+    return 0;
+  },
+});
+
+const d1Info = defineCommand({
+  name: "d1 info",
+  summary: "show a database: id, size and tables",
+  arguments: [databaseArgument],
+  options: storageOptions,
+  examples: [["reelpost d1 info letters", "selected by name"]],
+  async run(values, [name], surroundings) {
+    const { api, database } = await connectDatabase(name!, values, surroundings);
+    const found = await api.result<Database>("GET", database);
+    printResult(surroundings, found, (paint) =>
+      facts(
+        [
+          ["name", oneLine(found.name)],
+          ["id", found.uuid],
+          ["created", moment(found.created_at)],
+          ["size", found.file_size === undefined ? undefined : formatSize(found.file_size)],
+          ["tables", found.num_tables === undefined ? undefined : String(found.num_tables)],
+        ],
+        paint,
+      ),
+    );
+    return 0;
+  },
+});
+
+const d1Delete = defineCommand({
+  name: "d1 delete",
+  summary: "delete a database and all its data",
+  arguments: [databaseArgument],
+  options: { ...yesOption, ...storageOptions },
+  examples: [["reelpost d1 delete letters --yes", "in a script"]],
+  async run({ yes, ...values }, [name], surroundings) {
+    const { api, database, id } = await connectDatabase(name!, values, surroundings);
+    await confirm(`Delete the D1 database ${name} (${id}) with all its data?`, yes, surroundings);
+    await api.result("DELETE", database);
+    printResult(surroundings, { id, deleted: true }, () => [`${name} is deleted`]);
+    return 0;
+  },
+});
+
+/** Rows of one result that are shown to people. */
+const SHOWN_ROWS = 1000;
+
+const d1Execute = defineCommand({
+  name: "d1 execute",
+  summary: "run SQL on a database",
+  description:
+    "The server imports a file as a whole: it may be large, and it counts as one change. Other queries wait until the import ends.",
+  arguments: [databaseArgument],
+  options: {
+    command: { type: "string", placeholder: "sql", summary: "SQL statements to run" },
+    file: { type: "string", short: "f", placeholder: "file", summary: "file with SQL statements", complete: "file" },
+    ...yesOption,
+    ...storageOptions,
+  },
+  examples: [
+    ["reelpost d1 execute letters --command 'SELECT count(*) FROM mail'", "prints the rows"],
+    ["reelpost d1 execute letters --file dump.sql --yes", "imports a file"],
+  ],
+  async run({ command, file, yes, ...values }, [name], surroundings) {
+    if ((command === undefined) === (file === undefined))
+      throw commandErrors.badContent({
+        what: "What to run",
+        reason: "exactly one of --command and --file is required",
+        fix: "For example --command 'SELECT 1'",
+      });
+    const connection = await connectDatabase(name!, values, surroundings);
+    if (file !== undefined) return executeFile(connection, file, yes, surroundings);
+    const results = await runSql(connection, command!);
+    printResult(surroundings, results, (paint) => results.flatMap((result) => resultLines(result, paint)));
+    return 0;
+  },
+});
+
+async function executeFile(
+  connection: D1Connection,
+  file: string,
+  yes: boolean | undefined,
+  surroundings: Surroundings,
+): Promise<number> {
+  const { progress, name } = connection;
+  const { size, body } = await fileBody(surroundings.cwd, file, (total) => progress.meter(`uploading ${file}`, total));
+  await confirm(`Run ${file} on ${name}? Other queries wait until the import ends.`, yes, surroundings);
+  try {
+    const result = await importFile(connection, { path: resolve(surroundings.cwd, file), size, body });
+    progress.clear();
+    printResult(surroundings, { database: connection.id, ...result }, () => [
+      `${file}: ${result.num_queries === undefined ? "done" : `${plural(result.num_queries, "statement")} run`}`,
+    ]);
+    return 0;
+  } finally {
+    progress.clear();
+  }
+}
+
+function resultLines({ results, meta }: QueryResult, paint: Paint): string[] {
+  const notes = [
+    meta?.changes ? `${plural(meta.changes, "row")} changed` : undefined,
+    meta?.duration === undefined ? undefined : formatMs(meta.duration),
+  ].filter((note) => note !== undefined);
+  const end = paint("dim", [plural(results.length, "row"), ...notes].join(", "));
+  if (results.length === 0) return [end];
+  const titles = Object.keys(results[0]!);
+  const rows = results.slice(0, SHOWN_ROWS).map((row) => titles.map((title) => cell(row[title])));
+  return [
+    ...table(titles, rows, paint),
+    ...(results.length > SHOWN_ROWS ? [`… ${results.length - SHOWN_ROWS} more; --json has all of them`] : []),
+    end,
+  ];
+}
+
+const cell = (value: unknown): string =>
+  value === null ? "NULL" : typeof value === "object" ? JSON.stringify(value) : String(value);
+
+const d1Export = defineCommand({
+  name: "d1 export",
+  summary: "export a database as SQL",
+  arguments: [databaseArgument],
+  options: {
+    output: {
+      type: "string",
+      short: "o",
+      placeholder: "file",
+      summary: "output file",
+      defaultText: "standard output",
+      complete: "file",
+    },
+    table: { type: "string", placeholder: "name", multiple: true, summary: "export only these tables" },
+    "no-schema": { type: "boolean", summary: "export only the rows" },
+    "no-data": { type: "boolean", summary: "export only the schema" },
+    ...storageOptions,
+  },
+  examples: [["reelpost d1 export letters --output letters.sql", "a file for `d1 execute --file`"]],
+  async run(
+    { output, table: tables, "no-schema": noSchema = false, "no-data": noData = false, ...values },
+    [name],
+    surroundings,
+  ) {
+    const { api, database, progress, id } = await connectDatabase(name!, values, surroundings);
+    const ask = (bookmark?: string) =>
+      api.result<Polled>("POST", `${database}/export`, {
+        json: {
+          output_format: "polling",
+          dump_options: { no_schema: noSchema, no_data: noData, ...(tables.length > 0 && { tables }) },
+          ...(bookmark !== undefined && { current_bookmark: bookmark }),
+        },
+        timeoutMs: 300_000,
+      });
+    progress.step(`exporting ${name}`);
+    const { result } = await pollToEnd(await ask(), ask, (text) => progress.step(text));
+    if (result?.signed_url === undefined)
+      throw commandErrors.databaseWorkFailed({ reason: "the response contains no file URL" });
+    // The address itself is the permission.
+    const url = new URL(result.signed_url, api.url);
+    const response = await fetch(url).catch((cause: unknown) => {
+      throw connectionErrors.unreachable(
+        { url: url.origin, origin: url.origin, reason: String((cause as Error).cause ?? cause) },
+        { cause },
+      );
+    });
+    if (!response.ok)
+      throw commandErrors.databaseWorkFailed({ reason: `the download failed with status ${response.status}` });
+    const size = await saveBody(
+      response,
+      output,
+      surroundings,
+      progress.meter(`reading ${name}`, Number(response.headers.get("content-length") ?? 0)),
+    );
+    progress.clear();
+    if (output !== undefined)
+      printResult(surroundings, { database: id, file: output, size }, () => [
+        `${output} is written: ${formatSize(size)}`,
+      ]);
+    return 0;
+  },
+});
+
+const d1MigrationsCreate = defineCommand({
+  name: "d1 migrations create",
+  summary: "create an empty migration with the next number",
+  arguments: [
+    { name: "database", summary: "database name or binding in the configuration", required: true },
+    { name: "message", summary: "description of the migration", required: true },
+  ],
+  options: configOptions,
+  examples: [["reelpost d1 migrations create DB 'add users'", "migrations/0001_add_users.sql"]],
+  async run({ config, env }, [name, message], surroundings) {
+    const { readTarget } = await import("../../workers/project/index.ts");
+    const target = await readTarget({
+      cwd: surroundings.cwd,
+      ...(config !== undefined && { config }),
+      ...(env !== undefined && { environment: env }),
+    });
+    const configured = target?.d1Databases.find((database) =>
+      [database.binding, database.name, database.id].includes(name),
+    );
+    if (configured === undefined) throw commandErrors.databaseUnbound({ name });
+    const file = relative(
+      surroundings.cwd,
+      join(configured.migrationsDir, await createMigration(configured.migrationsDir, message!)),
+    );
+    printResult(surroundings, { file }, () => [`Created ${file}`]);
+    return 0;
+  },
+});
+
+const d1MigrationsList = defineCommand({
+  name: "d1 migrations list",
+  summary: "list pending migrations",
+  arguments: [databaseArgument],
+  options: storageOptions,
+  examples: [["reelpost d1 migrations list DB", "selected by binding"]],
+  async run(values, [name], surroundings) {
+    const connection = await connectDatabase(name!, values, surroundings);
+    const files = await unapplied(connection, placeOf(connection));
+    printResult(surroundings, files, () => (files.length === 0 ? [`${name} has all migrations`] : files));
+    return 0;
+  },
+});
+
+const d1MigrationsApply = defineCommand({
+  name: "d1 migrations apply",
+  summary: "apply pending migrations",
+  description:
+    "Migrations run in the order of their numbers. The first failure stops; migrations before it stay applied.",
+  arguments: [databaseArgument],
+  options: { ...yesOption, ...storageOptions },
+  examples: [["reelpost d1 migrations apply DB --yes", "in a CI job, before the deploy"]],
+  async run({ yes, ...values }, [name], surroundings) {
+    const connection = await connectDatabase(name!, values, surroundings);
+    const place = placeOf(connection);
+    const files = await unapplied(connection, place);
+    if (files.length > 0)
+      await confirm(`Run ${plural(files.length, "migration")} on ${name}: ${files.join(", ")}?`, yes, surroundings);
+    for (const [done, file] of files.entries()) {
+      connection.progress.step(`${file} (${done + 1} of ${files.length})`);
+      await applyMigration(connection, place, file).catch((cause: unknown) => {
+        connection.progress.clear();
+        throw commandErrors.migrationFailed(
+          { file, reason: cause instanceof Error ? cause.message : String(cause), done },
+          { cause },
+        );
+      });
+    }
+    connection.progress.clear();
+    printResult(surroundings, { database: connection.id, applied: files }, () =>
+      files.length === 0 ? [`${name} has all migrations`] : files.map((file) => `${file} ran`),
+    );
+    return 0;
+  },
+});
+
+export const d1Commands: readonly Command[] = [
+  d1Create,
+  d1List,
+  d1Info,
+  d1Delete,
+  d1Execute,
+  d1Export,
+  d1MigrationsCreate,
+  d1MigrationsList,
+  d1MigrationsApply,
+];

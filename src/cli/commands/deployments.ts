@@ -1,0 +1,72 @@
+import { oneLine } from "../../kernel/text.ts";
+import { at } from "../api/paths.ts";
+import { type Command, defineCommand } from "../command.ts";
+import { commandErrors } from "../errors.ts";
+import { moment, printResult, table, facts } from "../print.ts";
+import { workerOptions } from "../shared-options.ts";
+import { connectWorker } from "../worker-of.ts";
+import { messageIn, versionsText, type Deployment, type VersionItem } from "../workers-api.ts";
+
+const deploymentsList = defineCommand({
+  name: "deployments list",
+  summary: "list deployments, newest first",
+  options: workerOptions,
+  examples: [["reelpost deployments list", "the worker of this folder"]],
+  async run(values, _, surroundings) {
+    const { api, script } = await connectWorker(values, surroundings);
+    const { deployments } = await api.result<{ deployments: Deployment[] }>("GET", `${script}/deployments`);
+    printResult(surroundings, deployments, (paint) =>
+      table(
+        ["since", "version", "by", "message"],
+        deployments.map((deployment, i) => [
+          `${moment(deployment.created_on)}${i === 0 ? "  live" : ""}`,
+          versionsText(deployment),
+          deployment.author_email,
+          messageIn(deployment),
+        ]),
+        paint,
+      ),
+    );
+    return 0;
+  },
+});
+
+const deploymentsStatus = defineCommand({
+  name: "deployments status",
+  summary: "show the current deployment",
+  options: workerOptions,
+  examples: [["reelpost deployments status --json", "for a program"]],
+  async run(values, _, surroundings) {
+    const { api, script, name } = await connectWorker(values, surroundings);
+    const {
+      deployments: [live],
+    } = await api.result<{ deployments: Deployment[] }>("GET", `${script}/deployments`);
+    if (live === undefined) throw commandErrors.neverDeployed({ name });
+    const versions = await Promise.all(
+      live.versions.map(({ version_id: id }) => api.result<VersionItem>("GET", `${script}/versions${at`/${id}`}`)),
+    );
+    printResult(
+      surroundings,
+      { ...live, versions: live.versions.map((version, i) => ({ ...version, ...versions[i] })) },
+      (paint) =>
+        facts(
+          [
+            ["worker", name],
+            [
+              "live since",
+              `${moment(live.created_on)}${live.author_email === undefined ? "" : `, by ${oneLine(live.author_email)}`}`,
+            ],
+            ["message", oneLine(messageIn(live)) || undefined],
+            ...versions.map((version, i): [string, string] => [
+              `${live.versions[i]!.percentage}%`,
+              `${version.id}  version ${version.number}, created ${moment(version.metadata.created_on)}  ${oneLine(messageIn(version))}`.trimEnd(),
+            ]),
+          ],
+          paint,
+        ),
+    );
+    return 0;
+  },
+});
+
+export const deploymentsCommands: readonly Command[] = [deploymentsList, deploymentsStatus];

@@ -1,0 +1,303 @@
+import { oneLine } from "../../kernel/text.ts";
+import type { ApiRequest } from "../api/client.ts";
+import { connect, type Connection } from "../api/connect.ts";
+import { cursorPagesOf } from "../api/lists.ts";
+import { at } from "../api/paths.ts";
+import { confirm } from "../ask.ts";
+import { type Command, defineCommand, type Surroundings } from "../command.ts";
+import { dmarcLines, type DmarcStatistics } from "../email/dmarc.ts";
+import { followLog } from "../email/log-follow.ts";
+import { logOptions, logQuery, readLog, readStories } from "../email/log-query.ts";
+import { LOG_TITLES, logRow, logTable, type LogEntry, storyLines } from "../email/log.ts";
+import { QUEUE_STATES, queueTable, type QueuedItem, messageLines, type WholeMessage } from "../email/queue.ts";
+import { tlsLines, type TlsStatistics } from "../email/tls.ts";
+import { connectZone, nameIn, zoneOptions } from "../email/zone.ts";
+import { onInterrupt } from "../interrupt.ts";
+import { printResult, painter } from "../print.ts";
+import { serverOptions, yesOption } from "../shared-options.ts";
+
+const emailDmarcReport = defineCommand({
+  name: "email dmarc report",
+  summary: "show who sends mail for a domain, and whether it passes DMARC",
+  description:
+    "Sums up the aggregate reports that receivers sent about the domain. A name below the zone shows reports on that name only.",
+  arguments: [{ name: "domain", summary: "domain such as example.com", required: true }],
+  options: {
+    since: {
+      type: "string",
+      placeholder: "day",
+      summary: "first day (UTC)",
+      defaultText: "29 days before the last",
+    },
+    until: { type: "string", placeholder: "day", summary: "last day (UTC)", defaultText: "today" },
+    limit: {
+      type: "number",
+      placeholder: "number",
+      min: 1,
+      max: 1000,
+      summary: "maximum number of domains, sources and reporters",
+      defaultText: "20",
+    },
+    ...zoneOptions,
+  },
+  examples: [
+    ["reelpost email dmarc report example.com", "the last 30 days"],
+    ["reelpost email dmarc report example.com --since 2026-11-01 --until 2026-11-07 --json", "one week, as JSON"],
+  ],
+  async run({ since, until, limit = 20, ...values }, [domain], surroundings) {
+    const zone = await connectZone(domain!, values, surroundings);
+    const found = await zone.api.result<DmarcStatistics>("GET", `${zone.path}/email/auth/dmarc-reports/statistics`, {
+      query: { since, until, limit: String(limit), domain: nameIn(zone).name },
+    });
+    printResult(surroundings, found, (paint) => dmarcLines(found, paint));
+    return 0;
+  },
+});
+
+/** Entries per poll while following the log. */
+const FOLLOWED = 200;
+const COLUMNS = [19, 24, 24, 28, 14, 12, 0];
+
+const emailLog = defineCommand({
+  name: "email log",
+  summary: "list the message log, newest first",
+  description: `A message has one entry per recipient. \`reelpost email log get <message>\` shows its events.
+
+With --follow the newest entries come last, and new ones are printed until Ctrl-C; a message is printed again when its status changes. With --follow --json each entry is one JSON object per line.`,
+  options: {
+    zone: {
+      type: "string",
+      placeholder: "domain",
+      summary: "only mail of this domain's zone",
+      defaultText: "in the whole account",
+    },
+    platform: {
+      type: "boolean",
+      summary: "only system mail: verification messages and bounces (operators only)",
+    },
+    ...logOptions,
+    limit: {
+      type: "number",
+      placeholder: "number",
+      min: 1,
+      max: 10_000,
+      summary: "maximum number of entries",
+      defaultText: "50",
+    },
+    follow: { type: "boolean", summary: "print new entries as they arrive" },
+    ...serverOptions,
+  },
+  examples: [
+    ["reelpost email log --zone example.com", "senders, recipients and results"],
+    ["reelpost email log --status deliveryFailed --since 7d", "failed deliveries of a week"],
+    ["reelpost email log --search invoice --follow", "matching entries as they arrive"],
+  ],
+  async run({ zone, platform, limit = 50, follow, url, token, account, ...filter }, _, surroundings) {
+    const server = { url, token, account };
+    const { api, path } =
+      zone === undefined
+        ? await ofAccount()
+        : await connectZone(zone, { ...server, "zone-id": undefined }, surroundings);
+    const query = { ...logQuery(filter, surroundings.clock.now()), ...(platform === true && { platform: "true" }) };
+    if (follow === true)
+      return followed(() => readLog(api, path, query, FOLLOWED), Math.min(limit, FOLLOWED), surroundings);
+    const entries = await readLog(api, path, query, limit);
+    printResult(surroundings, entries, (paint) => (entries.length === 0 ? ["No messages."] : logTable(entries, paint)));
+    return 0;
+
+    async function ofAccount() {
+      const { api: ofIt, base } = await connect(server, surroundings);
+      return { api: ofIt, path: base };
+    }
+  },
+});
+
+async function followed(
+  read: () => Promise<LogEntry[]>,
+  first: number,
+  { json, stdout, stderr }: Surroundings,
+): Promise<number> {
+  const line = (cells: readonly string[]) =>
+    cells
+      .map((cell, column) => oneLine(cell).padEnd(COLUMNS[column]!))
+      .join("  ")
+      .trimEnd();
+  const interrupt = onInterrupt();
+  if (!json) stdout.line(painter(stdout)("dim", line(LOG_TITLES)));
+  try {
+    await followLog({
+      read,
+      first,
+      print: (entries) => entries.forEach((entry) => stdout.line(json ? JSON.stringify(entry) : line(logRow(entry)))),
+      onGap: () => stderr.line(`more than ${FOLLOWED} new entries: the oldest are not shown`),
+      signal: interrupt.signal,
+    });
+    return 0;
+  } finally {
+    interrupt.release();
+  }
+}
+
+const emailLogGet = defineCommand({
+  name: "email log get",
+  summary: "show the events of a message",
+  arguments: [{ name: "message", summary: "message id as listed in the log, or the id of an entry", required: true }],
+  options: serverOptions,
+  examples: [["reelpost email log get 1f0c3a5b7d92", "all recipients of the message"]],
+  async run(values, [message], surroundings) {
+    const { api, base } = await connect(values, surroundings);
+    const stories = await readStories(api, base, message!);
+    printResult(surroundings, stories, (paint) =>
+      stories.flatMap((story, i) => [...(i === 0 ? [] : ["", ""]), ...storyLines(story, paint)]),
+    );
+    return 0;
+  },
+});
+
+const emailQueueList = defineCommand({
+  name: "email queue list",
+  summary: "list queued mail, newest first",
+  description: "A message has one entry per recipient, while it is queued and for some days after it failed.",
+  options: {
+    state: {
+      type: "string",
+      placeholder: "state",
+      choices: QUEUE_STATES,
+      summary: "only recipients in this state",
+      defaultText: "all but delivered",
+    },
+    domain: { type: "string", placeholder: "domain", summary: "only recipients at this domain" },
+    platform: {
+      type: "boolean",
+      summary: "only system mail, such as verification messages and delivery reports (operators only)",
+    },
+    limit: {
+      type: "number",
+      placeholder: "number",
+      min: 1,
+      max: 10_000,
+      summary: "maximum number of entries",
+      defaultText: "100",
+    },
+    ...serverOptions,
+  },
+  examples: [
+    ["reelpost email queue list", "status, reason and expiration of each recipient"],
+    ["reelpost email queue list --state failed --domain example.net", "failed deliveries to a domain"],
+  ],
+  async run({ state, domain, platform, limit = 100, ...values }, _, surroundings) {
+    const connection = await connect(values, surroundings);
+    const states = state === undefined ? QUEUE_STATES.filter((one) => one !== "delivered") : [state];
+    const lists = await Promise.all(states.map((one) => newest(connection, { state: one, domain, platform }, limit)));
+    // A recipient whose state changes between the requests is in two lists, or in none.
+    const items = [...new Map(lists.flat().map((item) => [`${item.id} ${item.to}`, item])).values()]
+      .sort((a, b) => b.created.localeCompare(a.created))
+      .slice(0, limit);
+    printResult(surroundings, items, (paint) => (items.length === 0 ? ["Nothing."] : queueTable(items, paint)));
+    return 0;
+  },
+});
+
+async function newest(
+  { api, base }: Connection,
+  query: NonNullable<ApiRequest["query"]>,
+  limit: number,
+): Promise<QueuedItem[]> {
+  const items: QueuedItem[] = [];
+  for await (const item of cursorPagesOf<QueuedItem>(api, `${base}/email/queue`, {
+    query: { ...query, per_page: Math.min(limit, 1000) },
+  })) {
+    if (items.push(item) === limit) break;
+  }
+  return items;
+}
+
+const emailQueueGet = defineCommand({
+  name: "email queue get",
+  summary: "show a queued message and the replies of each next hop",
+  arguments: [{ name: "id", summary: "id of the message", required: true }],
+  options: serverOptions,
+  examples: [["reelpost email queue get 91ab…", "an id from the list"]],
+  async run(values, [id], surroundings) {
+    const { api, base } = await connect(values, surroundings);
+    const message = await api.result<WholeMessage>("GET", `${base}/email/queue${at`/${id!}`}`);
+    printResult(surroundings, message, (paint) => messageLines(message, paint));
+    return 0;
+  },
+});
+
+const emailQueueResend = defineCommand({
+  name: "email queue resend",
+  summary: "retry immediately, including failed recipients; resumes the paused destination",
+  arguments: [{ name: "id", summary: "id of the message", required: true }],
+  options: serverOptions,
+  examples: [["reelpost email queue resend 91ab…", "after a problem of the receiving server is fixed"]],
+  async run(values, [id], surroundings) {
+    const { api, base } = await connect(values, surroundings);
+    const message = await api.result<WholeMessage>("POST", `${base}/email/queue${at`/${id!}`}/resend`);
+    printResult(surroundings, message, (paint) => messageLines(message, paint));
+    return 0;
+  },
+});
+
+const emailQueueCancel = defineCommand({
+  name: "email queue cancel",
+  summary: "cancel a queued message for all pending recipients",
+  description: "Deliveries in progress continue. The sender receives a bounce as for any undeliverable message.",
+  arguments: [{ name: "id", summary: "id of the message", required: true }],
+  options: { ...yesOption, ...serverOptions },
+  examples: [["reelpost email queue cancel 91ab…", "`reelpost email queue resend` resumes it"]],
+  async run({ yes, ...values }, [id], surroundings) {
+    const { api, base } = await connect(values, surroundings);
+    await confirm(`Cancel the delivery of message ${id!}?`, yes, surroundings);
+    const message = await api.result<WholeMessage>("POST", `${base}/email/queue${at`/${id!}`}/cancel`);
+    printResult(surroundings, message, (paint) => messageLines(message, paint));
+    return 0;
+  },
+});
+
+const emailTlsReport = defineCommand({
+  name: "email tls report",
+  summary: "show TLS reports: whether sending servers use TLS as the domain's policies require",
+  description:
+    "Sums up the TLS reports (RFC 8460) that senders sent about the domain. A name below the zone shows reports on that name only.",
+  arguments: [{ name: "domain", summary: "domain such as example.com", required: true }],
+  options: {
+    since: {
+      type: "string",
+      placeholder: "day",
+      summary: "first day (UTC)",
+      defaultText: "29 days before the last",
+    },
+    until: { type: "string", placeholder: "day", summary: "last day (UTC)", defaultText: "today" },
+    limit: {
+      type: "number",
+      placeholder: "number",
+      min: 1,
+      max: 1000,
+      summary: "maximum number of policies, failures and reporters",
+      defaultText: "20",
+    },
+    ...zoneOptions,
+  },
+  examples: [["reelpost email tls report example.com", "the last 30 days"]],
+  async run({ since, until, limit = 20, ...values }, [domain], surroundings) {
+    const zone = await connectZone(domain!, values, surroundings);
+    const found = await zone.api.result<TlsStatistics>("GET", `${zone.path}/email/auth/tls-reports/statistics`, {
+      query: { since, until, limit: String(limit), domain: nameIn(zone).name },
+    });
+    printResult(surroundings, found, (paint) => tlsLines(found, paint));
+    return 0;
+  },
+});
+
+export const emailMessagesCommands: readonly Command[] = [
+  emailDmarcReport,
+  emailLog,
+  emailLogGet,
+  emailQueueList,
+  emailQueueGet,
+  emailQueueResend,
+  emailQueueCancel,
+  emailTlsReport,
+];

@@ -1,0 +1,358 @@
+import { connect } from "../api/connect.ts";
+import { collect, pagesOf } from "../api/lists.ts";
+import { at } from "../api/paths.ts";
+import { confirm } from "../ask.ts";
+import { type Command, defineCommand } from "../command.ts";
+import { dkimTable, type DkimKey } from "../email/dkim.ts";
+import {
+  yesNo,
+  type Settings,
+  routingLines,
+  neededTable,
+  type Needed,
+  ruleTable,
+  type Rule,
+  ruleLines,
+  addressTable,
+  type Address,
+} from "../email/routing.ts";
+import { ruleBody, ruleOptions, CATCH_ALL } from "../email/rule-body.ts";
+import { readRule, rulePath } from "../email/rule.ts";
+import { connectZone, zoneOptions, nameIn } from "../email/zone.ts";
+import { commandErrors } from "../errors.ts";
+import { moment, printResult, table, facts } from "../print.ts";
+import { serverOptions, yesOption } from "../shared-options.ts";
+
+const emailRoutingList = defineCommand({
+  name: "email routing list",
+  summary: "list zones with their Email Routing status",
+  options: serverOptions,
+  examples: [["reelpost email routing list", "in the whole account"]],
+  async run(values, _, surroundings) {
+    const { api, base } = await connect(values, surroundings);
+    const zones = await collect(pagesOf<Settings>(api, `${base}/email/routing/zones`, { perPage: 50 }));
+    printResult(surroundings, zones, (paint) =>
+      table(
+        ["domain", "enabled", "status", "changed", "zone"],
+        zones.map((zone) => [zone.name, yesNo(zone.enabled), zone.status, moment(zone.modified), zone.id]),
+        paint,
+      ),
+    );
+    return 0;
+  },
+});
+
+const emailRoutingSettings = defineCommand({
+  name: "email routing settings",
+  summary: "show the Email Routing settings of a domain",
+  arguments: [{ name: "domain", summary: "domain such as example.com", required: true }],
+  options: zoneOptions,
+  examples: [["reelpost email routing settings example.com", "includes the status of its DNS records"]],
+  async run(values, [domain], surroundings) {
+    const zone = await connectZone(domain!, values, surroundings);
+    const settings = await zone.api.result<Settings>("GET", `${zone.path}/email/routing`);
+    printResult(surroundings, settings, (paint) => routingLines(settings, paint));
+    return 0;
+  },
+});
+
+const emailRoutingEnable = defineCommand({
+  name: "email routing enable",
+  summary: "enable Email Routing for a domain or a subdomain",
+  description: "MX records of another mail service are never replaced: delete them first.",
+  arguments: [{ name: "domain", summary: "domain such as example.com", required: true }],
+  options: zoneOptions,
+  examples: [["reelpost email routing enable example.com", "creates and locks its MX, SPF and DKIM records"]],
+  async run(values, [domain], surroundings) {
+    const zone = await connectZone(domain!, values, surroundings);
+    const settings = await zone.api.result<Settings>("POST", `${zone.path}/email/routing/dns`, { json: nameIn(zone) });
+    printResult(surroundings, settings, (paint) => routingLines(settings, paint));
+    return 0;
+  },
+});
+
+const emailRoutingDisable = defineCommand({
+  name: "email routing disable",
+  summary: "disable Email Routing for a domain",
+  arguments: [{ name: "domain", summary: "domain such as example.com", required: true }],
+  options: zoneOptions,
+  examples: [["reelpost email routing disable example.com", "deletes the records that `enable` created"]],
+  async run(values, [domain], surroundings) {
+    const zone = await connectZone(domain!, values, surroundings);
+    const settings = await zone.api.result<Settings>("DELETE", `${zone.path}/email/routing/dns`, {
+      json: nameIn(zone),
+    });
+    printResult(surroundings, settings, (paint) => routingLines(settings, paint));
+    return 0;
+  },
+});
+
+const emailRoutingDnsGet = defineCommand({
+  name: "email routing dns get",
+  summary: "show the DNS records that Email Routing needs",
+  arguments: [{ name: "domain", summary: "domain such as example.com", required: true }],
+  options: zoneOptions,
+  examples: [["reelpost email routing dns get example.com", "to copy to another DNS server"]],
+  async run(values, [domain], surroundings) {
+    const zone = await connectZone(domain!, values, surroundings);
+    const { name } = nameIn(zone);
+    const found = await zone.api.result<Needed[] | { record: Needed[] }>("GET", `${zone.path}/email/routing/dns`, {
+      query: { subdomain: name },
+    });
+    const records = Array.isArray(found) ? found : found.record;
+    printResult(surroundings, records, (paint) => neededTable(records, paint));
+    return 0;
+  },
+});
+
+const emailRoutingDnsUnlock = defineCommand({
+  name: "email routing dns unlock",
+  summary: "unlock the MX records of a domain",
+  arguments: [{ name: "domain", summary: "domain such as example.com", required: true }],
+  options: zoneOptions,
+  examples: [["reelpost email routing dns unlock example.com", "allows changes to the records"]],
+  async run(values, [domain], surroundings) {
+    const zone = await connectZone(domain!, values, surroundings);
+    const settings = await zone.api.result<Settings>("PATCH", `${zone.path}/email/routing/dns`, { json: nameIn(zone) });
+    printResult(surroundings, settings, (paint) => routingLines(settings, paint));
+    return 0;
+  },
+});
+
+const emailRoutingDkimList = defineCommand({
+  name: "email routing dkim list",
+  summary: "list the DKIM keys for forwarded mail of a domain",
+  arguments: [{ name: "domain", summary: "domain such as example.com or mail.example.com", required: true }],
+  options: zoneOptions,
+  examples: [["reelpost email routing dkim list example.com", "the active key and its successor"]],
+  async run(values, [domain], surroundings) {
+    const zone = await connectZone(domain!, values, surroundings);
+    const keys = await zone.api.result<DkimKey[]>("GET", `${zone.path}/email/routing/dkim`, {
+      query: { subdomain: nameIn(zone).name },
+    });
+    printResult(surroundings, keys, (paint) => dkimTable(keys, paint));
+    return 0;
+  },
+});
+
+const emailRoutingDkimRotate = defineCommand({
+  name: "email routing dkim rotate",
+  summary: "rotate the DKIM keys for forwarded mail of a domain",
+  description:
+    "The new keys are published immediately and sign once their records are visible everywhere. The old ones stay in DNS for mail in transit.",
+  arguments: [{ name: "domain", summary: "domain such as example.com or mail.example.com", required: true }],
+  options: zoneOptions,
+  examples: [["reelpost email routing dkim rotate example.com", "without interruption"]],
+  async run(values, [domain], surroundings) {
+    const zone = await connectZone(domain!, values, surroundings);
+    const keys = await zone.api.result<DkimKey[]>("POST", `${zone.path}/email/routing/dkim/rotate`, {
+      json: nameIn(zone),
+    });
+    printResult(surroundings, keys, (paint) => dkimTable(keys, paint));
+    return 0;
+  },
+});
+
+const emailRoutingRulesList = defineCommand({
+  name: "email routing rules list",
+  summary: "list the routing rules of a domain by priority",
+  arguments: [{ name: "domain", summary: "domain such as example.com", required: true }],
+  options: zoneOptions,
+  examples: [["reelpost email routing rules list example.com", "the catch-all rule comes last"]],
+  async run(values, [domain], surroundings) {
+    const { api, path } = await connectZone(domain!, values, surroundings);
+    const rules = await collect(pagesOf<Rule>(api, `${path}/email/routing/rules`, { perPage: 50 }));
+    printResult(surroundings, rules, (paint) => ruleTable(rules, paint));
+    return 0;
+  },
+});
+
+const emailRoutingRulesGet = defineCommand({
+  name: "email routing rules get",
+  summary: "show a routing rule",
+  arguments: [
+    { name: "domain", summary: "domain such as example.com", required: true },
+    { name: "rule", summary: "id of the rule, or catch-all", required: true },
+  ],
+  options: zoneOptions,
+  examples: [["reelpost email routing rules get example.com catch-all", "the rule for all other addresses"]],
+  async run(values, [domain, rule], surroundings) {
+    const { api, path } = await connectZone(domain!, values, surroundings);
+    const found = await readRule(api, rulePath(path, rule!));
+    printResult(surroundings, found, (paint) => ruleLines(found, paint));
+    return 0;
+  },
+});
+
+const emailRoutingRulesCreate = defineCommand({
+  name: "email routing rules create",
+  summary: "create a routing rule",
+  arguments: [{ name: "domain", summary: "domain such as example.com", required: true }],
+  options: { ...ruleOptions, ...zoneOptions },
+  examples: [
+    [
+      "reelpost email routing rules create example.com --match-value info@example.com --action-type worker --action-value inbox",
+      "to a worker",
+    ],
+    [
+      "reelpost email routing rules create example.com --match-value me@example.com --action-type forward --action-value me@example.net",
+      "to a verified address",
+    ],
+  ],
+  async run(values, [domain], surroundings) {
+    const body = ruleBody(values);
+    const { api, path } = await connectZone(domain!, values, surroundings);
+    const rule = await api.result<Rule>("POST", `${path}/email/routing/rules`, { json: body });
+    printResult(surroundings, rule, (paint) => ruleLines(rule, paint));
+    return 0;
+  },
+});
+
+const emailRoutingRulesUpdate = defineCommand({
+  name: "email routing rules update",
+  summary: "update a routing rule; omitted options keep their values",
+  arguments: [
+    { name: "domain", summary: "domain such as example.com", required: true },
+    { name: "rule", summary: "id of the rule, or catch-all", required: true },
+  ],
+  options: { ...ruleOptions, ...zoneOptions },
+  examples: [
+    [
+      "reelpost email routing rules update example.com catch-all --action-type worker --action-value inbox --enabled true",
+      "all other addresses to a worker",
+    ],
+  ],
+  async run(values, [domain, name], surroundings) {
+    const { api, path } = await connectZone(domain!, values, surroundings);
+    const place = rulePath(path, name!);
+    const body = ruleBody(values, await readRule(api, place));
+    const json = name === CATCH_ALL ? { ...body, matchers: [{ type: "all" }] } : body;
+    await api.result("PUT", place, { json });
+    const rule = await readRule(api, place);
+    printResult(surroundings, rule, (paint) => ruleLines(rule, paint));
+    return 0;
+  },
+});
+
+const emailRoutingRulesDelete = defineCommand({
+  name: "email routing rules delete",
+  summary: "delete a routing rule",
+  arguments: [
+    { name: "domain", summary: "domain such as example.com", required: true },
+    { name: "rule", summary: "id of the rule", required: true },
+  ],
+  options: { ...yesOption, ...zoneOptions },
+  examples: [
+    ["reelpost email routing rules delete example.com 2f1c…", "the catch-all rule then applies to its address"],
+  ],
+  async run({ yes, ...values }, [domain, rule], surroundings) {
+    if (rule === CATCH_ALL)
+      throw commandErrors.badContent({
+        what: CATCH_ALL,
+        reason: "every domain has this rule",
+        fix: "Disable it: `reelpost email routing rules update <domain> catch-all --enabled false`",
+      });
+    const { api, path } = await connectZone(domain!, values, surroundings);
+    await confirm(`Delete the rule ${rule!} of ${domain!}?`, yes, surroundings);
+    await api.result("DELETE", rulePath(path, rule!));
+    printResult(surroundings, { id: rule, deleted: true }, () => [`${rule!} is deleted`]);
+    return 0;
+  },
+});
+
+const emailRoutingAddressesList = defineCommand({
+  name: "email routing addresses list",
+  summary: "list destination addresses",
+  options: serverOptions,
+  examples: [["reelpost email routing addresses list", "including unverified ones"]],
+  async run(values, _, surroundings) {
+    const { api, base } = await connect(values, surroundings);
+    const path = `${base}/email/routing/addresses`;
+    // The API shows verified addresses unless it is asked for the others.
+    const lists = await Promise.all(
+      [true, false].map((verified) => collect(pagesOf<Address>(api, path, { query: { verified }, perPage: 50 }))),
+    );
+    const addresses = lists.flat().sort((a, b) => a.created.localeCompare(b.created));
+    printResult(surroundings, addresses, (paint) => addressTable(addresses, paint));
+    return 0;
+  },
+});
+
+const emailRoutingAddressesGet = defineCommand({
+  name: "email routing addresses get",
+  summary: "show a destination address",
+  arguments: [{ name: "id", summary: "id of the address", required: true }],
+  options: serverOptions,
+  examples: [["reelpost email routing addresses get 5f0a…", "includes its verification status"]],
+  async run(values, [id], surroundings) {
+    const { api, base } = await connect(values, surroundings);
+    const address = await api.result<Address>("GET", `${base}/email/routing/addresses${at`/${id!}`}`);
+    printResult(surroundings, address, (paint) =>
+      facts(
+        [
+          ["id", address.id],
+          ["address", address.email],
+          ["verified", address.verified === null ? "no" : moment(address.verified)],
+          ["created", moment(address.created)],
+        ],
+        paint,
+      ),
+    );
+    return 0;
+  },
+});
+
+const emailRoutingAddressesCreate = defineCommand({
+  name: "email routing addresses create",
+  summary: "add a destination address and send it a verification email",
+  description:
+    "The address receives a link and is verified when the link is opened. For a pending address, the email is sent again.",
+  arguments: [{ name: "email", summary: "address such as me@example.net", required: true }],
+  options: serverOptions,
+  examples: [["reelpost email routing addresses create me@example.net", "sends the verification email"]],
+  async run(values, [email], surroundings) {
+    const { api, base } = await connect(values, surroundings);
+    const address = await api.result<Address>("POST", `${base}/email/routing/addresses`, { json: { email } });
+    printResult(surroundings, address, () => [
+      address.verified === null
+        ? `Sent a verification email to ${address.email}. Rules can use the address once the link in it is opened.`
+        : `${address.email} is already verified.`,
+    ]);
+    return 0;
+  },
+});
+
+const emailRoutingAddressesDelete = defineCommand({
+  name: "email routing addresses delete",
+  summary: "delete a destination address",
+  arguments: [{ name: "id", summary: "id of the address", required: true }],
+  options: { ...yesOption, ...serverOptions },
+  examples: [["reelpost email routing addresses delete 5f0a…", "rules that forward to it are disabled"]],
+  async run({ yes, ...values }, [id], surroundings) {
+    const { api, base } = await connect(values, surroundings);
+    await confirm(`Delete the destination address ${id!}? Rules that forward to it are disabled.`, yes, surroundings);
+    await api.result("DELETE", `${base}/email/routing/addresses${at`/${id!}`}`);
+    printResult(surroundings, { id, deleted: true }, () => [`${id!} is deleted`]);
+    return 0;
+  },
+});
+
+export const emailRoutingCommands: readonly Command[] = [
+  emailRoutingList,
+  emailRoutingSettings,
+  emailRoutingEnable,
+  emailRoutingDisable,
+  emailRoutingDnsGet,
+  emailRoutingDnsUnlock,
+  emailRoutingDkimList,
+  emailRoutingDkimRotate,
+  emailRoutingRulesList,
+  emailRoutingRulesGet,
+  emailRoutingRulesCreate,
+  emailRoutingRulesUpdate,
+  emailRoutingRulesDelete,
+  emailRoutingAddressesList,
+  emailRoutingAddressesGet,
+  emailRoutingAddressesCreate,
+  emailRoutingAddressesDelete,
+];

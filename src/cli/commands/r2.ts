@@ -1,0 +1,215 @@
+import { formatSize } from "../../kernel/text.ts";
+import type { SentBody } from "../api/client.ts";
+import { collect, cursorPagesOf } from "../api/lists.ts";
+import { at, objectPath } from "../api/paths.ts";
+import { confirm } from "../ask.ts";
+import { type Command, defineCommand } from "../command.ts";
+import { commandErrors } from "../errors.ts";
+import { counted, fileBody } from "../input.ts";
+import { printResult, moment, table } from "../print.ts";
+import { saveBody } from "../save.ts";
+import { storageOptions, yesOption } from "../shared-options.ts";
+import { objectArgument, splitObject, fileNameOf } from "../storage/object-path.ts";
+import { connectStorage } from "../worker-of.ts";
+
+interface Bucket {
+  name: string;
+  creation_date?: string;
+}
+
+const nameArgument = { name: "name", summary: "name of the bucket", required: true } as const;
+
+const r2BucketCreate = defineCommand({
+  name: "r2 bucket create",
+  summary: "create an R2 bucket",
+  arguments: [nameArgument],
+  options: storageOptions,
+  examples: [["reelpost r2 bucket create files", "a name of lowercase letters, digits and hyphens"]],
+  async run(values, [name], surroundings) {
+    const { api, base } = await connectStorage(values, surroundings);
+    const bucket = await api.result<Bucket>("POST", `${base}/r2/buckets`, { json: { name } });
+    printResult(surroundings, bucket, () => [
+      `Created the R2 bucket ${bucket.name}. In the configuration:`,
+      `  "r2_buckets": [{ "binding": "${bucket.name
+        .toUpperCase()
+        .replaceAll("-", "_")
+        .replace(/^(?=\d)/, "_")}", "bucket_name": "${bucket.name}" }]`,
+    ]);
+    return 0;
+  },
+});
+
+const r2BucketList = defineCommand({
+  name: "r2 bucket list",
+  summary: "list the R2 buckets",
+  options: storageOptions,
+  examples: [["reelpost r2 bucket list", "in the whole account"]],
+  async run(values, _, surroundings) {
+    const { api, base } = await connectStorage(values, surroundings);
+    const buckets = await collect(
+      cursorPagesOf<Bucket>(api, `${base}/r2/buckets`, { pick: (result) => (result as { buckets: Bucket[] }).buckets }),
+    );
+    printResult(surroundings, buckets, (paint) =>
+      table(
+        ["name", "created"],
+        buckets.map(({ name, creation_date: made }) => [name, moment(made)]),
+        paint,
+      ),
+    );
+    return 0;
+  },
+});
+
+const r2BucketDelete = defineCommand({
+  name: "r2 bucket delete",
+  summary: "delete an empty R2 bucket",
+  arguments: [nameArgument],
+  options: { ...yesOption, ...storageOptions },
+  examples: [["reelpost r2 bucket delete files --yes", "in a script"]],
+  async run({ yes, ...values }, [name], surroundings) {
+    const { api, base } = await connectStorage(values, surroundings);
+    await confirm(`Delete the R2 bucket ${name}?`, yes, surroundings);
+    await api.result("DELETE", `${base}/r2/buckets${at`/${name!}`}`);
+    printResult(surroundings, { name, deleted: true }, () => [`${name} is deleted`]);
+    return 0;
+  },
+});
+
+const r2ObjectPut = defineCommand({
+  name: "r2 object put",
+  summary: "upload an object",
+  arguments: [objectArgument],
+  options: {
+    file: { type: "string", short: "f", placeholder: "file", summary: "file to upload", complete: "file" },
+    pipe: { type: "boolean", summary: "upload standard input" },
+    "content-type": { type: "string", placeholder: "type", summary: "content type of the object" },
+    "content-disposition": { type: "string", placeholder: "text", summary: "Content-Disposition header of the object" },
+    "content-encoding": { type: "string", placeholder: "text", summary: "Content-Encoding header of the object" },
+    "content-language": { type: "string", placeholder: "text", summary: "Content-Language header of the object" },
+    "cache-control": { type: "string", placeholder: "text", summary: "Cache-Control header of the object" },
+    ...storageOptions,
+  },
+  examples: [
+    ["reelpost r2 object put files/reports/2026.pdf --file report.pdf --content-type application/pdf", "a file"],
+    ["tar cz . | reelpost r2 object put files/backup.tgz --pipe", "a stream"],
+  ],
+  async run(values, [path], surroundings) {
+    const { bucket, key } = splitObject(path!);
+    if ((values.file === undefined) === (values.pipe !== true))
+      throw commandErrors.badContent({
+        what: "The object's content",
+        reason: "exactly one of --file and --pipe is required",
+        fix: "For example --file report.pdf",
+      });
+    const { api, base, progress } = await connectStorage(values, surroundings);
+    const meter = (total?: number) => progress.meter(`writing ${path}`, total);
+    const { body } =
+      values.file === undefined
+        ? pipeBody(surroundings.stdin, meter)
+        : await fileBody(surroundings.cwd, values.file, meter);
+    const headers = Object.fromEntries(
+      HEADERS.flatMap((name) => (values[name] === undefined ? [] : [[name, values[name]]])),
+    );
+    const object = await api.result<{ key?: string; size?: string; etag?: string } | null>(
+      "PUT",
+      `${base}/r2/buckets${at`/${bucket}`}/objects/${objectPath(key)}`,
+      { body, headers, timeoutMs: null },
+    );
+    progress.clear();
+    printResult(surroundings, { bucket, key, ...object }, () => [
+      `${path} is written${object?.size === undefined ? "" : `: ${formatSize(Number(object.size))}`}`,
+    ]);
+    return 0;
+  },
+});
+
+const HEADERS = [
+  "content-type",
+  "content-disposition",
+  "content-encoding",
+  "content-language",
+  "cache-control",
+] as const;
+
+function pipeBody(
+  stdin: NodeJS.ReadStream,
+  meter: (total?: number) => (octets: number) => void,
+): { body: () => SentBody } {
+  let begun = false;
+  return {
+    body() {
+      // Standard input can be read only once: a second attempt would send only the rest.
+      if (begun)
+        throw commandErrors.badContent({
+          what: "Standard input",
+          reason: "the server requested a retry, but the input can be read only once",
+          fix: "Run the command again, or use --file.",
+        });
+      begun = true;
+      return { stream: counted(stdin as AsyncIterable<Uint8Array>, meter()) };
+    },
+  };
+}
+
+const r2ObjectGet = defineCommand({
+  name: "r2 object get",
+  summary: "download an object",
+  arguments: [objectArgument],
+  options: {
+    file: {
+      type: "string",
+      short: "f",
+      placeholder: "file",
+      summary: "output file",
+      defaultText: "the last part of the key",
+      complete: "file",
+    },
+    pipe: { type: "boolean", summary: "write to standard output" },
+    ...storageOptions,
+  },
+  examples: [["reelpost r2 object get files/reports/2026.pdf --file report.pdf", "into a file"]],
+  async run({ file, pipe, ...values }, [path], surroundings) {
+    const { bucket, key } = splitObject(path!);
+    const target = pipe === true ? undefined : (file ?? fileNameOf(key));
+    const { api, base, progress } = await connectStorage(values, surroundings);
+    const response = await api.raw("GET", `${base}/r2/buckets${at`/${bucket}`}/objects/${objectPath(key)}`, {
+      timeoutMs: null,
+    });
+    const size = await saveBody(
+      response,
+      target,
+      surroundings,
+      progress.meter(`reading ${path}`, Number(response.headers.get("content-length") ?? 0)),
+    );
+    progress.clear();
+    if (target !== undefined)
+      printResult(surroundings, { bucket, key, file: target, size }, () => [
+        `${target} is written: ${formatSize(size)}`,
+      ]);
+    return 0;
+  },
+});
+
+const r2ObjectDelete = defineCommand({
+  name: "r2 object delete",
+  summary: "delete an object",
+  arguments: [objectArgument],
+  options: storageOptions,
+  examples: [["reelpost r2 object delete files/reports/2026.pdf", "one object"]],
+  async run(values, [path], surroundings) {
+    const { bucket, key } = splitObject(path!);
+    const { api, base } = await connectStorage(values, surroundings);
+    await api.result("DELETE", `${base}/r2/buckets${at`/${bucket}`}/objects/${objectPath(key)}`);
+    printResult(surroundings, { bucket, key, deleted: true }, () => [`${path} is deleted`]);
+    return 0;
+  },
+});
+
+export const r2Commands: readonly Command[] = [
+  r2BucketCreate,
+  r2BucketList,
+  r2BucketDelete,
+  r2ObjectPut,
+  r2ObjectGet,
+  r2ObjectDelete,
+];

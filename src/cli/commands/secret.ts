@@ -1,0 +1,110 @@
+import { at } from "../api/paths.ts";
+import { askHidden, canAsk } from "../ask.ts";
+import { type Command, defineCommand } from "../command.ts";
+import { commandErrors } from "../errors.ts";
+import { readStdin, readJson } from "../input.ts";
+import { printResult, plural } from "../print.ts";
+import { workerOptions } from "../shared-options.ts";
+import { connectWorker } from "../worker-of.ts";
+
+/** More than any server takes. */
+const MAX_SECRET = 1024 * 1024;
+
+const secretPut = defineCommand({
+  name: "secret put",
+  summary: "set a secret",
+  description: `Prompts for the value without showing it, or reads it from standard input without the trailing line break. The change takes effect
+immediately: the server creates a new version.`,
+  arguments: [{ name: "name", summary: "name of the secret in env", required: true }],
+  options: workerOptions,
+  examples: [
+    ["reelpost secret put API_KEY", "prompts for the value"],
+    ["reelpost secret put API_KEY < key.txt", "reads it from a file"],
+  ],
+  async run(values, [secret], surroundings) {
+    const { api, script, name } = await connectWorker(values, surroundings);
+    const text = canAsk(surroundings)
+      ? await askHidden(`Value of ${secret}: `, surroundings)
+      : (await readStdin(surroundings, MAX_SECRET)).toString().replace(/\r?\n$/, "");
+    const result = await api.result<{ name: string; type: string }>("PUT", `${script}/secrets`, {
+      json: { name: secret, text, type: "secret_text" },
+    });
+    printResult(surroundings, { worker: name, ...result }, () => [`${name} has the secret ${secret}`]);
+    return 0;
+  },
+});
+
+const secretList = defineCommand({
+  name: "secret list",
+  summary: "list the names of a worker's secrets",
+  options: workerOptions,
+  examples: [["reelpost secret list", "the worker of this folder"]],
+  async run(values, _, surroundings) {
+    const { api, script, name } = await connectWorker(values, surroundings);
+    const secrets = await api.result<{ name: string; type: string }[]>("GET", `${script}/secrets`);
+    printResult(surroundings, secrets, () =>
+      secrets.length === 0 ? [`${name} has no secrets`] : secrets.map((secret) => secret.name),
+    );
+    return 0;
+  },
+});
+
+const secretDelete = defineCommand({
+  name: "secret delete",
+  summary: "delete a secret",
+  arguments: [{ name: "name", summary: "name of the secret", required: true }],
+  options: workerOptions,
+  examples: [["reelpost secret delete API_KEY", "the worker of this folder"]],
+  async run(values, [secret], surroundings) {
+    const { api, script, name } = await connectWorker(values, surroundings);
+    await api.result("DELETE", `${script}/secrets${at`/${secret!}`}`, { query: { url_encoded: true } });
+    printResult(surroundings, { worker: name, name: secret }, () => [`${secret} of ${name} is deleted`]);
+    return 0;
+  },
+});
+
+const MAX_FILE = 16 * 1024 * 1024;
+
+const secretBulk = defineCommand({
+  name: "secret bulk",
+  summary: "set several secrets",
+  description:
+    "The file contains a JSON object of names and values; null deletes a secret. All changes create one new version.",
+  arguments: [{ name: "file", summary: 'JSON file, or "-" for standard input', required: true, complete: "file" }],
+  options: workerOptions,
+  examples: [
+    ["reelpost secret bulk secrets.json", '{ "API_KEY": "…", "OLD": null }'],
+    ["reelpost secret bulk - < secrets.json", "from standard input"],
+  ],
+  async run(values, [file], surroundings) {
+    const changes = secretsIn(await readJson(file!, surroundings, MAX_FILE), file!);
+    const { api, script, name } = await connectWorker(values, surroundings);
+    const secrets = Object.fromEntries(
+      changes.map(([secret, text]) => [secret, text === null ? null : { name: secret, text, type: "secret_text" }]),
+    );
+    await api.result("PATCH", `${script}/secrets-bulk`, { json: { secrets } });
+    const [put, deleted] = [
+      changes.filter(([, text]) => text !== null),
+      changes.filter(([, text]) => text === null),
+    ].map((part) => part.map(([secret]) => secret)) as [string[], string[]];
+    printResult(surroundings, { worker: name, put, deleted }, () => [
+      `${name}: ${plural(put.length, "secret")} set${deleted.length === 0 ? "" : `, ${deleted.length} taken away`}`,
+    ]);
+    return 0;
+  },
+});
+
+function secretsIn(value: unknown, file: string): [name: string, text: string | null][] {
+  const fail = (reason: string) =>
+    commandErrors.badContent({ what: file, reason, fix: 'For example { "API_KEY": "…" }' });
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    throw fail("it is no JSON object of names and texts");
+  const entries = Object.entries(value);
+  if (entries.length === 0) throw fail("there is no secret in it");
+  return entries.map(([name, text]: [string, unknown]) => {
+    if (typeof text !== "string" && text !== null) throw fail(`the value of ${name} is not a string`);
+    return [name, text];
+  });
+}
+
+export const secretCommands: readonly Command[] = [secretPut, secretList, secretDelete, secretBulk];

@@ -1,0 +1,101 @@
+import { oneLine } from "../../kernel/text.ts";
+import { connect } from "../api/connect.ts";
+import { at } from "../api/paths.ts";
+import { confirm } from "../ask.ts";
+import { type Command, defineCommand } from "../command.ts";
+import { readSmallFile } from "../input.ts";
+import { printResult, table } from "../print.ts";
+import { serverOptions, yesOption } from "../shared-options.ts";
+import { videoArgument, videoPath } from "../stream/video.ts";
+
+/** The API's own bound. */
+const MAX = 10 * 1024 * 1024;
+
+const streamCaptionsUpload = defineCommand({
+  name: "stream captions upload",
+  summary: "upload captions of a video, replacing those in the same language",
+  arguments: [
+    videoArgument,
+    { name: "language", summary: "language tag (BCP 47): en, pt-BR", required: true },
+    { name: "file", summary: "WebVTT or SubRip", required: true, complete: "file" },
+  ],
+  options: serverOptions,
+  examples: [["reelpost stream captions upload 91ab… de talk.de.vtt", "in German"]],
+  async run(values, [uid, language, file], surroundings) {
+    const connection = await connect(values, surroundings);
+    const path = `${videoPath(connection, uid!)}/captions${at`/${language!}`}`;
+    const content = await readSmallFile(surroundings.cwd, file!, MAX);
+    const { result: caption, messages = [] } = await connection.api.envelope<{ language: string; label: string }>(
+      "PUT",
+      path,
+      { body: () => formOf(content) },
+    );
+    printResult(surroundings, caption, () => [
+      `${uid!} has captions in ${oneLine(caption.label)} (${caption.language})`,
+    ]);
+    if (!surroundings.json) for (const { message } of messages) surroundings.stderr.line(oneLine(message));
+    return 0;
+  },
+});
+
+function formOf(content: Buffer): FormData {
+  const form = new FormData();
+  form.set("file", new Blob([new Uint8Array(content)], { type: "text/vtt" }), "captions.vtt");
+  return form;
+}
+
+interface Caption {
+  language: string;
+  label: string;
+  generated: boolean;
+  status: string;
+}
+
+const streamCaptionsList = defineCommand({
+  name: "stream captions list",
+  summary: "list the captions of a video",
+  arguments: [videoArgument],
+  options: serverOptions,
+  examples: [["reelpost stream captions list 91ab…", "languages and states"]],
+  async run(values, [uid], surroundings) {
+    const connection = await connect(values, surroundings);
+    const captions = await connection.api.result<Caption[]>("GET", `${videoPath(connection, uid!)}/captions`);
+    printResult(surroundings, captions, (paint) =>
+      captions.length === 0
+        ? ["No captions."]
+        : table(
+            ["language", "label", "generated", "status"],
+            captions.map(({ language, label, generated, status }) => [
+              language,
+              label,
+              generated ? "yes" : "no",
+              status,
+            ]),
+            paint,
+          ),
+    );
+    return 0;
+  },
+});
+
+const streamCaptionsDelete = defineCommand({
+  name: "stream captions delete",
+  summary: "delete the captions of a video in a language",
+  arguments: [videoArgument, { name: "language", summary: "language tag as listed", required: true }],
+  options: { ...yesOption, ...serverOptions },
+  examples: [["reelpost stream captions delete 91ab… de --yes", "in a script"]],
+  async run({ yes, ...values }, [uid, language], surroundings) {
+    const connection = await connect(values, surroundings);
+    const path = `${videoPath(connection, uid!)}/captions${at`/${language!}`}`;
+    await confirm(`Delete the captions of ${uid!} in ${language!}?`, yes, surroundings);
+    await connection.api.result("DELETE", path);
+    printResult(surroundings, { uid, language, deleted: true }, () => [`The captions in ${language!} are deleted`]);
+    return 0;
+  },
+});
+
+export const streamCaptionsCommands: readonly Command[] = [
+  streamCaptionsUpload,
+  streamCaptionsList,
+  streamCaptionsDelete,
+];

@@ -1,0 +1,115 @@
+import { connect } from "../api/connect.ts";
+import { at } from "../api/paths.ts";
+import { confirm } from "../ask.ts";
+import { type Command, defineCommand } from "../command.ts";
+import { printResult } from "../print.ts";
+import { serverOptions, yesOption } from "../shared-options.ts";
+import {
+  webhookLines,
+  type Webhook,
+  deliveryTable,
+  endpointOption,
+  endpointPath,
+  type Delivery,
+} from "../stream/webhook.ts";
+
+const streamWebhookGet = defineCommand({
+  name: "stream webhook get",
+  summary: "show the webhook for finished and failed videos",
+  options: serverOptions,
+  examples: [["reelpost stream webhook get", "URL and signing secret"]],
+  async run(values, _, surroundings) {
+    const { api, base } = await connect(values, surroundings);
+    const webhook = await api.result<Webhook>("GET", `${base}/stream/webhook`);
+    printResult(surroundings, webhook, (paint) => webhookLines(webhook, paint));
+    return 0;
+  },
+});
+
+const streamWebhookSet = defineCommand({
+  name: "stream webhook set",
+  summary: "set the webhook for finished and failed videos",
+  description:
+    "Sends the video as JSON when it is ready or has failed, signed with the secret in Webhook-Signature. An existing webhook keeps its secret.",
+  arguments: [{ name: "url", summary: "http or https URL", required: true }],
+  options: serverOptions,
+  examples: [["reelpost stream webhook set https://example.com/videos", "prints the secret"]],
+  async run(values, [url], surroundings) {
+    const { api, base } = await connect(values, surroundings);
+    const webhook = await api.result<Webhook>("PUT", `${base}/stream/webhook`, { json: { notificationUrl: url } });
+    printResult(surroundings, webhook, (paint) => webhookLines(webhook, paint));
+    return 0;
+  },
+});
+
+const streamWebhookDelete = defineCommand({
+  name: "stream webhook delete",
+  summary: "delete the webhook",
+  options: { ...yesOption, ...serverOptions },
+  examples: [["reelpost stream webhook delete --yes", "in a script"]],
+  async run({ yes, ...values }, _, surroundings) {
+    const { api, base } = await connect(values, surroundings);
+    await confirm("Delete the webhook, with its secret and its log?", yes, surroundings);
+    await api.result("DELETE", `${base}/stream/webhook`);
+    printResult(surroundings, { deleted: true }, () => ["The webhook is deleted"]);
+    return 0;
+  },
+});
+
+const streamWebhookDeliveries = defineCommand({
+  name: "stream webhook deliveries",
+  summary: "list webhook deliveries, newest first",
+  description: "The last hundred finished deliveries are kept. --json includes contents and all attempts.",
+  options: {
+    limit: {
+      type: "number",
+      placeholder: "number",
+      min: 1,
+      max: 100,
+      summary: "maximum number of entries",
+      defaultText: "20",
+    },
+    ...endpointOption,
+    ...serverOptions,
+  },
+  examples: [["reelpost stream webhook deliveries", "results of the deliveries"]],
+  async run({ limit = 20, endpoint, ...values }, _, surroundings) {
+    const connection = await connect(values, surroundings);
+    const deliveries = await connection.api.result<Delivery[]>(
+      "GET",
+      `${await endpointPath(connection, endpoint)}/deliveries`,
+      { query: { per_page: limit } },
+    );
+    printResult(surroundings, deliveries, (paint) =>
+      deliveries.length === 0 ? ["Nothing."] : deliveryTable(deliveries, paint),
+    );
+    return 0;
+  },
+});
+
+const streamWebhookReplay = defineCommand({
+  name: "stream webhook replay",
+  summary: "redeliver a webhook event",
+  arguments: [{ name: "delivery", summary: "id of the delivery", required: true }],
+  options: { ...endpointOption, ...serverOptions },
+  examples: [["reelpost stream webhook replay 91ab…", "an id from the deliveries"]],
+  async run({ endpoint, ...values }, [id], surroundings) {
+    const connection = await connect(values, surroundings);
+    const delivery = await connection.api.result<Delivery>(
+      "POST",
+      `${await endpointPath(connection, endpoint)}/deliveries${at`/${id!}`}/replay`,
+    );
+    printResult(surroundings, delivery, () => [
+      `${delivery.id} is on its way: \`reelpost stream webhook deliveries\` tells what becomes of it`,
+    ]);
+    return 0;
+  },
+});
+
+export const streamWebhookCommands: readonly Command[] = [
+  streamWebhookGet,
+  streamWebhookSet,
+  streamWebhookDelete,
+  streamWebhookDeliveries,
+  streamWebhookReplay,
+];

@@ -1,0 +1,409 @@
+import { messageOf } from "../../kernel/index.ts";
+import { oneLine, formatSize } from "../../kernel/text.ts";
+import type { ApiRequest } from "../api/client.ts";
+import { connect, type Connection } from "../api/connect.ts";
+import { confirm } from "../ask.ts";
+import { type Command, defineCommand } from "../command.ts";
+import { printResult, moment, table, facts } from "../print.ts";
+import { readMoment } from "../read-moment.ts";
+import { saveBody } from "../save.ts";
+import { serverOptions, yesOption } from "../shared-options.ts";
+import { aboutOptions, fieldsOf } from "../stream/about.ts";
+import { readRule, ruleOption } from "../stream/access-rules.ts";
+import { withToken, fetchDelivered, playable } from "../stream/delivered.ts";
+import { FILES, readyDownload } from "../stream/downloads.ts";
+import { readRenditions, renditionTable, type Rendition } from "../stream/renditions.ts";
+import { uploadFile } from "../stream/upload-file.ts";
+import {
+  uploadedLines,
+  videoPath,
+  type Video,
+  lengthText,
+  pictureText,
+  stateText,
+  videoArgument,
+  videoLines,
+} from "../stream/video.ts";
+import { waitOption, waitUntilPlayable } from "../stream/waiting.ts";
+
+const streamUpload = defineCommand({
+  name: "stream upload",
+  summary: "upload a video",
+  description: `Uploads in chunks (TUS). If the connection is lost, the upload resumes when the server responds again; after a timeout or Ctrl-C it prints how to resume later.
+
+Without --name the video has the name of its file.`,
+  arguments: [{ name: "file", summary: "video file", required: true, complete: "file" }],
+  options: {
+    ...aboutOptions,
+    ...waitOption,
+    resume: {
+      type: "string",
+      placeholder: "address",
+      summary: "resume an interrupted upload",
+    },
+    ...serverOptions,
+  },
+  examples: [
+    ["reelpost stream upload talk.mp4 --wait", "waits until the video is playable, about a second after the upload"],
+    ["reelpost stream upload talk.mp4 --name 'The talk' --creator ada --signed", "playable with tokens only"],
+  ],
+  async run({ wait, resume, url, token, account, ...about }, [file], surroundings) {
+    const connection = await connect({ url, token, account }, surroundings);
+    const uid = await uploadFile(connection, file!, { about, resume }, surroundings);
+    const video =
+      wait === true
+        ? await waitUntilPlayable(connection, uid)
+        : await connection.api.result<Video>("GET", videoPath(connection, uid));
+    printResult(surroundings, video, (paint) => uploadedLines(video, paint));
+    return 0;
+  },
+});
+
+const streamCopy = defineCommand({
+  name: "stream copy",
+  summary: "copy a video from a URL",
+  arguments: [
+    { name: "url", summary: "URL of the file; the server must support HEAD and range requests", required: true },
+  ],
+  options: { ...aboutOptions, ...waitOption, ...serverOptions },
+  examples: [["reelpost stream copy https://example.com/talk.mp4 --wait", "waits until the video is playable"]],
+  async run({ wait, url, token, account, ...about }, [source], surroundings) {
+    const connection = await connect({ url, token, account }, surroundings);
+    const begun = await connection.api.result<Video>("POST", `${connection.base}/stream/copy`, {
+      json: { input: source, ...fieldsOf(about) },
+    });
+    const video = wait === true ? await waitUntilPlayable(connection, begun.uid) : begun;
+    printResult(surroundings, video, (paint) => uploadedLines(video, paint));
+    return 0;
+  },
+});
+
+/** The most that one answer has. */
+const PAGE = 1000;
+
+const streamList = defineCommand({
+  name: "stream list",
+  summary: "list videos, newest first",
+  options: {
+    status: {
+      type: "string",
+      placeholder: "status",
+      choices: ["pendingupload", "downloading", "queued", "inprogress", "ready", "error", "live-inprogress"],
+      multiple: true,
+      summary: "only videos with this status",
+    },
+    search: { type: "string", placeholder: "text", summary: "part of the name" },
+    name: { type: "string", placeholder: "text", summary: "complete name" },
+    creator: { type: "string", placeholder: "text", summary: "only videos of this creator" },
+    since: {
+      type: "string",
+      placeholder: "time",
+      summary: "only videos created after, such as 2h, 7d or 2026-11-20T12:00:00Z",
+    },
+    until: { type: "string", placeholder: "time", summary: "only videos created before" },
+    asc: { type: "boolean", summary: "oldest first" },
+    limit: {
+      type: "number",
+      placeholder: "number",
+      min: 1,
+      max: 100_000,
+      summary: "maximum number of entries",
+      defaultText: "100",
+    },
+    ...serverOptions,
+  },
+  examples: [
+    ["reelpost stream list --status error --since 7d", "failed videos of a week"],
+    ["reelpost stream list --search talk --json", "for programs"],
+  ],
+  async run({ status, search, name, creator, since, until, asc, limit = 100, ...values }, _, surroundings) {
+    const now = surroundings.clock.now();
+    const query = {
+      search,
+      creator,
+      asc,
+      video_name: name,
+      status: status.length === 0 ? undefined : status.join(","),
+      start: since === undefined ? undefined : readMoment("--since", since, now),
+      end: until === undefined ? undefined : readMoment("--until", until, now),
+    };
+    const { videos, total } = await read(await connect(values, surroundings), query, limit);
+    printResult(surroundings, videos, (paint) =>
+      videos.length === 0
+        ? ["No videos."]
+        : table(
+            ["uid", "name", "state", "duration", "resolution", "creator", "created"],
+            videos.map((video) => [
+              video.uid,
+              video.meta.name,
+              stateText(video),
+              lengthText(video),
+              pictureText(video),
+              video.creator,
+              moment(video.created),
+            ]),
+            paint,
+          ),
+    );
+    if (total > videos.length && !surroundings.json)
+      surroundings.stderr.line(`${videos.length} of ${total} videos: --limit shows more`);
+    return 0;
+  },
+});
+
+async function read(
+  { api, base }: Connection,
+  query: NonNullable<ApiRequest["query"]>,
+  limit: number,
+): Promise<{ videos: Video[]; total: number }> {
+  const size = Math.min(limit, PAGE);
+  const videos: Video[] = [];
+  let total = 0;
+  for (let page = 1; videos.length < limit; page++) {
+    const { result, ...beside } = await api.envelope<Video[]>("GET", `${base}/stream`, {
+      query: { ...query, limit: size, page, include_counts: page === 1 },
+    });
+    if (page === 1) total = Number((beside as { total?: number | string }).total ?? 0);
+    videos.push(...result.slice(0, limit - videos.length));
+    if (result.length < size) break;
+  }
+  return { videos, total };
+}
+
+const streamGet = defineCommand({
+  name: "stream get",
+  summary: "show a video: state, renditions and URLs",
+  description:
+    "The renditions are read from its HLS manifest: with --json they are in `renditions`, null if unavailable.",
+  arguments: [videoArgument],
+  options: { ...waitOption, ...serverOptions },
+  examples: [["reelpost stream get 91ab…", "a uid from the list"]],
+  async run({ wait, ...values }, [uid], surroundings) {
+    const connection = await connect(values, surroundings);
+    const video =
+      wait === true
+        ? await waitUntilPlayable(connection, uid!)
+        : await connection.api.result<Video>("GET", videoPath(connection, uid!));
+    const { renditions, reason } = await renditionsOf(connection, video);
+    printResult(surroundings, { ...video, renditions }, (paint) => [
+      ...videoLines(video, paint),
+      ...(renditions === null ? [] : ["", ...renditionTable(renditions, paint)]),
+    ]);
+    if (reason !== undefined && !surroundings.json)
+      surroundings.stderr.line(`cannot list the renditions: ${oneLine(reason)}`);
+    return 0;
+  },
+});
+
+/** A failure to read the manifest does not prevent the rest of the output. */
+async function renditionsOf(
+  connection: Connection,
+  video: Video,
+): Promise<{ renditions: Rendition[] | null; reason?: string }> {
+  if (!video.readyToStream) return { renditions: null };
+  return readRenditions(connection, video).then(
+    (renditions) => ({ renditions }),
+    (thrown: unknown) => ({ renditions: null, reason: messageOf(thrown) }),
+  );
+}
+
+const streamDelete = defineCommand({
+  name: "stream delete",
+  summary: "delete a video and all its files",
+  arguments: [videoArgument],
+  options: { ...yesOption, ...serverOptions },
+  examples: [["reelpost stream delete 91ab… --yes", "in a script"]],
+  async run({ yes, ...values }, [uid], surroundings) {
+    const connection = await connect(values, surroundings);
+    const path = videoPath(connection, uid!);
+    await confirm(`Delete the video ${uid!}?`, yes, surroundings);
+    // Its answer has no body.
+    const response = await connection.api.raw("DELETE", path);
+    await response.body?.cancel();
+    printResult(surroundings, { uid, deleted: true }, () => [`${uid!} is deleted`]);
+    return 0;
+  },
+});
+
+const streamToken = defineCommand({
+  name: "stream token",
+  summary: "sign a token that replaces the uid of a video",
+  description:
+    "The token grants playback until it expires. An unprotected video (without --signed) also plays with its uid.",
+  arguments: [videoArgument],
+  options: {
+    expires: { type: "string", placeholder: "time", summary: "expiration: 2h, 1d or a time", defaultText: "1h" },
+    "not-before": {
+      type: "string",
+      placeholder: "time",
+      summary: "start of validity: 2h, 1d or a time",
+      defaultText: "now",
+    },
+    downloadable: { type: "boolean", summary: "allow downloading MP4 and M4A" },
+    original: { type: "boolean", summary: "allow downloading the uploaded file" },
+    ...ruleOption,
+    ...serverOptions,
+  },
+  examples: [
+    ["reelpost stream token 91ab… --expires 12h", "URLs that are valid for half a day"],
+    ["reelpost stream token 91ab… --rule allow:country:DE,AT --rule block:any", "playable in two countries only"],
+  ],
+  async run({ expires = "1h", "not-before": begins, downloadable, original, rule, ...values }, [uid], surroundings) {
+    const now = surroundings.clock.now();
+    const seconds = (option: string, text: string) =>
+      Math.floor(Date.parse(readMoment(option, text, now, "future")) / 1000);
+    const exp = seconds("--expires", expires);
+    const claims = {
+      exp,
+      ...(begins !== undefined && { nbf: seconds("--not-before", begins) }),
+      ...(downloadable === true && { downloadable }),
+      ...(original === true && { flags: { original } }),
+      ...(rule.length > 0 && { accessRules: rule.map(readRule) }),
+    };
+    const connection = await connect(values, surroundings);
+    const path = videoPath(connection, uid!);
+    const video = await connection.api.result<Video>("GET", path);
+    const { token } = await connection.api.result<{ token: string }>("POST", `${path}/token`, { json: claims });
+    const to = (address: string) => withToken(address, video.uid, token);
+    const signed = {
+      token,
+      expires: new Date(exp * 1000).toISOString(),
+      watch: to(video.preview),
+      hls: to(video.playback.hls),
+      dash: to(video.playback.dash),
+    };
+    printResult(surroundings, signed, (paint) =>
+      facts(
+        [
+          ["token", token],
+          ["watch", signed.watch],
+          ["hls", signed.hls],
+          ["dash", signed.dash],
+          ["expires", moment(signed.expires)],
+        ],
+        paint,
+      ),
+    );
+    return 0;
+  },
+});
+
+const streamDownload = defineCommand({
+  name: "stream download",
+  summary: "download a video as MP4",
+  description:
+    "Creates the download first if necessary, once the video is playable; the server keeps it for other users. For a protected video it signs a token.",
+  arguments: [videoArgument],
+  options: {
+    audio: { type: "boolean", summary: "audio only, as M4A" },
+    file: {
+      type: "string",
+      short: "f",
+      placeholder: "file",
+      summary: "output file",
+      defaultText: "<uid>.mp4 or <uid>.m4a",
+      complete: "file",
+    },
+    pipe: { type: "boolean", summary: "write to standard output" },
+    ...serverOptions,
+  },
+  examples: [
+    ["reelpost stream download 91ab… --file talk.mp4", "into a file"],
+    ["reelpost stream download 91ab… --audio", "audio only"],
+  ],
+  async run({ audio, file, pipe, ...values }, [uid], surroundings) {
+    const connection = await connect(values, surroundings);
+    const { progress } = connection;
+    const video = await waitUntilPlayable(connection, uid!);
+    const type = audio === true ? "audio" : "default";
+    const url = await readyDownload(connection, video.uid, type);
+    const response = await fetchDelivered(await playable(connection, video, url, { downloadable: true }));
+    const target = pipe === true ? undefined : (file ?? `${video.uid}.${FILES[type].extension}`);
+    const size = await saveBody(
+      response,
+      target,
+      surroundings,
+      progress.meter(`reading ${video.uid}`, Number(response.headers.get("content-length") ?? 0)),
+    );
+    progress.clear();
+    if (target !== undefined)
+      printResult(surroundings, { uid: video.uid, type, url, file: target, size }, () => [
+        `${target} is written: ${formatSize(size)}`,
+      ]);
+    return 0;
+  },
+});
+
+interface Storage {
+  totalStorageMinutes: number;
+  totalStorageMinutesLimit: number;
+  videoCount: number;
+}
+
+/** The API's value for "no limit". */
+const UNLIMITED = 1_000_000_000;
+
+const streamUsage = defineCommand({
+  name: "stream usage",
+  summary: "show the stored and viewed minutes of video",
+  options: {
+    creator: {
+      type: "string",
+      placeholder: "text",
+      summary: "storage of this creator only; omits viewed minutes",
+    },
+    since: {
+      type: "string",
+      placeholder: "time",
+      summary: "viewed after, such as 7d or 2026-11-01",
+      defaultText: "30d",
+    },
+    until: { type: "string", placeholder: "time", summary: "viewed before", defaultText: "now" },
+    ...serverOptions,
+  },
+  examples: [["reelpost stream usage --since 7d", "this week"]],
+  async run({ creator, since = "30d", until = "0s", ...values }, _, surroundings) {
+    const now = surroundings.clock.now();
+    const period = { since: readMoment("--since", since, now), until: readMoment("--until", until, now) };
+    const { api, base } = await connect(values, surroundings);
+    const storage = await api.result<Storage>("GET", `${base}/stream/storage-usage`, { query: { creator } });
+    const days =
+      creator === undefined
+        ? await api.result<{ streamMinutesViewed: number }[]>("GET", `${base}/stream/usage`, {
+            query: { ...period, time_delta: "day", limit: 10_000 },
+          })
+        : undefined;
+    const watched = days?.reduce((sum, { streamMinutesViewed }) => sum + streamMinutesViewed, 0);
+    const { totalStorageMinutes: kept, totalStorageMinutesLimit: limit, videoCount } = storage;
+    printResult(
+      surroundings,
+      { ...storage, ...(watched !== undefined && { minutesViewed: watched, ...period }) },
+      (paint) =>
+        facts(
+          [
+            ["videos", String(videoCount)],
+            ["kept", `${minutes(kept)} min${limit >= UNLIMITED ? "" : ` of ${limit}`}`],
+            [
+              "watched",
+              watched === undefined ? undefined : `${minutes(watched)} min since ${period.since.slice(0, 10)}`,
+            ],
+          ],
+          paint,
+        ),
+    );
+    return 0;
+  },
+});
+
+const minutes = (count: number) => Number(count.toFixed(2));
+
+export const streamCommands: readonly Command[] = [
+  streamUpload,
+  streamCopy,
+  streamList,
+  streamGet,
+  streamDelete,
+  streamToken,
+  streamDownload,
+  streamUsage,
+];

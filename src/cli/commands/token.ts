@@ -1,0 +1,146 @@
+import { nearest } from "../../kernel/config/index.ts";
+import { connect, connectUser } from "../api/connect.ts";
+import { collect, pagesOf } from "../api/lists.ts";
+import { at } from "../api/paths.ts";
+import { confirm } from "../ask.ts";
+import { type Command, defineCommand } from "../command.ts";
+import { commandErrors } from "../errors.ts";
+import { facts, moment, printResult, table } from "../print.ts";
+import { serverOptions, yesOption } from "../shared-options.ts";
+import { policiesFor, type PermissionGroup } from "../token-policies.ts";
+
+/** Permissions for `deploy`, `secret`, `tail` and the storage commands. */
+const DEPLOYING = [
+  "Account Settings Read",
+  "Workers Scripts Write",
+  "Workers Tail Read",
+  "Workers KV Storage Write",
+  "Workers R2 Storage Write",
+  "D1 Write",
+];
+
+const tokenCreate = defineCommand({
+  name: "token create",
+  summary: "create an API token",
+  description: `The token is shown once. Default permissions are those for deploying: ${DEPLOYING.join(", ")}.`,
+  arguments: [{ name: "name", summary: "name of the token", required: true }],
+  options: {
+    permission: {
+      type: "string",
+      placeholder: "name",
+      multiple: true,
+      summary: 'permission, for example "Workers Scripts Write"',
+    },
+    expires: { type: "string", placeholder: "date", summary: "expiration, such as 2027-01-31 or 2027-01-31T12:00:00Z" },
+    ...serverOptions,
+  },
+  examples: [
+    ["reelpost token create ci", "for a CI job that deploys"],
+    ["reelpost token create reader --permission 'Workers Scripts Read'", "read-only"],
+  ],
+  async run({ permission, expires, ...values }, [name], surroundings) {
+    const expiresOn = expires === undefined ? undefined : instant(expires);
+    const { api, account } = await connect(values, surroundings);
+    const groups = await collect(pagesOf<PermissionGroup>(api, "/user/tokens/permission_groups", { perPage: 1000 }));
+    const wanted = (permission.length > 0 ? permission : DEPLOYING).map((text) => groupNamed(text, groups));
+    const policies = await policiesFor(wanted, {
+      account,
+      user: async () => (await api.result<{ id: string }>("GET", "/user")).id,
+    });
+    const token = await api.result<{ id: string; name: string; value: string; expires_on?: string }>(
+      "POST",
+      "/user/tokens",
+      { json: { name, policies, ...(expiresOn !== undefined && { expires_on: expiresOn }) } },
+    );
+    printResult(surroundings, token, (paint) =>
+      facts(
+        [
+          ["token", token.value],
+          ["id", token.id],
+          ["permissions", wanted.map((group) => group.name).join(", ")],
+          ["expires", token.expires_on === undefined ? undefined : moment(token.expires_on)],
+        ],
+        paint,
+      ),
+    );
+    if (!surroundings.json) surroundings.stderr.line("It is not shown again.");
+    return 0;
+  },
+});
+
+function groupNamed(name: string, groups: readonly PermissionGroup[]): PermissionGroup {
+  const found = groups.find((group) => group.name.toLowerCase() === name.toLowerCase() || group.id === name);
+  if (found !== undefined) return found;
+  const names = groups.map((group) => group.name);
+  const near = nearest(name, names);
+  throw commandErrors.badContent({
+    what: `--permission ${name}`,
+    reason: "the server has no such permission",
+    fix: near === undefined ? `There are: ${names.join(", ")}` : `Did you mean "${near}"?`,
+  });
+}
+
+function instant(text: string): string {
+  const time = Date.parse(text);
+  if (Number.isNaN(time))
+    throw commandErrors.badContent({
+      what: `--expires ${text}`,
+      reason: "it is not a date",
+      fix: "For example --expires 2027-01-31",
+    });
+  return new Date(time).toISOString().replace(/\.\d+Z$/, "Z");
+}
+
+interface Token {
+  id: string;
+  name: string;
+  status: string;
+  issued_on?: string;
+  last_used_on?: string;
+  expires_on?: string;
+}
+
+const tokenList = defineCommand({
+  name: "token list",
+  summary: "list your API tokens",
+  options: serverOptions,
+  examples: [["reelpost token list", "without their values"]],
+  async run(values, _, surroundings) {
+    const { api } = await connectUser(values, surroundings);
+    const tokens = await collect(pagesOf<Token>(api, "/user/tokens", { perPage: 50 }));
+    printResult(surroundings, tokens, (paint) =>
+      table(
+        ["id", "name", "status", "created", "last used", "expires"],
+        tokens.map((token) => [
+          token.id,
+          token.name,
+          token.status,
+          moment(token.issued_on),
+          moment(token.last_used_on),
+          moment(token.expires_on),
+        ]),
+        paint,
+      ),
+    );
+    return 0;
+  },
+});
+
+const tokenRevoke = defineCommand({
+  name: "token revoke",
+  summary: "revoke an API token permanently",
+  arguments: [{ name: "id", summary: "id from `token list`", required: true }],
+  options: { ...yesOption, ...serverOptions },
+  examples: [
+    ["reelpost token revoke ed17574386854bf78a67040be0a770b0 --yes", "takes effect immediately on all processes"],
+  ],
+  async run({ yes, ...values }, [id], surroundings) {
+    const { api } = await connectUser(values, surroundings);
+    await confirm(`Revoke the API token ${id}? Requests with it are rejected immediately.`, yes, surroundings);
+    await api.result("DELETE", `/user/tokens${at`/${id!}`}`);
+    printResult(surroundings, { id, revoked: true }, () => [`${id} is revoked`]);
+    return 0;
+  },
+});
+
+export const tokenCommands: readonly Command[] = [tokenCreate, tokenList, tokenRevoke];

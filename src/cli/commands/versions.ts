@@ -1,0 +1,141 @@
+import { oneLine, formatSize } from "../../kernel/text.ts";
+import { pagesOf } from "../api/lists.ts";
+import { at } from "../api/paths.ts";
+import { type Command, defineCommand } from "../command.ts";
+import { bindingTable } from "../deploy/bindings.ts";
+import { prepare, readForDeploy } from "../deploy/prepare.ts";
+import { UPLOAD_TIMEOUT_MS, checkSecrets, connectForUpload } from "../deploy/upload.ts";
+import { commandErrors } from "../errors.ts";
+import { moment, printResult, table, facts } from "../print.ts";
+import { workerOptions, messageOption } from "../shared-options.ts";
+import { connectWorker } from "../worker-of.ts";
+import { messageIn, type VersionItem, type VersionDetails } from "../workers-api.ts";
+
+/** Maximum number of versions shown; a worker may have thousands. */
+const SHOWN = 100;
+
+const versionsList = defineCommand({
+  name: "versions list",
+  summary: "list a worker's versions, newest first",
+  options: workerOptions,
+  examples: [["reelpost versions list", "the worker of this folder"]],
+  async run(values, _, surroundings) {
+    const { api, script } = await connectWorker(values, surroundings);
+    const versions: VersionItem[] = [];
+    for await (const version of pagesOf<VersionItem>(api, `${script}/versions`, {
+      query: { deployable: true },
+      pick: (result) => (result as { items: VersionItem[] }).items,
+    })) {
+      versions.push(version);
+      if (versions.length === SHOWN) break;
+    }
+    printResult(surroundings, versions, (paint) =>
+      table(
+        ["version", "number", "created", "by", "message"],
+        versions.map((version) => [
+          version.id,
+          version.number,
+          moment(version.metadata.created_on),
+          version.metadata.author_email,
+          messageIn(version),
+        ]),
+        paint,
+      ),
+    );
+    return 0;
+  },
+});
+
+const versionsView = defineCommand({
+  name: "versions view",
+  summary: "show a version: author and bindings",
+  arguments: [{ name: "version", summary: "id of the version", required: true }],
+  options: workerOptions,
+  examples: [["reelpost versions view 3fa85f64-5717-4562-b3fc-2c963f66afa6", "an id from `versions list`"]],
+  async run(values, [id], surroundings) {
+    const { api, script } = await connectWorker(values, surroundings);
+    const version = await api.result<VersionDetails>("GET", `${script}/versions${at`/${id!}`}`);
+    const { metadata, resources } = version;
+    printResult(surroundings, version, (paint) => [
+      ...facts(
+        [
+          ["version", version.id],
+          ["number", String(version.number)],
+          ["created", `${moment(metadata.created_on)} by ${oneLine(metadata.author_email ?? "")}`],
+          ["message", oneLine(messageIn(version)) || undefined],
+          ["handlers", resources.script?.handlers?.join(", ")],
+          [
+            "compatible with",
+            [resources.script_runtime?.compatibility_date, ...(resources.script_runtime?.compatibility_flags ?? [])]
+              .filter((part) => part !== undefined)
+              .join(" ") || undefined,
+          ],
+        ],
+        paint,
+      ),
+      ...bindingTable(resources.bindings ?? [], paint),
+    ]);
+    return 0;
+  },
+});
+
+const versionsUpload = defineCommand({
+  name: "versions upload",
+  summary: "build and upload a version without deploying it",
+  description: "The deployed version stays. Deploy any version with `reelpost rollback <version>`.",
+  options: {
+    ...workerOptions,
+    var: {
+      type: "string",
+      placeholder: "NAME:value",
+      multiple: true,
+      summary: "variable that overrides the configuration",
+    },
+    "keep-vars": { type: "boolean", summary: "keep variables that exist only on the server" },
+    ...messageOption,
+  },
+  examples: [["reelpost versions upload --message 'for review'", "the worker of this folder"]],
+  async run(values, _, surroundings) {
+    const project = await readForDeploy(values, surroundings);
+    const { api, script, progress, secrets } = await connectForUpload(project, values, surroundings);
+    if (secrets === undefined) throw commandErrors.neverDeployed({ name: project.name });
+    try {
+      checkSecrets(project, secrets);
+      progress.step(`building ${project.name}`);
+      const { form, size, bindings } = await prepare(project, values, secrets, surroundings);
+      progress.step(`uploading ${formatSize(size)}`);
+      const version = await api.result<{ id: string; number?: number; startup_time_ms?: number }>(
+        "POST",
+        `${script}/versions`,
+        { query: { bindings_inherit: "strict" }, body: () => form, timeoutMs: UPLOAD_TIMEOUT_MS },
+      );
+      progress.clear();
+      printResult(
+        surroundings,
+        {
+          name: project.name,
+          version_id: version.id,
+          number: version.number ?? null,
+          size,
+          bindings: bindings.map(({ name, type }) => ({ name, type })),
+        },
+        (paint) => [
+          `Uploaded a version of ${project.name}; it is not deployed`,
+          ...facts(
+            [
+              ["uploaded", formatSize(size)],
+              ["version", version.id],
+            ],
+            paint,
+          ),
+          ...bindingTable(bindings, paint),
+        ],
+      );
+      return 0;
+    } finally {
+      progress.clear();
+    }
+  },
+});
+
+export const versionsCommands: readonly Command[] = [versionsList, versionsView, versionsUpload];

@@ -7,11 +7,14 @@ import type { Drill, Kit } from "./harness/drill.ts";
 const DOMAIN = "drill.example";
 const MESSAGES = 10_000;
 const SESSIONS = 8;
-/** Larger than what the spool keeps in memory. */
+/** Larger than the spool's in-memory limit. */
 const SIZE = 300 * 1024;
 const CHECKS_EVERY = 2000;
 
-/** How the next hop ends a transaction: at a command, or "." after the message. Dropped connections are rare enough that the host is not paused. */
+/**
+ * How the next hop ends a transaction: at a command, or at the "." after the message. Dropped connections are rare
+ * enough that the host is not paused.
+ */
 const ENDINGS: readonly [command: string, reply: string | "drop"][] = [
   ["MAIL", "451 4.7.1 later"],
   ["RCPT", "450 4.2.1 later"],
@@ -26,14 +29,14 @@ const ENDINGS: readonly [command: string, reply: string | "drop"][] = [
 ];
 
 /**
- * Sends 10,000 messages that are spooled to disk through `reelpost serve` to a next hop that rejects, defers or drops every one, and counts the
- * open descriptors of the server before and after.
+ * Sends 10,000 messages that are spooled to disk through `reelpost serve` to a next hop that rejects, defers or drops
+ * every one, and counts the open file descriptors of the server before and after.
  */
 const drill: Drill = {
   name: "descriptors",
   async run(kit) {
     const sink = await startHostileSink(kit);
-    // In proxy mode the reply of the next hop is the sender's: nothing is queued.
+    // In proxy mode the reply of the next hop is passed to the sender, so nothing is queued.
     const ours = await startOurs(kit, { sinkPort: sink.port, env: { REELPOST_OUTBOUND_FORWARD: "proxy" } });
     await routeAll(ours, DOMAIN, "somebody@sink.example");
     await addSenderZone(ours);
@@ -88,7 +91,7 @@ const drill: Drill = {
 };
 export default drill;
 
-/** A zone of this server answers the lookups of SPF and DMARC without a network. */
+/** A zone on this server answers the SPF and DMARC lookups without network access. */
 async function addSenderZone({ call, account }: Ours): Promise<void> {
   const { id } = await call("POST", "/zones", { name: "sender.example", account: { id: account } });
   for (const [name, text] of Object.entries({
@@ -99,7 +102,7 @@ async function addSenderZone({ call, account }: Ours): Promise<void> {
   }
 }
 
-/** Connections close a moment after the last reply. */
+/** Connections close shortly after the last reply. */
 async function settled(pid: number, wanted: number) {
   for (let tries = 0; ; tries++) {
     const found = await descriptorsOf(pid);
@@ -132,7 +135,7 @@ async function startHostileSink(kit: Kit): Promise<{ port: number; endings: Reco
       for (;;) {
         const end = buffer.indexOf(inData ? "\r\n.\r\n" : "\r\n");
         if (end === -1) {
-          // Only the end of the message counts.
+          // Only the end of the message matters.
           if (inData) buffer = buffer.slice(-4);
           return;
         }

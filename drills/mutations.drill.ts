@@ -5,7 +5,7 @@ import type { Drill } from "./harness/drill.ts";
 import { listMutations } from "./harness/mutation-lists.ts";
 import { runMutations } from "./harness/mutation-run.ts";
 
-/** The drill fails below this share of killed mutations. */
+/** The drill fails if the share of killed mutations is below this. */
 const MIN_KILLED_RATIO = 0.95;
 
 /** Applies every mutation of drills/mutations, one at a time, and runs the test that must fail. */

@@ -44,7 +44,7 @@ async function run(drill: Drill, jobs: number, only: readonly string[]): Promise
   const stop = async () => {
     for (const next of stops.splice(0).toReversed()) await next();
   };
-  // An interrupted drill leaves no processes or copies behind.
+  // Ensures that an interrupted drill leaves no processes or copies behind.
   for (const signal of ["SIGINT", "SIGTERM"] as const)
     process.once(signal, () => void stop().finally(() => process.exit(130)));
   try {

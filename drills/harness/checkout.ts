@@ -3,7 +3,7 @@ import { join } from "node:path";
 
 const LEFT_OUT = new Set([".git", ".reelpost", "dist", "coverage"]);
 
-/** Copies the files of a checkout that tests read. All copies share the installed packages through symlinks. */
+/** Copies the files of a checkout that the tests read. All copies share the installed packages through symlinks. */
 export function copyCheckout(from: string, to: string): void {
   mkdirSync(to, { recursive: true });
   for (const entry of readdirSync(from, { withFileTypes: true })) {

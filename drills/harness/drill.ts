@@ -1,4 +1,7 @@
-/** Damages the product on purpose and counts the faults that its tests detect. `drills/<name>.drill.ts` exports one as default. */
+/**
+ * Deliberately damages the product and counts the faults that its tests detect. `drills/<name>.drill.ts` exports one as
+ * default.
+ */
 export interface Drill {
   name: string;
   run(kit: Kit): Promise<DrillResult>;
@@ -11,7 +14,7 @@ export interface Kit {
   dir: string;
   /** Number of concurrent tests. */
   jobs: number;
-  /** Selects items with one of these words in the name; empty: all. */
+  /** Selects items whose name contains one of these words; empty: all. */
   only: readonly string[];
   /** Prints a line to stderr. */
   say(line: string): void;

@@ -24,7 +24,7 @@ export async function listMutations(folder: string): Promise<ListedMutation[]> {
   return lists.flat();
 }
 
-/** The mutated source, or the reason why the mutation cannot be applied. */
+/** The mutated source, or the reason the mutation cannot be applied. */
 export function mutate(root: string, { file, from, to, test }: Mutation): { source: string } | { problem: string } {
   if (!existsSync(join(root, file))) return { problem: `${file} does not exist` };
   if (!existsSync(join(root, test))) return { problem: `the test ${test} does not exist` };
@@ -42,8 +42,8 @@ export function mutate(root: string, { file, from, to, test }: Mutation): { sour
 }
 
 /**
- * Every occurrence of `code` in `source`, as offsets. Line breaks, spaces and trailing commas are ignored, so that a mutation
- * survives the formatter.
+ * Every occurrence of `code` in `source`, as offsets. Line breaks, spaces and trailing commas are ignored, so that the
+ * formatter does not invalidate a mutation.
  */
 function findCode(source: string, code: string): { start: number; end: number }[] {
   const haystack = withoutLayout(source);

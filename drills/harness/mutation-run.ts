@@ -17,10 +17,10 @@ export interface MutationRunOptions {
 
 export interface MutationReport {
   killed: number;
-  /** Killed mutations whose test hung, as the mutation declares. */
+  /** Number of killed mutations whose test hung, as declared by the mutation. */
   killed_by_timeout: number;
   survived: number;
-  /** No result: the mutation cannot be applied, or its test fails without it. */
+  /** No result: the mutation cannot be applied, or its test fails without the mutation. */
   invalid: number;
   /** Share of all listed mutations, including invalid ones. */
   killed_ratio: number;
@@ -35,7 +35,10 @@ type Verdict =
 
 const TIMEOUT_MS = 180_000;
 
-/** Runs every test without mutations first: a failing baseline cannot kill anything. Then runs one mutation at a time in each copy. */
+/**
+ * Runs every test without mutations first, because a test that fails at baseline cannot detect a mutation. Then runs
+ * one mutation at a time in each copy.
+ */
 export async function runMutations(
   mutations: readonly ListedMutation[],
   { root, dir, jobs, say, timeoutMs = TIMEOUT_MS, signal }: MutationRunOptions,

@@ -8,7 +8,7 @@ export type TestOutcome =
   /** `test` is the name of the first test that failed. */
   | { kind: "failed"; test: string }
   | { kind: "timed out" }
-  /** The file did not load, crashed outside of a test, or ran no test. */
+  /** The file did not load, crashed outside a test, or ran no tests. */
   | { kind: "broken"; problem: string };
 
 export interface TestOptions {
@@ -40,7 +40,7 @@ export async function runTest({ root, test, name, timeoutMs, scratch, signal }: 
     ...(name === undefined ? [] : [`--test-name-pattern=${name}`]),
     test,
   ];
-  // A separate process group: the children of the test are killed with it.
+  // A separate process group: the child processes of the test are killed with it.
   const child = spawn(process.execPath, args, {
     cwd: root,
     env: { ...env, TMPDIR: temporary, NO_COLOR: "1" },
@@ -51,7 +51,7 @@ export async function runTest({ root, test, name, timeoutMs, scratch, signal }: 
     try {
       if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
     } catch {
-      // It has already exited.
+      // The process has already exited.
     }
   };
   try {

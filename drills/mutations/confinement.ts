@@ -21,7 +21,7 @@ export const mutations: Mutation[] = [
     from: `.has("verbose")`,
     to: `.has("confinement")`,
     test: "test/e2e/serve-probes.test.ts",
-    name: "confinement in force",
+    name: "active confinement",
   },
   { file: "deploy/reelpost.service", from: "User=reelpost", to: "User=root", test: deployTest },
   {

@@ -86,7 +86,7 @@ export const mutations: Mutation[] = [
     to: "{ wanted: smaller, needed: 0 }",
     test: PLAN_TEST,
   },
-  // Recordings after a full disk.
+  // Recordings after the disk was full.
   {
     file: "src/stream/live/record/recordings.ts",
     from: "const next = (segments.at(-1)?.n ?? -1) + 1;",

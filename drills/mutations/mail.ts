@@ -106,7 +106,7 @@ export const mutations: Mutation[] = [
     from: "b.name.length - a.name.length",
     to: "a.name.length - b.name.length",
     test: "src/mail/routing/routing.test.ts",
-    name: "below another one",
+    name: "under another one",
   },
   {
     file: "src/mail/authenticate/header-limits.ts",

@@ -5,11 +5,11 @@
 export interface Mutation {
   /** Source file, relative to the root of the checkout. */
   file: string;
-  /** Code that occurs exactly once in `file`; spaces, line breaks and trailing commas are not compared. */
+  /** Code that occurs exactly once in `file`; spaces, line breaks and trailing commas are ignored. */
   from: string;
   /** Replacement. The result must still parse and load. */
   to: string;
-  /** Test file that must fail. Prefer one that finishes in a few seconds. */
+  /** Test file that must fail. Preferably one that finishes in a few seconds. */
   test: string;
   /** Runs only the tests whose name matches this regular expression. */
   name?: string;

@@ -11,7 +11,7 @@ import { clock, log, temporaryFolder } from "./mail.testing.ts";
 import type { MailSource } from "./messages/index.ts";
 import { createBodies, createSpareFiles, writeWhole } from "./outbound/index.ts";
 
-/** An unread stream holds a file descriptor until its consumer closes it. */
+/** Tests that failing consumers close their source: an unread stream holds a file descriptor until it is closed. */
 
 const failingStore = { put: async () => Promise.reject(new Error("no space left")) } as unknown as ObjectStore;
 
@@ -37,7 +37,7 @@ test("the queue closes a message that the object store rejects", async () => {
   assert.ok(raw.destroyed);
 });
 
-test("deferred inbound deliveries close a message that the object store rejects", async () => {
+test("the retry queue closes a message that the object store rejects", async () => {
   const { raw, source } = openSource();
   await assert.rejects(createRetryBodies(failingStore).put("m1", 0, source), /no space/);
   assert.ok(raw.destroyed);

@@ -2,8 +2,8 @@ import { defineErrors, UserError } from "../kernel/index.ts";
 import type { SmtpReply } from "./messages/index.ts";
 
 /**
- * All errors of mail. The lower-case texts without a full stop and the header texts are matched by existing Email
- * Workers; they must not change.
+ * All errors of the mail domain. The lower-case texts without a full stop and the header texts are matched by existing
+ * Email Workers; they must not change.
  */
 export const mailErrors = defineErrors("mail", {
   // ---- receiving a message
@@ -444,7 +444,7 @@ export const mailErrors = defineErrors("mail", {
 });
 
 const DISK_FULL = new Set(["ENOSPC", "EDQUOT"]);
-/** Limit of this process (EMFILE) or of the whole machine (ENFILE). */
+/** Descriptor limit of this process (EMFILE) or of the whole machine (ENFILE). */
 const NO_DESCRIPTOR = new Set(["EMFILE", "ENFILE"]);
 
 /** True if a file system, SQLite (SQLITE_FULL) or PostgreSQL (53100) is out of space. */
@@ -454,8 +454,9 @@ function isDiskFull(thrown: unknown): boolean {
 }
 
 /**
- * The SMTP reply for an error thrown while handling a message. Errors of mail domains and workers keep their text. System errors contain paths,
- * hosts and limits of this server, so the peer gets neutral text and the log gets the cause.
+ * Returns the SMTP reply for an error thrown while handling a message. Errors of mail domains and workers keep their
+ * text. System errors contain paths, hosts and limits of this server, so the peer gets a neutral text and the log gets
+ * the cause.
  */
 export function refusalOf(thrown: unknown): UserError {
   if (thrown instanceof UserError && thrown.entry.smtp !== undefined)
@@ -481,5 +482,5 @@ export function replyOf(refusal: UserError): SmtpReply {
   return { code: smtp, enhanced, text: refusal.message };
 }
 
-/** 26214400 -> "25MiB". */
+/** Formats a size: 26214400 -> "25MiB". */
 export const mebibytes = (bytes: number): string => `${Math.round((bytes / 1024 / 1024) * 100) / 100}MiB`;

@@ -24,7 +24,7 @@ export interface ListenersDeps extends SubmittersDeps {
   metrics: Metrics;
   /** Called for each message that is rejected before it is received. */
   onRefused?: OnRefused;
-  /** Milliseconds that a closing listener waits for messages in progress. */
+  /** Milliseconds that a listener waits for messages in progress when it closes. */
   graceMs: number;
 }
 
@@ -35,9 +35,9 @@ interface ListenOptions {
 }
 
 export interface Listeners {
-  /** Inbound mail. Rejects with UserError when the port is unavailable. */
+  /** Listens for inbound mail. Rejects with UserError if the port is unavailable. */
   listen(options: ListenOptions): Promise<SmtpListener>;
-  /** Submission by users; undefined if `submission.enabled` is false. */
+  /** Listens for submission by users; undefined if `submission.enabled` is false. */
   listenForSubmission(options: ListenOptions): Promise<SmtpListener | undefined>;
 }
 

@@ -8,7 +8,7 @@ import { createReceiver, type Receiver, type ReceiverOptions } from "./receive.t
 import { createSendEmail } from "./sending/index.ts";
 
 interface LocalMailOptions extends Pick<ReceiverOptions, "route"> {
-  /** Outbound messages are written here as .eml files. */
+  /** Folder for outbound messages, written as .eml files. */
   mailDirectory: string;
   spoolDirectory: string;
   onCaptured: (captured: Captured) => void;
@@ -16,7 +16,7 @@ interface LocalMailOptions extends Pick<ReceiverOptions, "route"> {
   maxMessageBytes?: number | undefined;
 }
 
-/** Mail of a development server: accepts mail from any sender and writes all outbound messages to files. */
+/** The mail service of a development server: accepts mail from any sender and writes all outbound messages to files. */
 interface LocalMail {
   /** `send()` of a worker's send_email binding. */
   binding: SendEmailPort;

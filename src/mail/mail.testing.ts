@@ -38,7 +38,7 @@ export async function newSpool(
 
 export type Sent = Omit<Outbound, "raw"> & { raw: string };
 
-/** Stores its messages; `answer` returns the result for a recipient. */
+/** A transport that stores its messages; `answer` returns the result for a recipient. */
 export function memoryTransport(
   answer: (rcpt: string) => DeliveryResult = (rcpt) => ({ rcpt, ok: true }),
 ): Transport & { sent: Sent[] } {
@@ -63,7 +63,7 @@ export function memoryTrace(): ((event: TraceEvent) => void) & { events: TraceEv
 
 type Handler = (mail: InboundMail, actions: MailActions, reject: (reason: string) => void) => Promise<void> | void;
 
-/** The port to the workers, with one function per worker. */
+/** A fake worker runtime with one function per worker. */
 export function runtimeOf(handlers: Record<string, Handler>): Pick<WorkerRuntime, "email"> {
   return {
     async email(script, mail, actions): Promise<EmailOutcome> {
@@ -84,11 +84,11 @@ export const settledAll = (settled: DeliveryResult[]): string[] =>
 
 /** A client that sends exactly the given bytes. */
 export interface RawClient {
-  /** Sends, then resolves with the next complete reply, without its line end. */
+  /** Sends the bytes, then resolves with the next complete reply, without its line end. */
   say(bytes: string | Buffer): Promise<string>;
   send(bytes: string | Buffer): void;
   reply(): Promise<string>;
-  /** All data up to the end of the connection. */
+  /** Resolves with all data up to the end of the connection. */
   rest(): Promise<string>;
   readonly socket: Socket;
 }

@@ -53,21 +53,21 @@ interface MailDeps {
   workers: Pick<LiveWorkers, "email">;
   dns: {
     lookups: Lookups;
-    /** Compares records with the public DNS. */
+    /** Compares records with public DNS. */
     watch: RecordWatch & RecordVerifier;
     /** Whether the records of a zone are entered manually. */
     byHand(zone: string): boolean;
   };
   metrics: Metrics;
-  /** URL of this server as clients reach it. */
+  /** URL under which clients reach this server. */
   baseUrl(): string;
-  /** Milliseconds that closing listeners wait for messages in progress. */
+  /** Milliseconds that listeners wait for messages in progress when they close. */
   graceMs: number;
 }
 
 /** Email Routing, Email Sending and the mail server of one process. */
 export interface Mail extends Listeners {
-  /** Starts delivering queued mail, retries and sweeps, as far as they belong to the roles of this process. */
+  /** Starts delivering queued mail, retries and sweeps, depending on the roles of this process. */
   start(): void;
   /** Rules, destination addresses and DNS records of routed domains. */
   routing: EmailRouting;
@@ -264,7 +264,7 @@ export function createMail(deps: MailDeps, basics: Basics): Mail {
         );
       }
       settleInterrupted(outbound.messages);
-      // Retries run workers, which only run in processes that receive mail.
+      // Retries run workers, and workers run only in processes that receive mail.
       if (roles.has("smtp")) retries.start(receiver.retry);
     },
     routing,

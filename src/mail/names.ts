@@ -4,6 +4,6 @@ import type { Settings } from "../kernel/settings.ts";
 /** The host name of this server in SMTP, delivery reports and Authentication-Results. */
 export const smtpName = ({ name }: Settings["smtp"]): string => (name === "" ? hostname() : name);
 
-/** Hosts that receive mail, most preferred first. */
+/** Hosts that receive mail, in order of preference. */
 export const mxHosts = ({ mx }: Settings["email"]): { host: string; priority: number }[] =>
   mx.map((host, i) => ({ host, priority: (i + 1) * 10 }));

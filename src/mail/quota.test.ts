@@ -18,7 +18,7 @@ test("limits each key per period; attempts beyond the limit are not counted", ()
   );
 });
 
-test("uses bounded memory for thousands of keys: the oldest are evicted", () => {
+test("uses bounded memory for thousands of keys by evicting the oldest", () => {
   const { take } = createQuota({ clock: createManualClock(0), limit: 1, perMs: 60_000 });
   for (let i = 0; i <= 10_000; i++) take(`key ${i}`);
   assert.deepEqual([take("key 10000"), take("key 0")], [60, 0]);

@@ -1,13 +1,13 @@
 import type { Clock } from "../kernel/index.ts";
 
 export interface Quota {
-  /** Counts one and returns 0; if the quota is used up, counts nothing and returns the seconds to wait. */
+  /** Counts one event and returns 0; if the quota is used up, counts nothing and returns the seconds to wait. */
   take(key: string): number;
 }
 
 export interface QuotaOptions {
   clock: Pick<Clock, "now">;
-  /** Maximum per period; 0: no limit. */
+  /** Maximum per period; 0 means no limit. */
   limit: number;
   perMs: number;
 }
@@ -16,8 +16,8 @@ export interface QuotaOptions {
 const MAX_KEYS = 10_000;
 
 /**
- * A rate limit per key, in periods that begin with the first use. Counts in the memory of this process: a limit, not
- * accounting.
+ * A rate limit per key, in periods that begin with the first use. The counts are in the memory of this process, so they
+ * limit usage but do not account for it.
  */
 export function createQuota({ clock, limit, perMs }: QuotaOptions): Quota {
   const periods = new Map<string, { until: number; count: number }>();

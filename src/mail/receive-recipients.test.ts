@@ -7,7 +7,7 @@ import { clock, ids, log, memoryTrace, memoryTransport, newSpool, runtimeOf, set
 import type { Envelope } from "./messages/index.ts";
 import { createReceiver, type ReceiverOptions } from "./receive.ts";
 
-/** Replies to recipients before and after the message, and which senders are authenticated. */
+/** Tests replies to recipients before and after the message, and which senders are authenticated. */
 
 const MESSAGE = "Received: ours\r\nFrom: a@sender.example\r\nSubject: hi\r\n\r\nbody\r\n";
 const envelope = (to: string[], from = "a@sender.example"): Envelope => ({
@@ -46,7 +46,7 @@ async function setUp(more: Partial<ReceiverOptions> = {}) {
   return { receiver, receive, trace, transport, spool };
 }
 
-/** Authenticates as scripted; adds a field. */
+/** An authenticator that follows the test script and adds a field. */
 const judge = (accept: boolean): NonNullable<ReceiverOptions["authenticator"]> => ({
   check: async () =>
     ({
@@ -97,7 +97,7 @@ test("defers mail to a worker that does not exist yet", async () => {
   ]);
 });
 
-test("does not authenticate bounces, but authenticates other mail", async () => {
+test("does not authenticate senders of bounces, but authenticates other mail", async () => {
   const { receive, trace } = await setUp({ bounces, authenticator: judge(false) });
   assert.deepEqual(await receive(["srs@fwd.example"], ""), ["ok"]);
   assert.deepEqual(
@@ -165,7 +165,7 @@ test("authenticates the author of a complaint by DMARC or, without a policy, by 
   );
 });
 
-test("an authentication error defers all recipients; a rejection applies to all, and appears in each one's log", async () => {
+test("an authentication error defers all recipients; a rejection applies to all, and appears in the log of each", async () => {
   const broken = await setUp({ authenticator: { ...judge(true), check: () => Promise.reject(new Error("secret")) } });
   assert.deepEqual(await broken.receive(["w@here.example"]), ["451 4.3.0 Message processing failed, try again later"]);
   const unclear = await setUp({
@@ -211,7 +211,7 @@ test("retries a queued message for one recipient, including the waitUntil() work
   });
 });
 
-test("a bounce queued because other recipients had theirs is processed as a bounce again", async () => {
+test("a bounce queued because other recipients already had the message is processed as a bounce again", async () => {
   const { receiver, spool } = await setUp({ bounces });
   const mail = {
     envelope: envelope(["srs@fwd.example"], ""),

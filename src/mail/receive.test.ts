@@ -117,7 +117,7 @@ test("a runtime failure is an internal error: temporary, without details", async
   ]);
 });
 
-test("routes: forward relays the bytes, drop accepts, none rejects", async () => {
+test("routes: forward relays the message, drop accepts it, none rejects it", async () => {
   const { receive, transport, trace } = await setUp({
     routes: {
       "f@here.example": { kind: "forward", to: ["x@there.example", "y@there.example"] },

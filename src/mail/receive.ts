@@ -42,31 +42,33 @@ export interface ReceiverOptions {
   ids: Pick<Ids, "hex" | "messageId">;
   log: Log;
   rules?: ForwardRules;
-  /** More Received fields than this indicate a loop (RFC 5321 6.3). Default 100. */
+  /** A message with more Received fields than this is in a loop (RFC 5321 6.3). Default 100. */
   maxHops?: number;
-  /** Authenticates senders. Without it all senders are trusted. */
+  /** Authenticates senders. If omitted, all senders are trusted. */
   authenticator?: Pick<Authenticator, "check" | "tagged">;
   /**
-   * Forwards messages, signed and with a rewritten sender. Without it messages are passed to the transport unchanged.
+   * Forwards messages, signed and with a rewritten sender. If omitted, messages are passed to the transport unchanged.
    */
   forwarding?: Forwarding;
-  /** Processes bounces. Without it no address is a return path. */
+  /** Processes bounces. If omitted, no address is a return path. */
   bounces?: Pick<Bounces, "isReturnPath" | "check" | "process" | "bounce">;
-  /** Records reports about zones. Without it they are dropped. */
+  /** Records reports about zones. If omitted, reports are dropped. */
   reports?: ReportIntake;
-  /** Retries for the recipients that lack an accepted message. Without it the sender retries for all recipients. */
+  /**
+   * Retries for recipients that do not have an accepted message yet. If omitted, the sender retries for all recipients.
+   */
   retries?: Pick<RetryQueue, "add">;
 }
 
 export interface Receiver {
   /**
-   * Processes a message, with our own Received field on top, for every recipient: when this resolves it was relayed,
-   * handled, rejected or queued. Never rejects. The receiver takes ownership of the source.
+   * Processes a message, with the local Received field on top, for every recipient: when this resolves, the message was
+   * relayed, handled, rejected or queued. Never rejects. The receiver takes ownership of the source.
    */
   receive(envelope: Envelope, source: MailSource): Promise<DeliveryResult[]>;
   /**
-   * Checks a recipient before the message arrives (RFC 5321 3.3): undefined if it is accepted. Never rejects.
-   * `envelope` is the state of the session so far.
+   * Checks a recipient before the message arrives (RFC 5321 3.3); undefined means accepted. Never rejects. `envelope`
+   * is the state of the session so far.
    */
   checkRecipient(rcpt: string, envelope: Envelope): Promise<SmtpReply | undefined>;
   /** Retries a recipient of a queued message; for `RetryQueue.start`. */
@@ -84,7 +86,7 @@ export interface Receiver {
   }): Promise<Handled>;
 }
 
-/** Concurrent recipients of one message. */
+/** Maximum number of recipients of one message processed concurrently. */
 const MAX_CONCURRENT = 10;
 
 export function createReceiver(options: ReceiverOptions): Receiver {
@@ -138,7 +140,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     return refusal;
   }
 
-  /** `known`: the authentication result, if already known. */
+  /** `known` is the authentication result, if there is one already. */
   async function processBounce(
     envelope: Envelope,
     source: MailSource,
@@ -156,7 +158,10 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     }
   }
 
-  /** Rejects a recipient of a message that failed authentication. The route gives the account whose log shows it. */
+  /**
+   * Rejects a recipient of a message that failed authentication. The route determines the account whose log shows the
+   * rejection.
+   */
   async function reject(envelope: Envelope, rcpt: string, reply: SmtpReply): Promise<Outcome> {
     const result = refusedWith(rcpt, reply);
     try {
@@ -187,8 +192,8 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       subject: headerValue(message.fields, "subject")?.slice(0, MAX_SUBJECT),
       ...(back.size > 0 && { returnPaths: [...back] }),
     });
-    // Bounces come from unauthenticated servers; the signed address is the proof. The author of a complaint is checked
-    // later.
+    // Bounces come from unauthenticated servers; the signed address is sufficient proof. The author of a complaint is
+    // checked later.
     const proven = from === "";
     const authenticated =
       back.size === to.length && proven ? { envelope, message } : await authenticate(envelope, message);
@@ -262,7 +267,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
 /** Maximum length of the subject in the log. */
 const MAX_SUBJECT = 1000;
 
-/** waitUntil() work may still forward the message. */
+/** Waits for waitUntil() work, which may still forward the message. */
 async function discardAfter(source: MailSource, work: (Promise<void> | undefined)[], log: Log) {
   await Promise.allSettled(work);
   await source

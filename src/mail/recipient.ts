@@ -2,9 +2,9 @@ import { canonicalDomain, parseAddress } from "../protocol/rfc5322/index.ts";
 
 /** A recipient in normalized form, for comparison. */
 export interface Recipient {
-  /** Without quotes, in lower case. */
+  /** The local part without quotes, in lower case. */
   local: string;
-  /** A-labels in lower case; "" for the bare `postmaster` (RFC 5321 4.1.1.3). */
+  /** The domain as A-labels in lower case; "" for the bare `postmaster` (RFC 5321 4.1.1.3). */
   domain: string;
 }
 
@@ -13,8 +13,8 @@ const PLAIN_DOMAIN = /^[a-z0-9-]+(?:\.[a-z0-9-]+)+$/;
 const MAX_ADDRESS = 254;
 
 /**
- * Parses a recipient of the envelope. Local parts are case-insensitive, as in practically every mail system (RFC 5321
- * 2.4 would let a domain distinguish `Bob` from `bob`), dots in them are ordinary characters, and those of RFC 6531 are
+ * Parses an envelope recipient. Local parts are case-insensitive, as in practically every mail system (RFC 5321 2.4
+ * would let a domain distinguish `Bob` from `bob`), dots in them are ordinary characters, and those of RFC 6531 are
  * compared in normalization form C.
  */
 export function readRecipient(text: string): Recipient | undefined {
@@ -32,7 +32,7 @@ export function readRecipient(text: string): Recipient | undefined {
 /** A key shared by all spellings of an address. */
 export const keyOf = ({ local, domain }: Recipient): string => `${local}@${domain}`;
 
-/** The address without its tag: `user` for `user+tag` (RFC 5233). Undefined if it has none. */
+/** Returns the address without its tag: `user` for `user+tag` (RFC 5233). Undefined if it does not have a tag. */
 export function untagged({ local, domain }: Recipient): Recipient | undefined {
   const plus = local.indexOf("+");
   return plus > 0 ? { local: local.slice(0, plus), domain } : undefined;

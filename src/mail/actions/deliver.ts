@@ -36,7 +36,7 @@ interface DeliverDeps {
   log: Log;
 }
 
-/** Delivers a message for one recipient. `only` limits the destination addresses of a forward. Never rejects. */
+/** Delivers a message to one recipient. `only` limits the destination addresses of a forward. Never rejects. */
 type Deliver = (delivery: Delivery, rcpt: string, id: string, only?: readonly string[]) => Promise<Outcome>;
 
 export function createDeliver({
@@ -84,7 +84,8 @@ export function createDeliver({
           chosen,
         );
       case "report": {
-        // 250 even if the report is not recorded: a bounce would help no one, and some reporters stop after one.
+        // Replies 250 even if the report was not recorded: a bounce would help no one, and some reporters stop sending
+        // after one.
         const taken = await reports?.take({ zone: zone!, envelope, source: message.source, verdict });
         tell(
           message.source.id,
@@ -112,7 +113,7 @@ export function createDeliver({
     to: string[],
     { account, zone }: Owner,
   ): Promise<Outcome> {
-    // The rule has changed, and the message has reached all its former destinations.
+    // The rule has changed, and the message has reached all destinations it had before.
     if (to.length === 0) return { result: { rcpt, ok: true } };
     const messageId = ids.messageId(domainOf(envelope.from) || domainOf(rcpt));
     if (forwarding === undefined) {
@@ -146,7 +147,7 @@ export function createDeliver({
       tell(message.source.id, "matched", { ...chosen }, { rcpt, ...owner });
       return { ...(await act(chosen, delivery, rcpt, id, only)), ...owner };
     } catch (err) {
-      // An internal error must not lose the message: the sender keeps it and retries.
+      // An internal error must not lose the message: the sender still has it and retries.
       if (!(err instanceof UserError))
         log.error({ err, message: message.source.id, rcpt }, `mail: failed to process a message: ${messageOf(err)}`);
       return { result: refused(rcpt, refusalOf(err)), ...owner };
@@ -163,7 +164,7 @@ export const refusedWith = (rcpt: string, reply: SmtpReply): DeliveryResult => (
   reply,
 });
 
-/** setReject() is final. If the handler failed or was stopped, the message stays with the sender, which retries. */
+/** setReject() is final. If the handler failed or was stopped, the sender keeps the message and retries. */
 function workerResult(rcpt: string, handled: Handled, { smtputf8 }: Envelope): DeliveryResult {
   if (handled.outcome !== "ok") return refused(rcpt, mailErrors.handlerFailed());
   if (handled.rejectReason === undefined) return { rcpt, ok: true };

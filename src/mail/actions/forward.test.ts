@@ -32,7 +32,7 @@ const withCode = (message: string, code: string) => (err: unknown) => {
   return true;
 };
 
-test("the message is forwarded octet for octet, with X- headers on top and the sender unchanged", async () => {
+test("forwards the message byte for byte, with X- headers on top and the sender unchanged", async () => {
   const { forward, transport } = await setUp();
   const { messageId } = await forward("x@there.example", [
     ["X-One", "1"],
@@ -58,7 +58,7 @@ test("forwards a spooled message from its file", async () => {
   );
 });
 
-test("the null sender stays null; the identifier is then in the receiving domain", async () => {
+test("the null sender stays null; the generated id is then in the receiving domain", async () => {
   const { forward, transport } = await setUp({ from: "" });
   assert.match((await forward("x@there.example", [])).messageId, /@here\.example>$/);
   assert.equal(transport.sent[0]!.from, "");
@@ -90,7 +90,7 @@ test("destination address not verified", async () => {
   );
 });
 
-test("message already forwarded to this destination: in any spelling, and when both calls run concurrently", async () => {
+test("message already forwarded to this destination: regardless of spelling, and for concurrent calls", async () => {
   const { forward, transport } = await setUp();
   const results = await Promise.allSettled([forward("x@there.example", []), forward("X@THERE.example", [])]);
   assert.deepEqual(

@@ -14,11 +14,11 @@ export interface ForwardRules {
    * is.
    */
   isVerified?: (address: string, account?: string) => boolean | Promise<boolean>;
-  /** Whether mail to `address` would come back to `script`. The recipient of the message always does. */
+  /** Whether mail to `address` would come back to `script`. This is always true of the message's own recipient. */
   leadsTo?: (address: string, script: string) => boolean | Promise<boolean>;
 }
 
-/** Maximum number of destinations for one worker's message. */
+/** Maximum number of destinations for one message of a worker. */
 const MAX_FORWARDS = 100;
 
 interface Options {
@@ -31,7 +31,7 @@ interface Options {
 }
 
 /**
- * `message.forward()`: resolves once the next hop has accepted the message. The body is unchanged octet for octet; X-
+ * `message.forward()`: resolves once the next hop has accepted the message. The body is passed on byte for byte; X-
  * headers are added on top.
  */
 export function createForward({ live, transport, forwarding, ids, rules }: Options) {
@@ -113,7 +113,7 @@ const isRecipient = (live: LiveMail, destination: Mailbox) => {
   return own !== undefined && addressKey(own) === addressKey(destination);
 };
 
-/** Throws the error the worker sees if a next hop rejected. */
+/** Throws the error that the worker receives if a next hop rejected the message. */
 export function throwFailure(settled: DeliveryResult[]): void {
   const failed = settled.find((one) => !one.ok);
   if (failed === undefined || failed.ok) return;

@@ -1,7 +1,7 @@
 import type { Verdict } from "../authenticate/index.ts";
 import type { Message, DsnRequest } from "../messages/index.ts";
 
-/** A message while a worker's handler processes it. */
+/** A message that is being processed by a worker's handler. */
 export interface LiveMail {
   /** Id of this dispatch: a message to two recipients is dispatched twice. */
   id: string;

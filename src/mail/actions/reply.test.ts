@@ -123,7 +123,7 @@ for (const [text, fields, options] of [
   });
 }
 
-test("keeps given References that contain the thread", async () => {
+test("keeps References set by the worker if they contain the thread", async () => {
   const { answerWith, transport } = await setUp({ incoming: "In-Reply-To: <0@x>\r\nReferences: <0@x>\r\n" });
   await answerWith([...GOOD, "References: <extra@x> <0@x> <in@sender.example>"]);
   assert.equal(transport.sent[0]!.raw.match(/^References:/gm)!.length, 1);
@@ -150,7 +150,7 @@ for (const [why, incoming, from] of [
   });
 }
 
-test("values that allow a reply", async () => {
+test("header values that still allow a reply", async () => {
   for (const incoming of [
     "X-Auto-Response-Suppress: None\r\n",
     "Auto-Submitted: No\r\n",
@@ -208,7 +208,7 @@ test("a delivered reply is the only one, even if a later step fails", async () =
   assert.equal(transport.sent.length, 1);
 });
 
-test("rejects a reply over the size limit while reading it", async () => {
+test("rejects a reply over the size limit while it is being read", async () => {
   const { answerWith } = await setUp({ maxBytes: 2000 });
   await assert.rejects(answerWith(GOOD, { body: "x".repeat(3000) }), { code: "E_CONTENT_TOO_LARGE" });
 });

@@ -22,7 +22,7 @@ interface Options {
   onReplied: (mail: Outbound) => Promise<void>;
 }
 
-/** `message.reply()`: a single reply to the sender, from the domain that received the message, in its thread. */
+/** `message.reply()`: a single reply to the sender, from the domain that received the message, in the same thread. */
 export function createReply({
   live,
   transport,

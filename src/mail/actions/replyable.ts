@@ -11,7 +11,7 @@ export const MAX_REFERENCES = 100;
 export function whyNotReplyable({ from, message, verdict }: LiveMail): string | undefined {
   const word = (name: string) => headerValue(message.fields, name)?.split(";")[0]!.trim().toLowerCase();
   if (from === "") return "It has the null sender: it is a bounce or another notice, and nobody reads answers to it.";
-  // Without this check, anyone named as a forged sender could be flooded with replies.
+  // Without this check, forged senders would make the worker flood other people with replies.
   if (verdict !== undefined && verdict.dmarc.result !== "pass")
     return `It does not pass DMARC (${verdict.dmarc.result}): its sender may be another.`;
   if (message.messageId === undefined) return "It has no Message-ID that a reply could name.";

@@ -12,7 +12,7 @@ export interface Handled extends Pick<EmailOutcome, "outcome" | "exception" | "e
   /** The reason passed to setReject(), unchanged. */
   rejectReason?: string;
   forwards: { recipient: string; headers: [name: string, value: string][]; messageId: string }[];
-  /** `raw` only if the caller asked to keep it. */
+  /** `raw` is set only if the caller asked to keep it. */
   replies: { messageId: string; sender: string; raw?: Buffer }[];
   /** In chronological order; timestamps in RFC 3339. */
   events: { type: "received" | "forward" | "reply" | "reject"; timestamp: string; messageId?: string }[];

@@ -12,7 +12,7 @@ import { migrate, openSqlite } from "../../store/index.ts";
 import { createActivity } from "./activity.ts";
 import { activityMigrations } from "./entries-table.ts";
 
-/** A killed process loses the steps that were not written yet, and none of the earlier ones. */
+/** A killed process loses the steps that had not been written yet, but no earlier ones. */
 
 const ACCOUNT = "a".repeat(32);
 const open = (folder: string) => {
@@ -20,7 +20,7 @@ const open = (folder: string) => {
   return { db, activity: createActivity({ db, clock: systemClock, log: silentLog }) };
 };
 
-/** Records steps of messages until it is killed, and prints which of them were written. */
+/** Records steps of messages until it is killed, and prints the steps that have been written. */
 async function work(folder: string): Promise<never> {
   const { activity } = open(folder);
   for (let n = 0; ; n += 20) {

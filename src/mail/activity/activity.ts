@@ -23,7 +23,7 @@ export interface ActivityOptions {
 }
 
 export interface ActivityLimits {
-  /** Maximum number of steps waiting to be written. Default 20,000. */
+  /** Maximum number of steps in the write buffer. Default 20,000. */
   waiting: number;
   /** Milliseconds for which steps are collected before a write. Default 100. */
   flushMs: number;
@@ -41,21 +41,21 @@ export interface ActivityLimits {
 export interface Activity {
   /** Days that entries are kept. */
   readonly days: number;
-  /** For traceTo(). Returns immediately. */
+  /** The function for traceTo(). Returns immediately. */
   trace: Trace;
-  /** Newest first. Throws UserError badCursor. */
+  /** Returns entries, newest first. Throws UserError badCursor. */
   search(query: EntryQuery): Promise<EntryPage>;
   /** Throws UserError noEntry, also for an entry of another account (or zone). */
   get(of: { account: string; zone?: string }, id: string): Promise<Entry>;
-  /** Entries of one message sent by an account, by its Message-ID. */
+  /** Entries of a message that an account sent, by its Message-ID. */
   sent(account: string, messageId: string): Promise<Entry[]>;
   /** Counts entries by column values. Throws UserError tooMany. */
   count(query: CountQuery): Promise<Count[]>;
   /** Some columns of the first entries in the given order. Throws UserError tooMany. */
   first(query: RowsQuery): Promise<ColumnValue[][]>;
   /**
-   * Sets the status of messages that a killed process left as received, last updated before `changedBefore`. Queued messages get the status of
-   * the queue, all others `unknown`. Resolves with their number.
+   * Sets the status of messages that a killed process left as received, last updated before `changedBefore`. Queued
+   * messages get their status from the queue, all others get `unknown`. Resolves with the number of messages.
    */
   settleInterrupted(queue: Pick<Queue, "ofInbound">, changedBefore: number): Promise<number>;
   /** Deletes entries past the retention period; returns how many. */
@@ -117,7 +117,7 @@ export function createActivity({ db, clock, log, ownerOf, days = 31, limits = {}
         const some = await table.deleteBefore(before, SWEPT_AT_ONCE);
         deleted += some;
         if (some < SWEPT_AT_ONCE) break;
-        // Lets writes of incoming mail run in between.
+        // Yields between batches so that writes for incoming mail can run.
         await new Promise((resolve) => setImmediate(resolve));
       }
       return deleted;

@@ -23,7 +23,7 @@ export type CountFilter =
 export interface CountQuery {
   zone: string;
   kind: EntryKind;
-  /** Time of the first step; `since` is inclusive, `until` exclusive. */
+  /** Range of the time of the first step; `since` is inclusive, `until` exclusive. */
   since: number;
   until: number;
   filter: CountFilter;
@@ -147,7 +147,7 @@ function expression(column: CountColumn): RawBuilder<ColumnValue> {
   if (column === "session") return sql`substr(id, 1, 12)`;
   const step = /^at\/(\d+)$/.exec(column)?.[1];
   if (step === undefined) return sql`${sql.ref(column)}`;
-  // PostgreSQL would give a bound number its own type, and would treat the same expression in two places as two
+  // PostgreSQL would infer a separate type for a bound number, and would treat the same expression in two places as two
   // different ones.
   return sql`(at - at % ${sql.lit(Number(step))})`;
 }
@@ -170,7 +170,7 @@ function condition(filter: CountFilter): RawBuilder<boolean> {
 const joined = (parts: CountFilter[], word: "and" | "or"): RawBuilder<boolean> =>
   parts.length === 0 ? sql`1 = 1` : sql`(${sql.join(parts.map(condition), sql.raw(` ${word} `))})`;
 
-/** Sorts the rows found so far and keeps those that can be among the first. */
+/** Sorts the rows found so far and keeps those that can still be among the first. */
 function keepFirst(found: Found[], order: RowsQuery["order"], limit: number): void {
   found.sort((a, b) => {
     for (const [i, { descending }] of order.entries()) {

@@ -85,7 +85,7 @@ export const activityMigrations: Migration[] = [
         .addColumn("size", "bigint")
         .addColumn("ip", "text")
         .addColumn("version", "integer", (column) => column.notNull())
-        // Last, because counts and filters rarely read it.
+        // The last column, because counts and filters rarely read it.
         .addColumn("details", "text", (column) => column.notNull())
         .execute();
       await db.schema.createIndex("email_log_at").on("email_log").columns(["at", "id"]).execute();
@@ -148,7 +148,7 @@ const COLUMNS = [
   "details",
 ] as const satisfies (keyof EntryRow)[];
 
-/** Columns that most changes touch; none of them is indexed. */
+/** Columns changed by most updates; none of them is indexed. */
 const NARROW = [
   "changed_at",
   "subject",
@@ -174,14 +174,14 @@ const NARROW = [
   "details",
 ] as const;
 const WIDE = [...NARROW, "account_id", "zone_id", "at", "mail_from", "from_key", "domain"] as const;
-/** Rows per INSERT: the largest size that fits the remaining rows is used, repeatedly. */
+/** Rows per INSERT: repeatedly uses the largest size that fits the remaining rows. */
 const BATCHES = [32, 8, 1];
 /** Prefixes per statement. */
 const PREFIXES = 100;
 
 export type EntriesTable = ReturnType<typeof createEntriesTable>;
 
-/** Entries as used by the writer. */
+/** The entries table as used by the writer. */
 export function createEntriesTable(db: Db) {
   const tables = db.tables<EntryTables>();
   const inserting = BATCHES.map((size) => ({
@@ -231,7 +231,7 @@ export function createEntriesTable(db: Db) {
       return rows;
     },
 
-    /** Resolves with the ids that already existed; those rows are unchanged. */
+    /** Resolves with the ids that already existed; those rows are left unchanged. */
     async insert(rows: EntryRow[]): Promise<string[]> {
       const written: Promise<{ rows: { id: string }[] }>[] = [];
       for (let at = 0; at < rows.length;) {
@@ -246,8 +246,8 @@ export function createEntriesTable(db: Db) {
     },
 
     /**
-     * Writes changes based on the previous version. Resolves with the ids that have changed since; those rows are
-     * unchanged.
+     * Writes changes based on the previous version. Resolves with the ids of rows that have changed since; those rows
+     * are left unchanged.
      */
     async update(changes: { row: EntryRow; wide: boolean }[]): Promise<string[]> {
       const written = await Promise.all(

@@ -5,7 +5,7 @@ import { errorOf, statusOf } from "./status.ts";
 import { cleanDetail, cleanText } from "./text.ts";
 import type { Delivery, Entry, EntryEvent } from "./types.ts";
 
-/** Number of steps kept at the beginning and at the end of an entry. */
+/** Number of steps kept from the beginning and from the end of an entry. */
 const FIRST = 20;
 const LAST = 40;
 const MAX_DELIVERIES = 100;
@@ -47,8 +47,8 @@ export function newEntry({ kind, message }: Place, rcpt: string, at: number): En
 }
 
 /**
- * Applies one more step to an entry. Steps of one process arrive in order, but those of another process may arrive
- * earlier.
+ * Applies one more step to an entry. Steps of one process arrive in order, but steps from another process may arrive
+ * too early.
  */
 export function applyEvent(entry: Entry, event: TraceEvent): void {
   const at = event.at.getTime();
@@ -152,7 +152,7 @@ function matched(entry: Entry, detail: TraceEvent["detail"]): void {
   if (typeof rule === "object" && rule !== null && "id" in rule) entry.rule = textOf(rule.id, 64) ?? null;
 }
 
-/** The reply to the sender; `accepted`: the outcome after the sender got a positive reply. */
+/** The reply to the sender; `accepted` means that the failure came after a positive reply. */
 function answered(
   entry: Entry,
   { detail }: TraceEvent,

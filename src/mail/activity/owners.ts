@@ -21,7 +21,7 @@ export function createOwners({ ownerOf, clock }: { ownerOf?: OwnerOf | undefined
   async function find(domain: string) {
     const found = known.get(domain);
     if (found !== undefined && found.until > clock.now()) return found.owner;
-    // If the lookup fails, the entry has no owner for now; the next step retries.
+    // If the lookup fails, the entry has no owner for now; the next step retries the lookup.
     const owner = await ownerOf!(domain).catch(() => undefined);
     known.delete(domain);
     if (known.size >= MAX) known.delete(known.keys().next().value!);

@@ -7,7 +7,7 @@ import type { EntryKind } from "./types.ts";
 export interface Place {
   kind: EntryKind;
   message: string;
-  /** The recipients the event refers to; undefined for all recipients of the message. */
+  /** The recipients that the event refers to; undefined means all recipients of the message. */
   rcpts: string[] | undefined;
 }
 
@@ -29,7 +29,7 @@ export function placeOf({ message, step, rcpt, detail }: TraceEvent): Place {
   if (step === "replied" && detail["report"] !== undefined && rcpt === undefined)
     return { kind, message, rcpts: listOf(detail["recipients"]) ?? [] };
   if (detail["cause"] === "reply" && rcpt === undefined) return { kind, message, rcpts: [] };
-  // The recipient list of a message that was received or rejected as a whole; for a single copy, `to` is the
+  // The recipient list of a message that was received or rejected as a whole; for a single copy, `to` is its
   // destination.
   return {
     kind,
@@ -66,7 +66,7 @@ export const entryId = (kind: EntryKind, message: string, rcpt: string): string 
 export const messagePrefix = (kind: EntryKind, message: string): string =>
   hash("sha256", `${kind}\n${message}`, "hex").slice(0, 22);
 
-/** Normalizes a recipient: the queue writes domains in lower case. */
+/** Normalizes a recipient: the queue stores domains in lower case. */
 export const rcptKey = (rcpt: string): string => rcpt.toLowerCase();
 
 /** The twelve-character id prefix shared by the recipients of one message. */

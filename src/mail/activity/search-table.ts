@@ -5,7 +5,7 @@ import { activityErrors } from "./errors.ts";
 import { messagePrefix } from "./place.ts";
 import type { Entry, EntryPage, EntryQuery } from "./types.ts";
 
-/** Maximum number of entries scanned per page: SQLite blocks everything else while it reads. */
+/** Maximum number of entries scanned per page: SQLite blocks everything else during a read. */
 const WINDOW = 5000;
 const MAX_PAGE = 1000;
 

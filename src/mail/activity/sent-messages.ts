@@ -36,7 +36,7 @@ export function createSentMessages({ objects, clock, log, days = 7 }: SentMessag
     async keep({ account, messageId, source }) {
       const raw = source.open();
       try {
-        // The message is stored elsewhere or was rejected; the copy is not worth waiting for the disk.
+        // The message itself is stored elsewhere or was rejected, so this copy need not wait for the disk.
         await objects.put(keyOn(clock.now(), account, messageId), raw, { durable: false });
       } catch (err) {
         log.warn({ err, messageId }, "mail: failed to store a copy of a sent message");

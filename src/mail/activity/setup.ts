@@ -19,16 +19,16 @@ interface ActivitySetupDeps {
 export interface ActivitySetup {
   activity: Activity;
   sentMessages: SentMessages;
-  /** Sets the status of messages that a killed process left unfinished: now and every hour. */
+  /** Sets the status of messages that a killed process left unfinished: runs now and every hour. */
   settleInterrupted(queue: Pick<Queue, "ofInbound">): void;
   /** Logs a message that SMTP rejected before it was received. */
   rejected(envelope: Envelope, reply: SmtpReply): void;
 }
 
 const HOUR = 3_600_000;
-/** Longer than a running process takes for any message. */
+/** Longer than a running process needs for any message. */
 const INTERRUPTED_MS = HOUR;
-/** The content of sent messages is kept for this long. */
+/** Days for which the content of sent messages is kept. */
 const SENT_MESSAGE_DAYS = 7;
 /** Rejections logged per minute, so that a client that guesses recipients cannot fill the disk. */
 const MAX_REJECTIONS = 600;
@@ -62,7 +62,7 @@ export function setUpActivity(
     "reelpost_mail_log_lost_steps",
     "Steps of messages that the log could not keep up with, since the start",
   );
-  // prom-client calls `collect` when the metrics are scraped.
+  // prom-client calls `collect` when metrics are scraped.
   Object.assign(lost, { collect: () => lost.set(activity.lost()) });
 
   let minute = { at: -Infinity, rejections: 0 };

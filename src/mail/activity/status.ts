@@ -13,7 +13,7 @@ export function statusOf(entry: Entry): EntryStatus {
   return ended(entry) ?? "received";
 }
 
-/** The sender got a rejection, either from the next hop or from this server. */
+/** The sender got a rejection from either the next hop or this server. */
 function refused({ answer }: Entry, states: Set<Delivery["state"]>): EntryStatus {
   const { temporary, accepted } = answer!;
   if (!temporary) return accepted || states.has("failed") ? "deliveryFailed" : "rejected";

@@ -81,7 +81,7 @@ export function storyConformance(engine: TestEngine): void {
       );
     });
 
-    test("deferred, retried, given up: the last state counts, and all of them are kept", async (t) => {
+    test("deferred, retried, given up: the last state counts, and all states are kept", async (t) => {
       const { activity, forwarded, tell, clock } = await openActivity(t, engine);
       const message = forwarded(1, { outcome: "waits" });
       const only = async () => (await activity.search({ account: ACCOUNT })).items[0]!;
@@ -582,7 +582,7 @@ export function storyConformance(engine: TestEngine): void {
       assert.deepEqual(await found(), ["delivered", "<c3@here.example> delivered"]);
     });
 
-    test("given up after it was accepted: a failed delivery, whatever the code", async (t) => {
+    test("given up after acceptance: a failed delivery, whatever the code", async (t) => {
       const { activity, tell } = await openActivity(t, engine);
       tell("m1", "received", { from: "a@there.example", to: ["x@here.example"] });
       tell("m1", "deferred", { code: 451, enhanced: "4.3.0", text: "later", held: true }, { rcpt: "x@here.example" });

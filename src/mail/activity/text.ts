@@ -15,14 +15,14 @@ export function cleanText(text: string, most: number): string {
   return ODD.test(cut) ? cut.toWellFormed().replace(CONTROLS, " ") : cut;
 }
 
-/** Stored in fields of the entry, or too large to keep. */
+/** Fields that are stored in columns of the entry, or are too large to keep. */
 const LEFT_OUT = new Set(["details", "account", "zone", "subject", "size", "parts"]);
-/** The same for every copy of the message, and stored in its entry. */
+/** Fields that are the same for every copy of the message and are stored in its entry. */
 const LEFT_OUT_AT_FIRST = new Set(["from", "to", "messageId", "headerId"]);
 const MAX_FIELDS = 20;
 const MAX_LIST = 10;
 
-/** The detail of a step, reduced to a size that can be kept for every message. */
+/** The details of a step, reduced to a size that can be kept for every message. */
 export function cleanDetail(step: string, detail: Record<string, unknown>): Record<string, unknown> {
   const kept: Record<string, unknown> = {};
   let fields = 0;

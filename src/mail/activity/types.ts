@@ -7,7 +7,7 @@ export interface Entry {
   message: string;
   /** "" if it has no owner. */
   account: string;
-  /** "" if there is none. */
+  /** "" if it has no zone. */
   zone: string;
   /** Time of the first step. All times here are epoch milliseconds. */
   at: number;
@@ -37,11 +37,11 @@ export interface Entry {
   isSpam: boolean;
   spamScore: number | null;
   spamThreshold: number | null;
-  /** Octets. */
+  /** Maximum size in bytes. */
   size: number | null;
   /** IP address of the sending peer. */
   ip: string | null;
-  /** Copies sent to other destinations, by Message-ID and address. */
+  /** Copies sent to other destinations, keyed by Message-ID and address. */
   deliveries: Delivery[];
   /** The steps, oldest first. If there are too many, those in the middle are left out. */
   events: EntryEvent[];
@@ -84,7 +84,7 @@ export const ENTRY_STATUSES = [
 export const ENTRY_ACTIONS = ["forward", "worker", "drop", "reject"] as const satisfies Entry["action"][];
 
 export interface Delivery {
-  /** Message-ID of the copy; a forwarded message does not contain it. */
+  /** Message-ID of the copy; a forwarded message does not contain this id. */
   messageId: string;
   to: string;
   state: "handed over" | "queued" | "deferred" | "delivered" | "failed";
@@ -113,7 +113,7 @@ export interface Answer {
 export interface EntryEvent {
   at: number;
   step: string;
-  /** Selected details of the step: texts, codes, addresses. */
+  /** Selected details of the step: texts, codes and addresses. */
   detail: Record<string, unknown>;
 }
 
@@ -132,7 +132,7 @@ export interface EntryPage {
  * `until` (exclusive). A page scans a bounded number of entries: if few match, it ends early with a cursor.
  */
 export interface EntryQuery {
-  /** Empty for the platform itself. */
+  /** Empty for the server's own mail. */
   account?: string;
   zone?: string;
   kind?: EntryKind;

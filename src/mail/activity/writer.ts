@@ -36,8 +36,8 @@ const COMPLAIN_MS = 60_000;
  * Collects events and writes them in batches. Callers of `add` never wait; if the database cannot keep up, events are
  * dropped, not mail.
  *
- * Processes that handle the same message write to one row: each adds its steps to the row it read, and reads again if
- * another process was faster.
+ * Processes that handle the same message write to one row: each adds its steps to the row it read, and reads the row
+ * again if another process wrote it first.
  */
 export function createWriter({ table, owners, clock, log, most, flushMs }: WriterParts): Writer {
   let waiting: TraceEvent[] = [];
@@ -73,7 +73,7 @@ export function createWriter({ table, owners, clock, log, most, flushMs }: Write
   }
 
   async function drain() {
-    // Bounded to the events waiting now, so that the flush ends; later ones are written next time.
+    // Bounded to the events waiting now, so that the flush ends; the next flush writes later ones.
     for (let left = waiting.length; left > 0; left -= AT_ONCE) {
       const events = waiting.splice(0, Math.min(left, AT_ONCE));
       try {

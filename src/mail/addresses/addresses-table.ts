@@ -95,7 +95,7 @@ export const addressCalled = async (
 export const addressByToken = async (db: AddressExecutor, hash: string): Promise<StoredAddress | undefined> =>
   fromRow(await db.selectFrom("email_addresses").selectAll().where("token_hash", "=", hash).executeTakeFirst());
 
-/** The first verified address of the account. */
+/** Returns the first verified address of the account. */
 export const oldestVerified = async (db: AddressExecutor, account: string): Promise<StoredAddress | undefined> =>
   fromRow(
     await db
@@ -109,7 +109,7 @@ export const oldestVerified = async (db: AddressExecutor, account: string): Prom
       .executeTakeFirst(),
   );
 
-/** An account has a few hundred at most, so they are counted on demand. */
+/** An account has a few hundred addresses at most, so they are counted on demand. */
 export async function countAddresses(db: AddressExecutor, account: string): Promise<number> {
   return Number(
     (

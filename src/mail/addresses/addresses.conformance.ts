@@ -80,7 +80,7 @@ export function addressesConformance(engine: TestEngine): void {
       assert.equal((await refusal(addresses.setVerified(ACCOUNT, id, true)))[0], "noAddress");
     });
 
-    test("are listed in pages, limited in number, and visible to their account only", async (t) => {
+    test("are listed in pages, limited in number, and visible only to their account", async (t) => {
       const {
         routing: { addresses },
         clock,
@@ -114,7 +114,7 @@ export function addressesConformance(engine: TestEngine): void {
       assert.equal(await addresses.firstVerified(OTHER_ACCOUNT), undefined);
     });
 
-    test("that are invalid are rejected", async (t) => {
+    test("invalid ones are rejected", async (t) => {
       const {
         routing: { addresses },
         mails,

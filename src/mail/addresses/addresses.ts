@@ -46,11 +46,11 @@ export interface Addresses {
   stateOf(account: string, email: string): Promise<"verified" | "unverified" | undefined>;
   /** The account's first verified address, the fallback for postmaster mail. */
   firstVerified(account: string): Promise<string | undefined>;
-  /** The address that a link verifies. Throws badLink. */
+  /** Returns the address that a link verifies. Throws badLink. */
   pending(token: string): Promise<DestinationAddress>;
-  /** Called by the recipient of the link. Idempotent. Throws badLink. */
+  /** Verifies the address when its owner opens the link. Idempotent. Throws badLink. */
   verify(token: string): Promise<DestinationAddress>;
-  /** Sends the verification mail of a new address. Addresses cannot be created before a listener is registered. */
+  /** Registers the sender of verification mails. Addresses cannot be created before one is registered. */
   onVerification(listener: SendVerification): void;
 }
 

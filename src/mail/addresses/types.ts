@@ -2,7 +2,7 @@
 export interface DestinationAddress {
   id: string;
   account: string;
-  /** As entered. */
+  /** The address as entered. */
   email: string;
   verifiedAt: number | null;
   createdAt: number;

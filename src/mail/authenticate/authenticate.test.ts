@@ -98,7 +98,7 @@ test("accepts a message with valid SPF, two valid DKIM signatures and a DMARC pa
 const reply = async (...args: Parameters<typeof check>) => (await check(...args)).reply;
 const ELSEWHERE = "198.51.100.1";
 
-test("neither SPF nor DKIM: 550 5.7.26; either one is enough", async () => {
+test("neither SPF nor DKIM: 550 5.7.26; either one is sufficient", async () => {
   const text = "From: x@unknown.example\n\nHello\n";
   const refused = await reply(from("x@unknown.example"), mail(text));
   assert.deepEqual(
@@ -111,7 +111,7 @@ test("neither SPF nor DKIM: 550 5.7.26; either one is enough", async () => {
   assert.equal((await check(from("x@unknown.example"), mail(text), { policy: { require: "nothing" } })).accept, true);
 });
 
-test("DMARC: `reject` is answered with 550 5.7.1, `quarantine` is tagged, `none` is accepted", async () => {
+test("DMARC: `reject` leads to 550 5.7.1, `quarantine` is tagged, `none` is accepted", async () => {
   const rejected = await check(from("x@other.example"), mail(`${HEADER}\nHello\n`));
   assert.deepEqual(
     [rejected.accept, rejected.reply],
@@ -144,7 +144,7 @@ test("applies the configured policy to an SPF fail", async () => {
   });
 });
 
-test("defers the message if DNS does not answer and the result matters", async () => {
+test("defers the message if a DNS query fails and the result matters", async () => {
   const deferred = async (...args: Parameters<typeof check>) => {
     const said = await reply(...args);
     assert.deepEqual([said?.code, said?.enhanced], [451, "4.4.3"], JSON.stringify(said));
@@ -163,7 +163,7 @@ test("defers the message if DNS does not answer and the result matters", async (
   assert.deepEqual((await noKey.check(from("x@unknown.example"), signed)).reply?.code, 451);
   // SPF has a temporary error, but a signature is valid and DMARC passes: the result does not depend on SPF.
   assert.equal((await check(from("x@slow.example"), signed)).accept, true);
-  // The signature that might have aligned.
+  // The signature whose key lookup failed might have aligned.
   assert.deepEqual((await noKey.check(from("x@other.example"), signed)).reply?.code, 451);
   assert.equal(
     (await noKey.check(from("x@other.example"), signed, { policy: { temporary: "accept" } })).reply?.code,
@@ -196,7 +196,7 @@ test("checks the null sender by HELO; bounces can be accepted without authentica
   assert.equal((await check(unknown, mail(text), { policy: { requireOfBounces: false } })).accept, true);
 });
 
-test("several authors, or no author", async () => {
+test("handles several authors, or no author", async () => {
   const two = await check(from("x@other.example"), mail("From: a@a.example\nFrom: b@b.example\n\nx\n"));
   assert.deepEqual([two.reply?.code, two.reply?.enhanced], [550, "5.7.1"]);
   assert.equal((await check(from("x@other.example"), mail("From: a@a.example, b@b.example\n\nx\n"))).accept, false);
@@ -206,7 +206,7 @@ test("several authors, or no author", async () => {
   }
 });
 
-test("does not accept a signature over a part of the body, or rsa-sha1", async () => {
+test("does not accept a signature over only part of the body, or rsa-sha1", async () => {
   const source = await signedMail(`${HEADER}\nHello\n`, RSA);
   const text = await textOf(source);
   const altered = await check(from("x@unknown.example"), mail(text.replace("Hello", "Bye")));
@@ -333,7 +333,7 @@ test("a large message is checked on another thread, from a file or from memory, 
   assert.equal(tiny.dkim[0]!.result, "none");
 });
 
-test("a broken source or a slow thread defers the message; the next message is checked", async () => {
+test("a broken source or a slow thread defers the message; the next message is still checked", async () => {
   const stuck = authenticator(
     { inlineBytes: 0, threads: { threads: 1, jobMs: 1500, waiting: 1 } },
     { "rsa._domainkey.a.example TXT": noAnswer("ETIMEOUT") },
@@ -364,7 +364,7 @@ test("a broken source or a slow thread defers the message; the next message is c
   waiting.resolve(new Uint8Array());
 });
 
-test("hostile headers: limits lines, signatures and lookups", { timeout: 60_000 }, async () => {
+test("hostile headers: limits the number of lines, signatures and lookups", { timeout: 60_000 }, async () => {
   const started = performance.now();
   await assert.rejects(
     check(from("x@other.example"), mail(`From: a@n.example\nX: ${"\n ".repeat(20_001)}\n\nx\n`)),
@@ -390,7 +390,7 @@ test("hostile headers: limits lines, signatures and lookups", { timeout: 60_000 
   assert.ok(performance.now() - started < 20_000, `${performance.now() - started} ms`);
 });
 
-test("sends no DNS queries over the limit of one message", async () => {
+test("does not exceed the maximum number of DNS queries per message", async () => {
   const few = authenticator({ lookups: { lookups: 1 } });
   const verdict = await few.check(from("alice@a.example"), await signedMail(`${HEADER}\nHello\n`, RSA));
   assert.equal(few.resolver.asked.length, 1);
@@ -418,7 +418,7 @@ test("removes results forged under the server's name, and only those", async () 
     assert.equal(await textOf(result, start), wanted.slice(start));
 });
 
-test("results with hostile text stay one field each", async () => {
+test("results with hostile text each stay a single field", async () => {
   const evil = 'x"y\\z;(a)@other.example';
   const { fields } = await check(
     { from: evil, helo: 'h"\\\u00e9 (;', ip: PEER },

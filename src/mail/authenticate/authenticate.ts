@@ -14,7 +14,9 @@ import type { Verdict } from "./verdict.ts";
 
 export interface AuthenticatorOptions {
   resolver: Resolver;
-  /** The authserv-id of the results (RFC 8601 2.5): one for all servers of the installation, like "mx.example.com". */
+  /**
+   * The authserv-id of the results (RFC 8601 2.5), shared by all servers of the installation, such as "mx.example.com".
+   */
   authservId: string;
   clock: Clock;
   policy?: Partial<AuthenticationPolicy>;
@@ -30,15 +32,15 @@ export interface AuthenticatorOptions {
 export interface Authenticator {
   /**
    * Authenticates the sender of a message and decides what to do with it. Rejects only with a UserError that has an
-   * SMTP reply: for an excessive header section (554), or a temporary failure (451). `policy` overrides single rules
-   * for this message.
+   * SMTP reply: for an excessive header section (554), or a temporary failure (451). `policy` overrides individual
+   * rules for this message.
    */
   check(
     envelope: Pick<Envelope, "from" | "helo" | "ip">,
     source: MailSource,
     options?: { policy?: Partial<AuthenticationPolicy> },
   ): Promise<Verdict>;
-  /** The message with the fields of the verdict on top, without results forged under the server's name. */
+  /** Returns the message with the fields of the verdict on top, without results forged under the server's name. */
   tagged(source: MailSource, verdict: Pick<Verdict, "fields">): MailSource;
   close(): Promise<void>;
 }

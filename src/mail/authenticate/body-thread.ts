@@ -5,7 +5,7 @@ import type { FromThread, ToThread, VerifyJob } from "./body-threads.ts";
 import { failure, type Resolver } from "./resolver.ts";
 import { verifySignatures } from "./signatures.ts";
 
-/** Worker thread of body-threads.ts: handles one message at a time; the main thread answers DNS queries. */
+/** Worker thread of body-threads.ts: handles one message at a time; the main thread performs the DNS queries. */
 
 const port = parentPort!;
 const waiting = new Map<number, { resolve: (value: unknown[]) => void; reject: (err: Error) => void }>();

@@ -15,13 +15,16 @@ export interface AuthenticationPolicy {
   requireOfBounces: boolean;
   /** Action on an SPF fail (`-all`) if DKIM passes. Default "accept". */
   spfFail: Action;
-  /** Action on a DMARC fail for each policy of the domain owner. Default: as requested. */
+  /** Action on a DMARC fail for each policy that a domain owner can request. Default: as requested. */
   dmarcFail: { none: Action; quarantine: Action; reject: Action };
-  /** Action if DNS does not answer and the outcome depends on it. Default "defer". */
+  /** Action if a DNS query fails and the outcome depends on it. Default "defer". */
   temporary: "defer" | "accept";
-  /** A message whose From has no domain, so that no one is responsible for it (RFC 9989 11.5). Default "quarantine". */
+  /**
+   * Action for a message whose From has no domain, so that no one is responsible for it (RFC 9989 11.5). Default
+   * "quarantine".
+   */
   noAuthor: Action;
-  /** A message with several From fields, or with authors from several domains. Default "reject". */
+  /** Action for a message with several From fields, or with authors from several domains. Default "reject". */
   severalAuthors: Action;
   /**
    * Domains whose ARC seal overrides a DMARC fail, if the seal reports that the message passed on arrival there (RFC
@@ -29,8 +32,8 @@ export interface AuthenticationPolicy {
    */
   trustedSealers: readonly string[];
   /**
-   * A DKIM signature over only the beginning of the body (`l=`, RFC 6376 8.2): arbitrary text may follow. Default
-   * "ignore".
+   * How to treat a DKIM signature over only the beginning of the body (`l=`, RFC 6376 8.2): arbitrary text may follow.
+   * Default "ignore".
    */
   partialBody: "ignore" | "accept";
 }

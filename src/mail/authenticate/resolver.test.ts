@@ -19,7 +19,7 @@ test("each query is sent once, regardless of case", async () => {
   assert.equal(table.asked.length, 2);
 });
 
-test("a missing response is a timeout, for single queries and in total", async () => {
+test("a missing response is a timeout, per query and in total", async () => {
   const clock = createManualClock();
   const resolver = boundedResolver(never, clock, { lookups: 10, lookupMs: 5000, totalMs: 8000 });
   const first = resolver("a.example", "A");
@@ -53,7 +53,7 @@ test("treats a resolver that throws synchronously as failed", async () => {
   await assert.rejects(resolver("a.example", "A"), { message: "A a.example: EFAILED", cause: new Error("broken") });
 });
 
-test("an error names the query and not the resolvers", async () => {
+test("an error names the query but not the resolvers", async () => {
   const asked = async () => {
     throw Object.assign(new Error("TXT a.example: 10.0.0.53:53: recvmsg ECONNREFUSED"), { code: "ESERVFAIL" });
   };

@@ -55,7 +55,7 @@ export function boundedResolver(
     const known = answers.get(key);
     if (known !== undefined) return known;
     const answer = ask(name, type);
-    // Queries may be prefetched; the error is reported to the code that awaits the response.
+    // Queries may be prefetched; the code that awaits the response receives the error.
     answer.catch(() => {});
     answers.set(key, answer);
     return answer;

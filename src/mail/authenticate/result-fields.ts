@@ -7,7 +7,7 @@ import type { ArcResult, DkimResult, DmarcResult, Results, SpfResult } from "./v
  */
 export const QUARANTINE_FIELD = "X-Reelpost-Quarantine";
 
-/** The folded value of Authentication-Results, without the field name and the line end. */
+/** The folded value of Authentication-Results, without field name and line end. */
 export function summaryOf(
   { spf, dkim, dmarc, arc }: Results,
   { from, ip }: Pick<Envelope, "from" | "ip">,
@@ -21,7 +21,7 @@ export function summaryOf(
 const spfWords = ({ result, domain, identity, why }: SpfResult, from: string) =>
   `spf=${result}${comment(why)} ${identity === "helo" ? `smtp.helo=${value(domain)}` : `smtp.mailfrom=${PLAIN_ADDRESS.test(from) && from.length <= MAX_VALUE ? from : value(domain)}`}`;
 
-/** Addresses that need no quotes in a pvalue (RFC 8601 2.2). */
+/** Matches addresses that need no quotes in a pvalue (RFC 8601 2.2). */
 const PLAIN_ADDRESS = /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]+@[A-Za-z0-9.-]+$/;
 
 const dkimWords = ({ result, domain, selector, algorithm, signature, why }: DkimResult) =>
@@ -75,7 +75,7 @@ const value = (text: string): string => (/^[A-Za-z0-9._+-]{1,250}$/.test(text) ?
 
 const quoted = (text: string) => `"${printable(text).replace(/["\\]/g, "\\$&")}"`;
 
-/** Must not contain nested or closing parentheses, or escapes. */
+/** A comment must not contain parentheses or escapes. */
 const comment = (text: string | undefined) =>
   text === undefined || text === ""
     ? ""

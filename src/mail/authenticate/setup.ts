@@ -6,7 +6,7 @@ import { createAuthenticator, type Authenticator } from "./authenticate.ts";
 import type { AuthenticationPolicy } from "./policy.ts";
 import type { Resolver } from "./resolver.ts";
 
-/** Trusted peers: the results are recorded, but the message is always accepted. */
+/** For trusted peers, the results are recorded, but the message is always accepted. */
 const TRUSTED_POLICY: Partial<AuthenticationPolicy> = {
   require: "nothing",
   spfFail: "accept",

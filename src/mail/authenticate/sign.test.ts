@@ -32,7 +32,7 @@ const inPieces = (source: MailSource, size: number): MailSource => ({
 const TEXT =
   "From: Ä <a@customer.example>\nList-Unsubscribe: <https://customer.example/u>\nSubject: hi\n\n\nHello \t there \n\n\n";
 
-test("the service's signature and the customer's, over a message in memory or in chunks", async () => {
+test("the service's signature and the customer's, over a message in memory or read in chunks", async () => {
   const source = mail(TEXT);
   const fields = await signer.sign(source, { dkim: KEYS });
   assert.deepEqual(await resultsOf(fields + (await textOf(source))), [

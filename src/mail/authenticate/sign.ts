@@ -14,16 +14,16 @@ export interface DkimKey {
 }
 
 export interface Signing {
-  /** One signature each, in this order from the top: the service's domain, then the customer's. */
+  /** One signature per key, in this order from the top: the service's domain, then the customer's. */
   dkim?: readonly DkimKey[];
-  /** An ARC set on top of them for a forwarded message, with the verdict at its arrival. */
+  /** An ARC set above the signatures for a forwarded message, with the verdict on its arrival. */
   seal?: { key: DkimKey; verdict: Pick<Verdict, "arc" | "summary"> };
 }
 
 export interface Signer {
   /**
-   * The fields to put on top of an outgoing message, including line ends; "" if there is nothing to sign with. A
-   * message without From cannot be signed (RFC 6376 5.4) and gets none. Rejects with a Fault for an invalid key.
+   * Returns the fields to put on top of an outgoing message, including line ends; "" if there is nothing to sign with.
+   * A message without From cannot be signed (RFC 6376 5.4) and gets none. Rejects with a Fault for an invalid key.
    */
   sign(source: Pick<MailSource, "headerBlock" | "open">, signing: Signing): Promise<string>;
 }

@@ -11,7 +11,7 @@ import {
 import type { Resolver } from "./resolver.ts";
 import type { ArcResult, DkimResult, ResultWord } from "./verdict.ts";
 
-/** Results of the signatures of a message. Plain data, because it may come from another thread. */
+/** Verification results for the signatures of a message. Plain data, because it may come from another thread. */
 export interface SignatureResults {
   dkim: DkimResult[];
   arc: ArcResult;
@@ -26,7 +26,7 @@ export interface SignatureOptions {
   /** Milliseconds since the epoch. */
   now: number;
   ip: string;
-  /** How to treat a signature with `l=` that leaves out a part of the body. */
+  /** How to treat a signature with `l=` that leaves part of the body unsigned. */
   partialBody: "ignore" | "accept";
 }
 
@@ -54,8 +54,8 @@ export async function verifySignatures(
 }
 
 /**
- * DKIM is parsed as leniently as others do; a seal only counts if it follows the specification exactly (RFC 8617 5.2),
- * so its chain is parsed again.
+ * DKIM is parsed as leniently as in other implementations. A seal only counts if it follows the specification exactly
+ * (RFC 8617 5.2), so its chain is parsed again.
  */
 function strictChain({ arc: data, headers }: DKIMVerifyResult): ARCData {
   const lenient = data as unknown as ARCData;

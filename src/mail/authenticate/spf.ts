@@ -29,5 +29,5 @@ export async function checkSpf(
   };
 }
 
-/** The library's comment starts with the checking host and the identity, which are added separately. */
+/** The library's comment starts with the checking host and the identity, which our code adds separately. */
 const whyOf = (comment = "") => comment.replace(/^.*? lookup of \S*:? ?/, "").slice(0, 200) || "error in processing";

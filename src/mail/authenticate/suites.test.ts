@@ -9,7 +9,7 @@ import { verifySignatures } from "./signatures.ts";
 import { checkSpf } from "./spf.ts";
 import { readSuite, tableResolver, zoneResolver, type Section } from "./suites.testing.ts";
 
-/** Skipped unless the suites are present beside the project; the other authentication tests do not need them. */
+/** Skipped unless the suites are checked out alongside the project; the other authentication tests do not need them. */
 
 const bounded = (resolver: Parameters<typeof boundedResolver>[0]) =>
   boundedResolver(resolver, systemClock, DEFAULT_LOOKUP_LIMITS);
@@ -37,8 +37,8 @@ for (const section of readSuite("spf/rfc7208-tests.yml") ?? []) {
 }
 
 /**
- * An empty `h=`: the suite accepts it, but RFC 6376 5.4 and 6.1.1 require From to be signed; without it the signature
- * means nothing.
+ * An empty `h=`: the suite accepts it, but RFC 6376 5.4 and 6.1.1 require From to be signed; without it, the signature
+ * proves nothing.
  */
 const ARC_DIFFERENT = new Set(["ams_fields_h_empty"]);
 

@@ -5,13 +5,13 @@ import { readYaml, type Yaml } from "./yaml.testing.ts";
 
 /**
  * The published suites for SPF (openspf.org, RFC 7208) and ARC (ValiMail). They are not part of this project: they run
- * if they are found beside it, or in the folder named by REELPOST_SUITES.
+ * if they are found alongside it, or in the folder set in REELPOST_SUITES.
  */
 const FOLDER = process.env.REELPOST_SUITES ?? join(import.meta.dirname, "../../../../shared/data");
 
 export type Section = { [key: string]: Yaml };
 
-/** The documents of a suite; undefined if the suite is missing. */
+/** The documents of a suite; undefined if the suite was not found. */
 export function readSuite(file: string): Section[] | undefined {
   const path = join(FOLDER, file);
   return existsSync(path) ? (readYaml(readFileSync(path, "utf8")) as Section[]) : undefined;
@@ -21,8 +21,8 @@ export const noAnswer = (code: "ENOTFOUND" | "ENODATA" | "ETIMEOUT" | "ESERVFAIL
   Object.assign(new Error(code), { code });
 
 /**
- * Answers from a table: maps `"name TYPE"` to the result of `resolve`, or to an error to reject with. Names without a
- * record do not exist.
+ * A resolver that answers from a table: maps `"name TYPE"` to the result of `resolve`, or to an error to reject with.
+ * Names without a record do not exist.
  */
 export function tableResolver(table: Record<string, unknown[] | Error>): Resolver & { asked: string[] } {
   const asked: string[] = [];
@@ -38,7 +38,7 @@ export function tableResolver(table: Record<string, unknown[] | Error>): Resolve
   return Object.assign(resolver, { asked });
 }
 
-/** The zone data of the SPF suite; SPF records serve as TXT if a name has no TXT records. */
+/** A resolver for the zone data of the SPF suite; SPF records serve as TXT if a name has no TXT records. */
 export function zoneResolver(zone: Section): Resolver {
   const names = new Map(Object.entries(zone).map(([name, records]) => [name.toLowerCase(), records as Yaml[]]));
   return async (name, type) => {

@@ -5,7 +5,7 @@ export type ResultWord = "pass" | "fail" | "softfail" | "neutral" | "none" | "po
 
 export interface SpfResult {
   result: ResultWord;
-  /** The domain checked: of the envelope sender, or of HELO if the sender is null (RFC 7208 2.4). */
+  /** The domain that was checked: from the envelope sender, or from HELO if the sender is null (RFC 7208 2.4). */
   domain: string;
   identity: "mailfrom" | "helo";
   /** The error, for temperror and permerror. */

@@ -1,7 +1,7 @@
 /**
  * The subset of YAML used by the published suites for SPF and ARC: block mappings and sequences, flow sequences, plain,
- * quoted and block scalars, comments, several documents. A duplicate key overwrites: the ARC suite repeats some. No
- * types: every scalar is text.
+ * quoted and block scalars, comments, several documents. A duplicate key overwrites the previous value: the ARC suite
+ * repeats some. There are no types: every scalar is text.
  */
 export type Yaml = string | Yaml[] | { [key: string]: Yaml };
 
@@ -24,7 +24,7 @@ export function readYaml(text: string): Yaml[] {
 
 const indentOf = ({ lines, at }: Reader) => /^ */.exec(lines[at]!)![0].length;
 
-/** True if input is left. */
+/** Returns true if there is more input. */
 function skipBlank(reader: Reader): boolean {
   while (reader.at < reader.lines.length && /^\s*(?:#.*)?$/.test(reader.lines[reader.at]!)) reader.at++;
   return reader.at < reader.lines.length;
@@ -101,7 +101,7 @@ function readBlock(reader: Reader, style: string, indent: number): string {
 
 function readScalar(reader: Reader, first: string, indent: number): Yaml {
   let text = first;
-  // Quoted and flow values continue until they are closed, plain ones as long as they are indented.
+  // Quoted and flow values continue until they are closed, plain values while lines are indented.
   const isOpen = () =>
     /^["']/.test(text) ? closing(text) === -1 : text.startsWith("[") && !text.trimEnd().endsWith("]");
   for (reader.at++; reader.at < reader.lines.length; reader.at++) {

@@ -21,7 +21,7 @@ const sentTo = ({ bounces }: Room, to: string[]) =>
   });
 const sent = async (room: Room): Promise<string> => (await sentTo(room, ["bob@example.net"]))[0]!;
 
-/** Processing of mail to return paths. */
+/** Tests the processing of mail to return paths. */
 export function bounceProcessorConformance(engine: TestEngine): void {
   const open = openRoom(engine);
 
@@ -261,7 +261,7 @@ export function bounceProcessorConformance(engine: TestEngine): void {
         assert.equal(await room.take(forged, bounceOf("carol@example.net", { id: "<3@x>" })), NO_SUCH, forged);
     });
 
-    test("suppresses no address if it reports a delay, a delivery or a rejected content", async (t) => {
+    test("suppresses no address if it reports a delay, a delivery or rejected content", async (t) => {
       const room = await open(t);
       const path = await sent(room);
       for (const [n, [action, status, words]] of (
@@ -283,7 +283,7 @@ export function bounceProcessorConformance(engine: TestEngine): void {
       );
     });
 
-    test("counts with less weight as free text, and not at all as an automatic reply", async (t) => {
+    test("counts with less weight if it is free text, and not at all if it is an automatic reply", async (t) => {
       const room = await open(t);
       const path = await sent(room);
       const words =
@@ -435,7 +435,7 @@ export function bounceProcessorConformance(engine: TestEngine): void {
       );
     });
 
-    test("of type not-spam, or without a return path of this server, suppresses no address", async (t) => {
+    test("with type not-spam, or without a return path of this server, suppresses no address", async (t) => {
       const room = await open(t);
       const path = await sent(room);
       assert.equal(

@@ -35,7 +35,7 @@ interface BounceProcessorDeps {
   clock: Pick<Clock, "now">;
   ids: Pick<Ids, "messageId">;
   forwardDomain: string;
-  /** Maximum number of messages per hour to one return path, or onward to one sender. */
+  /** Maximum number of messages per hour to one return path, or forwarded to one sender. */
   perPath: number;
 }
 
@@ -46,7 +46,7 @@ interface Returned {
   isAuthenticated: () => Promise<boolean>;
 }
 
-/** How long a repeated report is recognized: longer than a server retries it. */
+/** How long a repeated report is recognized: longer than a server retries a report. */
 const KNOWN_MS = 10 * 86_400_000;
 
 /** Processes mail to return paths: bounces, complaints and automatic replies. */
@@ -65,8 +65,8 @@ export function createBounceProcessor({
   /** Rejections that depend only on the envelope. */
   function refusal(rcpt: string, from: string): SmtpReply | undefined {
     if (srs.isOurs(rcpt)) {
-      // Every recipient of a forward knows the SRS address of its sender. It accepts only bounces, so that it cannot be
-      // used to write to the sender.
+      // Every recipient of a forward sees the SRS address of its sender. The address accepts only bounces, so that it
+      // cannot be used to write to the sender.
       if (from !== "") return replyOf(bounceErrors.onlyReports());
       const back = srs.reverse(rcpt, clock.now());
       return back.ok
@@ -96,7 +96,7 @@ export function createBounceProcessor({
       : paths.abuseDeskOf(rcpt) !== undefined
         ? await processComplaint(mail)
         : await processPath(mail);
-    // Last: a process that dies before this has not replied, and the report is sent again.
+    // This comes last: a process that dies before this point has not replied, so the report is sent again.
     if (settled.ok && known !== undefined) await table.mark([known], clock.now() + KNOWN_MS, clock.now());
     return settled;
   }
@@ -104,7 +104,8 @@ export function createBounceProcessor({
   async function processSrs({ rcpt, source }: Returned): Promise<DeliveryResult> {
     const back = srs.reverse(rcpt, clock.now());
     if (!back.ok) return settledBy(rcpt, replyOf(bounceErrors.noSuchPath()));
-    // A null sender does not prove a bounce: any other mail would reach the original sender with a local signature.
+    // A null sender does not prove that this is a bounce: other mail would reach the original sender with a local
+    // signature.
     if (readBounce(await beginning(source)) === undefined) return settledBy(rcpt, replyOf(bounceErrors.onlyReports()));
     return passOn(rcpt, source, back.address, undefined);
   }
@@ -133,7 +134,10 @@ export function createBounceProcessor({
     return read.ok && path !== undefined ? { path, member: read.member } : undefined;
   }
 
-  /** A complaint suppresses permanently, and every recipient of a message knows its return path: only an authenticated author counts. */
+  /**
+   * A complaint suppresses an address permanently, and every recipient of a message sees its return path, so only
+   * complaints by authenticated authors count.
+   */
   async function processFeedback(
     rcpt: string,
     source: MailSource,
@@ -154,12 +158,12 @@ export function createBounceProcessor({
 
   async function processForwarded(rcpt: string, source: MailSource, path: PathRow): Promise<DeliveryResult> {
     if (path.sender !== "") return passOn(rcpt, source, path.sender, path);
-    // The sender was not authenticated: a report to it could reach an uninvolved third party.
+    // The original sender was not authenticated: a report to it could reach an uninvolved third party.
     tell(source.id, "dropped", { why: "the sender is not vouched for", about: path.message_id }, { rcpt, path });
     return { rcpt, ok: true };
   }
 
-  /** Returns a bounce to the first sender, with a null sender so that it cannot bounce again. */
+  /** Returns a bounce to the original sender, with a null sender so that it cannot bounce again. */
   async function passOn(
     rcpt: string,
     source: MailSource,
@@ -183,7 +187,10 @@ export function createBounceProcessor({
     return { rcpt, ok: true };
   }
 
-  /** abuse@ of a bounce domain: the complaints that providers send there contain the return path of the message. */
+  /**
+   * Handles mail to abuse@ of a bounce domain: the complaints that providers send there contain the return path of the
+   * message.
+   */
   async function processComplaint({ rcpt, source, isAuthenticated }: Returned): Promise<DeliveryResult> {
     const feedback = readFeedback(await beginning(source));
     for (const address of [feedback?.mailFrom, feedback?.returnPath]) {
@@ -239,7 +246,7 @@ export function createBounceProcessor({
       },
       { ...(rcpt !== undefined && { rcpt }), path },
     );
-    // The opposite of a complaint, and reports about signatures, suppress no address (RFC 5965 7.3, RFC 6591).
+    // Reports that a message is not spam, and reports about signatures, suppress no address (RFC 5965 7.3, RFC 6591).
     if (rcpt === undefined || feedback.type === "not-spam" || feedback.type === "auth-failure") return;
     await failures.suppress(path.account_id, rcpt, "complaint", {
       ...domainOf(path),
@@ -294,7 +301,7 @@ const settledBy = (rcpt: string, reply: SmtpReply): DeliveryResult => ({
   reply,
 });
 
-/** Key of a report, to recognize a repeated one: from a server that missed the reply, or a replayed copy. */
+/** Key for recognizing a repeated report: from a server that missed the reply, or a replayed copy. */
 function knownAs({ rcpt, source }: Returned): string | undefined {
   const reading = readHeader(source.headerBlock);
   const id = reading.ok ? parseMessageId(headerValue(reading.fields, "message-id") ?? "") : undefined;

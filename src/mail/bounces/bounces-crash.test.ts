@@ -17,12 +17,12 @@ import { createBounces } from "./bounces.ts";
 import { MAIL, until } from "./bounces.testing.ts";
 import { bouncesMigrations } from "./bounces-table.ts";
 
-/** A process that dies between a failure and its report, and its successor. */
+/** Tests a process that dies between a failure and its report, and its successor. */
 
 const MINUTE = 60_000;
 /**
  * When the first process dies: before the report is queued, after it is queued but not recorded, or after one of two
- * records.
+ * records is written.
  */
 const MOMENTS = ["before", "behind", "noted"] as const;
 type Moment = (typeof MOMENTS)[number];

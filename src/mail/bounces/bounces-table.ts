@@ -13,7 +13,7 @@ interface BouncesTables {
 export interface PathRow {
   id: string;
   kind: "sent" | "forward";
-  /** "" is the platform itself. */
+  /** "" for system mail. */
   account_id: string;
   zone_id: string | null;
   /** Id under which the steps of the message are traced. */
@@ -26,7 +26,7 @@ export interface PathRow {
   sender: string;
   /** The original recipient of a forward. */
   rcpt: string | null;
-  /** JSON: destinations of the message. */
+  /** JSON: the destinations of the message. */
   recipients: string;
   created_at: number;
   expires_at: number;
@@ -95,7 +95,7 @@ export function createBouncesTable(db: Db) {
   );
 
   return {
-    /** Each forward inserts one while its sender waits; concurrent inserts share a commit. */
+    /** Each forward inserts a path while its sender waits; concurrent inserts share a commit. */
     insertPath: (row: PathRow): Promise<unknown> => commits.write(tables.insertInto("return_paths").values(row)),
 
     insertPaths: (rows: readonly PathRow[]): Promise<unknown> =>
@@ -114,7 +114,7 @@ export function createBouncesTable(db: Db) {
     markedUntil: async (id: string): Promise<number | undefined> =>
       (await db.read(tables.selectFrom("return_marks").select("expires_at").where("id", "=", id)))[0]?.expires_at,
 
-    /** An unexpired mark is unchanged; an expired one is renewed. */
+    /** An unexpired mark is left unchanged; an expired one is renewed. */
     async mark(ids: readonly string[], expiresAt: number, now: number): Promise<void> {
       if (ids.length === 0) return;
       const rows = ids.map((id) => ({ id, expires_at: expiresAt }));

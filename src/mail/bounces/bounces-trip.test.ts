@@ -21,7 +21,7 @@ import { createBounces } from "./bounces.ts";
 import { envelopeOf, MAIL, until } from "./bounces.testing.ts";
 import { bouncesMigrations } from "./bounces-table.ts";
 
-/** Every server has an address of this machine and all use one port, as on the internet. */
+/** Every server has a loopback address, and all use one port, as on the internet. */
 const ADDRESSES: Record<string, string> = {
   "example.org": "127.0.0.1",
   "example.net": "127.0.0.1",
@@ -155,7 +155,7 @@ test(
 
     const [there] = second.smtp.mails;
     assert.match(there!.from, /^SRS0=.+=example\.org=alice@two\.example$/);
-    // fwd.example adds SRS1, is rejected by the last server, and sends its report to the forwarder before it.
+    // fwd.example adds SRS1, is rejected by the last server, and sends its report to the previous forwarder.
     const back = first.smtp.mails.at(-1)!;
     assert.deepEqual([back.from, back.to], ["", [there!.from]]);
     assert.deepEqual(
@@ -179,7 +179,7 @@ test(
       ],
     );
 
-    // A recipient of the forward knows the address but cannot write to Alice with it: RCPT is rejected.
+    // A recipient of the forward sees the address but cannot use it to write to Alice: RCPT is rejected.
     const rejection = await first.bounces.check(there!.from, { from: "mallory@example.net" });
     assert.match(rejection!.text, /accepts delivery reports only/);
     const [refused] = await first.outbound.relay.deliver({

@@ -76,7 +76,7 @@ export interface RoomOptions {
   authenticated?: boolean;
 }
 
-/** A real queue, real SMTP to a sink, and the bounce processor. */
+/** Opens a real queue, real SMTP to a sink, and the bounce processor. */
 export const openRoom =
   (engine: TestEngine) =>
   async (
@@ -219,7 +219,7 @@ export const bounceOf = (
     "",
   ].join("\r\n");
 
-/** A complaint from a provider about mail that a reader marked as abuse. */
+/** A provider's complaint about mail that a recipient marked as abuse. */
 export const complaintOf = ({
   type = "abuse",
   rcpt,

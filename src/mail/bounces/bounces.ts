@@ -22,14 +22,14 @@ export interface BouncesOptions {
   srs: Srs;
   /** Signing keys of the return paths, newest first. */
   keys: readonly [string, ...string[]];
-  /** Domain of SRS, of the stored return paths of forwards, and of MAILER-DAEMON. */
+  /** Domain for SRS addresses, for the stored return paths of forwards, and for MAILER-DAEMON. */
   forwardDomain: string;
   /** First label of the domains that receive bounces of sent mail. */
   label: string;
   /** Host name of this server. */
   name: string;
   signer: Signer;
-  /** Keys that sign reports: those of the forward domain. Default: none. */
+  /** Returns the keys that sign reports: those of the forward domain. Default: none. */
   signWith?: () => Promise<readonly DkimKey[]>;
   list?: BounceList;
   /**
@@ -49,13 +49,13 @@ interface BouncesLimits {
   pathDays: number;
   /** Maximum number of reports per hour to one sender. */
   reportsPerSender: number;
-  /** Maximum number of messages per hour to one return path, or onward to one sender. */
+  /** Maximum number of messages per hour to one return path, or forwarded to one sender. */
   perPath: number;
   /** Age at which a message counts as delayed, if NOTIFY=DELAY was requested. */
   delayMs: number;
 }
 
-/** Servers retry for five days, and people take longer: the same as for SRS. */
+/** Servers retry for five days, and people take longer to react. The same values as for SRS. */
 export const DEFAULT_RETURNS_LIMITS: BouncesLimits = {
   pathDays: 21,
   reportsPerSender: 100,

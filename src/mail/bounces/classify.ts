@@ -1,8 +1,8 @@
 import type { BounceReason } from "./types.ts";
 
-/** A delivery failure, as far as it concerns the address. */
+/** A delivery failure, reduced to what matters for the address. */
 export interface Failed {
-  /** RFC 3463, like "5.1.1"; the last two may be 0 if only the class is known. */
+  /** RFC 3463 status, such as "5.1.1"; the last two numbers may be 0 if only the class is known. */
   status: string;
   /** SMTP code, if there was one. */
   code?: number;
@@ -18,7 +18,7 @@ const NOT_THERE =
   /\b(?:no such (?:user|mailbox|recipient|address)|(?:user|recipient|mailbox|address|account)(?: \S+)? (?:is )?(?:unknown|not found|does(?: not|n't) exist|invalid|disabled|inactive)|unknown (?:user|recipient|mailbox)|does not exist|no mailbox|invalid (?:recipient|mailbox))\b/i;
 
 /**
- * The suppression for an address that bounced: `hard_bounce` if the address does not exist, `soft_bounce` if it
+ * Returns the suppression for an address that bounced: `hard_bounce` if the address does not exist, `soft_bounce` if it
  * currently accepts no mail. Undefined if the message or its sender is at fault (X.6, X.7, 5.1.7, 5.1.8): the next
  * message may be accepted.
  */
@@ -42,7 +42,7 @@ export function suppressionFor({
       : "soft_bounce";
   return "soft_bounce";
 
-  // Free text is easily misread: it suppresses an address for a week only if it also contains the status code.
+  // Free text is easily misread: it suppresses an address for a week only if it also contains a matching status code.
   function hard(): BounceReason {
     return guessed && subject === 0 ? "soft_bounce" : "hard_bounce";
   }

@@ -7,7 +7,7 @@ import { envelopeOf, MAIL, NOON, openRoom, until } from "./bounces.testing.ts";
 
 const HOUR = 3_600_000;
 
-/** Notifications before mail has failed, and about mail that was never queued. */
+/** Tests notifications about delayed mail, relayed mail and mail that was never queued. */
 export function delayNotificationsConformance(engine: TestEngine): void {
   const open = openRoom(engine);
 

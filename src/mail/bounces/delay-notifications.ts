@@ -17,12 +17,13 @@ interface DelayNotificationsDeps {
 
 const PAGE = 100;
 const PAGES = 10;
-/** Age up to which deliveries are found after a start. A process that was down for longer omits their notifications. */
+/** How far back deliveries are found after a start. A process that was down for longer skips their notifications. */
 const BACK_MS = 24 * 3_600_000;
 
 /**
- * Notifies senders of delayed mail, and of mail relayed to a server that sends no notifications, where NOTIFY requests it (RFC 3461 5.2.2,
- * 5.2.7). Each is reported once by any process. A call does a bounded amount of work, and the next call continues after it.
+ * Notifies senders of delayed mail, and of mail relayed to a server that sends no notifications, if NOTIFY requests it
+ * (RFC 3461 5.2.2, 5.2.7). Across all processes, each event is reported once. A call does a bounded amount of work, and
+ * the next call continues where it stopped.
  */
 export function createDelayNotifications({
   db,

@@ -21,12 +21,12 @@ const noSuchUser = {
   rcpt: (to: string) => (to.startsWith("no-") ? "550 5.1.1 <no-bob@example.net>: no such user no-bob here" : undefined),
 };
 
-/** Reports about mail that failed in the queue. */
+/** Tests reports about mail that failed in the queue. */
 export function failuresConformance(engine: TestEngine): void {
   const open = openRoom(engine);
 
   describe("a forward that fails in the queue", () => {
-    test("is reported to the first sender, with a null sender, signed, and without the forward destination", async (t) => {
+    test("is reported to the original sender, with a null sender, signed, and without the forward destination", async (t) => {
       const { outbound, bounces, srs, sink, drained, events } = await open(t, { rules: noSuchUser });
       const path = srs.forward("alice@example.org", NOON);
       assert.ok(path.ok && bounces.isReturnPath(path.address));
@@ -65,7 +65,7 @@ export function failuresConformance(engine: TestEngine): void {
       );
     });
 
-    test("generates no report if the sender is null, unknown, or requested none", async (t) => {
+    test("generates no report if the sender is null, unknown, or has disabled reports", async (t) => {
       const { outbound, bounces, srs, sink, drained, clock } = await open(t, { rules: noSuchUser });
       const srsPath = srs.forward("alice@example.org", clock.now());
       assert.ok(srsPath.ok);
@@ -107,7 +107,7 @@ export function failuresConformance(engine: TestEngine): void {
       assert.match(sink.mails[0]!.raw, /Content-Type: message\/rfc822\r\n[^]*Subject: hello\r\n\r\nthe body\r\n/);
     });
 
-    test("ends if its report bounces", async (t) => {
+    test("is reported only once if its report bounces", async (t) => {
       const { outbound, srs, sink, drained, clock } = await open(t, {
         rules: { rcpt: () => "550 5.1.1 nobody is here" },
       });
@@ -123,7 +123,7 @@ export function failuresConformance(engine: TestEngine): void {
       assert.equal(sink.mails.length, 0);
     });
 
-    test("generates a limited number of reports per hour to one sender; the others are sent later", async (t) => {
+    test("generates a limited number of reports per hour to one sender; the rest are sent later", async (t) => {
       const { outbound, srs, sink, drained, clock } = await open(t, {
         rules: noSuchUser,
         limits: { reportsPerSender: 5 },
@@ -142,7 +142,7 @@ export function failuresConformance(engine: TestEngine): void {
       assert.equal(sink.mails.length, 8);
     });
 
-    test("is reported once, however often the queue calls", async (t) => {
+    test("is reported once, even if the queue calls repeatedly", async (t) => {
       const { bounces, outbound, srs, sink, drained, clock } = await open(t);
       const path = srs.forward("alice@example.org", clock.now());
       assert.ok(path.ok);
@@ -187,7 +187,7 @@ export function failuresConformance(engine: TestEngine): void {
   });
 
   describe("mail of an account that fails in the queue", () => {
-    test("suppresses missing addresses for a week, temporarily failing ones for a day, and none for a rejected message", async (t) => {
+    test("suppresses nonexistent addresses for a week, temporarily failing ones for a day, and none for a rejected message", async (t) => {
       const refusals: Record<string, string> = {
         gone: "550 5.1.1 no such user",
         full: "552 5.2.2 mailbox full",

@@ -23,8 +23,8 @@ const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 const LASTS_MS: Record<BounceReason, number | null> = { hard_bounce: 7 * DAY, soft_bounce: DAY, complaint: null };
 /**
- * An address that fails permanently twice this far apart does not exist. Closer failures may be one outage, or mail
- * that was already under way.
+ * An address that fails permanently twice, at least this far apart, does not exist. Failures closer together may come
+ * from one outage, or from mail that was already under way.
  */
 const CONFIRMED_MS = 3 * DAY;
 const CONFIRM_WITHIN_MS = 90 * DAY;
@@ -67,7 +67,7 @@ export function createFailures({ srs, paths, table, list, clock }: FailureParts)
   ): Promise<{ to: string; senderAuthenticated: boolean; path?: PathRow }> {
     if (from === "") return { to: "", senderAuthenticated: false };
     if (srs.isOurs(from)) {
-      // SRS is applied only to authenticated senders.
+      // Only authenticated senders get an SRS address.
       const back = srs.reverse(from, clock.now());
       return back.ok ? { to: back.address, senderAuthenticated: true } : { to: "", senderAuthenticated: false };
     }
@@ -81,7 +81,10 @@ export function createFailures({ srs, paths, table, list, clock }: FailureParts)
 
   let largeOnes: Promise<unknown> = Promise.resolve();
 
-  /** Large messages are read one at a time, and only the part to return is kept: many may fail at the same time. */
+  /**
+   * Large messages are read one at a time, and only the part to be returned is kept in memory: many may fail at the
+   * same time.
+   */
   async function originalOf({ message, open }: Failure): Promise<Original | undefined> {
     if (message.size <= MAX_RETURNED) return originalIn(await open());
     const next = largeOnes.then(async () => originalIn(await open()));
@@ -92,7 +95,7 @@ export function createFailures({ srs, paths, table, list, clock }: FailureParts)
     return next;
   }
 
-  /** The report about a failure in the queue. */
+  /** Builds the report about a failure in the queue. */
   async function taleOf(failure: Failure, action: "failed" | "delayed" | "relayed" = "failed"): Promise<Tale> {
     const { message, recipients, dsn } = failure;
     const { to, senderAuthenticated, path } = await behind(message.from, message.senderAuthenticated);
@@ -122,7 +125,7 @@ export function createFailures({ srs, paths, table, list, clock }: FailureParts)
   return {
     suppress,
     taleOf,
-    /** For mail sent by an account. */
+    /** Updates the suppression list after failures of mail that an account sent. */
     async suppressFailed({ message, recipients }: Failure): Promise<void> {
       if (message.cause !== "send" || message.account === undefined) return;
       for (const { rcpt, state, reply } of recipients) {
@@ -152,7 +155,7 @@ export const statusOf = ({ code, enhanced }: SmtpReply): string =>
   /^[245]\.\d{1,3}\.\d{1,3}$/.test(enhanced) ? enhanced : `${Math.floor(code / 100)}.0.0`;
 
 /**
- * RFC 3461 6.2.4: forward destinations are private. The report names the original recipient, and the forward
+ * RFC 3461 6.2.4: forward destinations are private. The report contains the original recipient, and the forward
  * destination is removed from the next hop's reply text.
  */
 function told(

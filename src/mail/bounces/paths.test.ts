@@ -64,7 +64,7 @@ test("a path with one changed letter is forged or invalid", () => {
   });
 });
 
-test("no address throws, and no other address has the form of a path", () => {
+test("no address throws, and only return paths are recognized as such", () => {
   fc.assert(
     fc.property(
       fc.oneof(

@@ -17,13 +17,13 @@ export interface Paths {
     now: number,
   ): { ok: true; id: string; member?: number } | { ok: false; why: "not-a-path" | "forged" | "expired" };
   /**
-   * The sending domain that complaints to this address are about; undefined if the address does not accept complaints.
+   * The sending domain that complaints to this address refer to; undefined if the address does not accept complaints.
    */
   abuseDeskOf(address: string): string | undefined;
 }
 
 export interface PathsOptions {
-  /** Newest first: the first one signs, all are accepted. */
+  /** Newest first: the first key signs, all keys are accepted. */
   keys: readonly [string, ...string[]];
   forwardDomain: string;
   /** First label of the domains that receive bounces of sent mail. */
@@ -35,7 +35,7 @@ const LOCAL = /^rp-([0-9a-f]{20})(?:-([0-9a-z]{1,3}))?-([0-9a-z]{4})-([0-9a-v]{1
 const DAY_MS = 86_400_000;
 const BASE32 = "0123456789abcdefghijklmnopqrstuv";
 
-/** 80 bits of a random 128-bit id. */
+/** Uses 80 bits of a random 128-bit id. */
 export const pathId = (hex: string): string => hex.slice(0, 20);
 
 export function createPaths({ keys, forwardDomain, label, maxAgeDays }: PathsOptions): Paths {
@@ -81,7 +81,7 @@ export function createPaths({ keys, forwardDomain, label, maxAgeDays }: PathsOpt
   };
 }
 
-/** 50 bits. */
+/** The signature has 50 bits. */
 function sign(key: string, parts: string[]): string {
   const digest = createHmac("sha256", key).update(parts.join("\0")).digest();
   return Array.from(digest.subarray(0, 10), (octet) => BASE32[octet & 31]).join("");

@@ -111,7 +111,7 @@ describe("a report", () => {
     },
   );
 
-  test("carries a signature of its domain that mailauth verifies", async () => {
+  test("carries a signature for its domain that mailauth verifies", async () => {
     const key = KEY.publicKey.replace(/-----[^-]+-----|\s/g, "");
     const { dkim } = await authenticate(await reportOf(), {
       ip: "192.0.2.1",
@@ -144,7 +144,7 @@ describe("a report", () => {
     assert.equal(readBounce(cut)!.messageId, "<first@example.org>");
   });
 
-  test("about a deleted message contains all other data", async () => {
+  test("about a deleted message contains everything else", async () => {
     const bounce = readBounce(await reportOf({ original: async () => undefined }))!;
     assert.equal(bounce.messageId, undefined);
     assert.deepEqual(

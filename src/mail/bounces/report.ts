@@ -40,7 +40,7 @@ export interface Told {
   action: Action;
   reply: SmtpReply;
   host?: string;
-  /** "rfc822;info@example.com". */
+  /** Such as "rfc822;info@example.com". */
   orcpt?: string;
   retryUntil?: Date;
 }
@@ -57,13 +57,13 @@ export interface ReportParts {
 }
 
 /**
- * Above this size only the header section is returned, whatever RET requests: reports must not be a way to send large
- * mail.
+ * For larger messages only the header section is returned, whatever RET requests: reports must not be usable for
+ * sending large mail.
  */
 export const MAX_RETURNED = 64 * 1024;
 const MAX_RETURNED_HEADER = 32 * 1024;
 
-/** A signed report, ready for the queue. */
+/** Returns a signed report, ready for the queue. */
 export async function composeReport(
   story: Story,
   { name, domain, clock, ids, signer, keys }: ReportParts,
@@ -117,7 +117,7 @@ function reported({ rcpt, action, reply, host, orcpt, retryUntil }: Told, now: n
     action,
     status: statusOf(action, reply),
     lastAttempt: new Date(now),
-    // "mx1.example.com [192.0.2.1]:25": the field contains only the name.
+    // A host is "mx1.example.com [192.0.2.1]:25", but the field contains only the name.
     ...(host !== undefined && { remoteMta: host.split(" ", 1)[0]! }),
     ...(retryUntil && { retryUntil }),
     ...(reply.code === 0
@@ -135,7 +135,7 @@ function statusOf(action: Action, { enhanced }: SmtpReply): string {
   return `${wanted}.${rest ?? "0.0"}`;
 }
 
-/** Truncates at a line end to the maximum size. */
+/** Truncates to the maximum size at a line end. */
 function cutHeader(head: Uint8Array): Buffer {
   const bytes = Buffer.from(head.buffer, head.byteOffset, head.length);
   if (bytes.length <= MAX_RETURNED_HEADER) return bytes;

@@ -5,15 +5,15 @@ import type { DsnEvent, Trace, Transport } from "../messages/index.ts";
 import { composeReport, type ReportParts, type Story, type Told as Recipient } from "./report.ts";
 import type { BouncesTable } from "./bounces-table.ts";
 
-/** Whether a report was sent; `before`: all of it had been reported already. */
+/** Whether a report was sent; `before` means that everything had already been reported. */
 export type Told = "told" | "null sender" | "not vouched for" | "not asked" | "before";
 
 /** A failure that may have to be reported. */
 export interface Tale extends Omit<Story, "recipients"> {
-  /** "" is the null sender. */
+  /** "" for the null sender. */
   to: string;
   senderAuthenticated: boolean;
-  /** Identifies the report of a recipient: a message id that stays the same on every retry. */
+  /** Identifies the report about a recipient: a message id that stays the same across retries. */
   about: string;
   recipients: readonly (Recipient & { notify?: readonly DsnEvent[] })[];
   /** Report only if NOTIFY requests it. */
@@ -45,7 +45,10 @@ export function createReporter(parts: ReporterParts): Reporter {
 
   const turns = new Map<string, Promise<unknown>>();
 
-  /** Reports about one message run one after the other: a concurrent repeat sees what the first one has reported. */
+  /**
+   * Reports about one message are sent one after the other, so that a concurrent repeat sees that the first has been
+   * sent.
+   */
   return (tale) => {
     const turn = (turns.get(tale.about) ?? Promise.resolve()).then(() => tell(tale));
     const over = turn
@@ -68,13 +71,13 @@ export function createReporter(parts: ReporterParts): Reporter {
     const before = await table.marked([...marks.keys()]);
     const rest = [...marks].filter(([mark]) => !before.has(mark));
     if (rest.length === 0) return "before";
-    // One report per action, which determines the subject and the returned part.
+    // One report per action, because the action determines the subject and the returned part.
     for (const group of Map.groupBy(rest, ([, { action }]) => action).values()) {
       // The caller retries, so a flood of failures is reported eventually without a flood of reports.
       if ((await table.count(`to ${tale.to.toLowerCase()}`, clock.now())) > perSender)
         throw new Fault(`${tale.to} has been sent ${perSender} delivery reports in this hour: the next one waits`);
       await send({ ...tale, recipients: group.map(([, one]) => one) });
-      // After the report, not before it: a process that dies in between reports twice instead of never.
+      // Marked after the report, not before it: a process that dies in between then reports twice instead of never.
       await table.mark(
         group.map(([mark]) => mark),
         clock.now() + REMEMBER_MS,
@@ -115,7 +118,7 @@ export function createReporter(parts: ReporterParts): Reporter {
 
 function isAsked({ to, onlyIfAsked = false }: Tale, { action, notify }: Tale["recipients"][number]): boolean {
   if (notify === undefined && onlyIfAsked) return false;
-  // Delays are reported only on request: four days before the end, a warning is often needless.
+  // Delays are reported only on request: four days before expiry, a warning is often unnecessary.
   return isTold(to, action, notify && { notify: [...notify] }, { delays: false });
 }
 

@@ -44,7 +44,7 @@ test("paths added at the same moment are written together without waiting, and c
   assert.equal(table.writes.length, 1, "nothing is written twice");
 });
 
-test("callers wait when too many paths are pending; a failed write stops nothing", async () => {
+test("callers wait when too many paths are pending; a failed write does not block later ones", async () => {
   const table = slowTable();
   const later = createReturnPathBatch({ table, log: silentLog });
   let full = false;

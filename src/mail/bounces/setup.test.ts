@@ -14,7 +14,7 @@ import type { Outbound } from "../messages/index.ts";
 import { mailMigrations } from "../migrations.ts";
 import { setUpBounces } from "./setup.ts";
 
-test("uses the domains of the settings, and accepts return paths of other processes with the same keys", async (t) => {
+test("uses the domains from the settings, and accepts return paths created by other processes with the same keys", async (t) => {
   const folder = await mkdtemp(join(tmpdir(), "reelpost-returns-"));
   t.after(() => rm(folder, { recursive: true, force: true }));
   const settings = settingsSchema.parse({

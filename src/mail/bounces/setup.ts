@@ -18,7 +18,7 @@ interface BouncesSetupDeps {
   queue: Transport;
   srs: Srs;
   signer: Signer;
-  /** Keys that sign delivery reports. */
+  /** The keys that sign delivery reports. */
   service: Pick<ServiceKeys, "keys">;
   list?: BounceList;
   /** Whether Email Sending is enabled for a domain. */
@@ -28,7 +28,9 @@ interface BouncesSetupDeps {
 
 interface BouncesSetup {
   bounces: BouncesService;
-  /** Starts sending delay notifications and deleting expired return paths: for a process with the role outbound. */
+  /**
+   * Starts sending delay notifications and deleting expired return paths. Called in processes with the role outbound.
+   */
   start(): void;
 }
 
@@ -66,7 +68,8 @@ export function setUpBounces(
     clock,
     ids,
     log,
-    // A return path outlives the last local attempt and the last bounce of a next hop that retries as long.
+    // A return path must outlive the last local attempt and the last bounce from a next hop that retries for equally
+    // long.
     limits: { pathDays: Math.max(21, outbound.days * 2 + 7) },
   });
   let sweeper: Repetition | undefined;

@@ -8,7 +8,7 @@ interface Owner {
   zone?: string | undefined;
 }
 
-/** A forward with a token as return path, because its sender does not fit into one or is not authenticated. */
+/** A forward whose return path is a token, because its sender does not fit into the path or is not authenticated. */
 export interface ReturnPathRequest extends Owner {
   sender: string;
   /** True if the sender is authenticated and may get bounces. For other senders, bounces are traced and dropped. */
@@ -17,7 +17,7 @@ export interface ReturnPathRequest extends Owner {
   inbound: { id: string; rcpt: string };
 }
 
-/** Mail of a local account: VERP at `<sending label>.<domain>`. */
+/** Mail from a local account, with VERP return paths at `<sending label>.<domain>`. */
 export interface SendingPathsRequest extends Owner {
   domain: string;
   /** With angle brackets. */
@@ -30,7 +30,7 @@ export interface SendingPathsRequest extends Owner {
   from?: string;
 }
 
-/** A failure this server must report because it has accepted the message. */
+/** A failure that this server must report because it has accepted the message. */
 export interface BounceRequest extends Owner {
   /** The inbound message. */
   inbound: { id: string };
@@ -38,7 +38,7 @@ export interface BounceRequest extends Owner {
   /** True if the sender is authenticated; others get no report. */
   senderAuthenticated: boolean;
   recipients: Outcome[];
-  /** The message as received. Still belongs to the caller, which discards it when the promise settles. */
+  /** The message as received. The caller still owns it and discards it when the promise settles. */
   source: Pick<MailSource, "size" | "headerBlock" | "open">;
   arrivedAt: Date;
 }
@@ -61,19 +61,20 @@ export interface Outcome {
 /** Bounces of outgoing mail, and reports to its senders. */
 export interface Bounces {
   /**
-   * The envelope sender for a forward. If the sender is authenticated, its token is on disk when the promise resolves.
+   * Returns the envelope sender for a forward. If the sender is authenticated, the path is on disk when the promise
+   * resolves.
    */
   pathFor(request: ReturnPathRequest): Promise<string>;
   /**
-   * One envelope sender per recipient, in the same order, so that a recipient cannot report another. On disk when the
-   * promise resolves.
+   * Returns one envelope sender per recipient, in the same order, so that a recipient cannot report another. The paths
+   * are on disk when the promise resolves.
    */
   pathsFor(request: SendingPathsRequest): Promise<string[]>;
   /** True if the address has the form of a return path (SRS, VERP, token), valid or not. Needs no lookup. */
   isReturnPath(rcpt: string): boolean;
   /**
-   * The reply at RCPT: a rejection for a forged or expired address, or for mail that is not a bounce. Undefined:
-   * accept.
+   * Returns the reply at RCPT: a rejection for a forged or expired address, or for mail that is not a bounce. Undefined
+   * means accept.
    */
   check(rcpt: string, envelope: Pick<Envelope, "from">): Promise<SmtpReply | undefined>;
   /**
@@ -88,12 +89,12 @@ export interface Bounces {
   }): Promise<DeliveryResult>;
   /**
    * Reports a failure to the sender if it is authenticated, not null, and has not disabled reports (NOTIFY). Resolves
-   * with true when the report is on disk, with false if none is to be sent. Rejects if it cannot be stored now.
+   * with true when the report is on disk, with false if none will be sent. Rejects if it cannot be stored now.
    */
   bounce(request: BounceRequest): Promise<boolean>;
 }
 
-/** The interface for the owners of the queue and the database. */
+/** The interface used by the owner of the queue and the database. */
 export interface BouncesService extends Bounces {
   /**
    * For the outbound queue: reports failures to the sender, and suppresses addresses that sent mail cannot reach. If it

@@ -27,7 +27,7 @@ export interface DkimRequest extends DkimName {
   account: string;
   /** Selector of the first key. */
   selector: string;
-  /** Default: RSA alone. */
+  /** Default: RSA only. */
   algorithms?: readonly DkimAlgorithm[];
 }
 
@@ -37,13 +37,13 @@ export interface DkimKeys {
   list(name: DkimName): Promise<DkimKey[]>;
   /** The DNS records that the active, next and retired keys require. */
   records(name: DkimName): Promise<DkimRecord[]>;
-  /** Keys that sign messages, usually from memory. Empty without keys. */
+  /** Returns the keys that sign messages, usually from memory. Empty if the name does not have keys. */
   signers(name: DkimName): Promise<SigningKey[]>;
   /** The local key for `d=` and `s=` of a signature, including retired keys. Undefined for foreign keys. */
   find(domain: string, selector: string): Promise<SigningKey | undefined>;
-  /** Creates the next keys, unless there are some already. They sign after `promote`, once they are visible in DNS. */
+  /** Creates the next keys, unless they already exist. They sign after `promote`, once they are visible in DNS. */
   rotate(request: DkimRequest): Promise<DkimKey[]>;
-  /** Activates the next keys and retires the previous ones. Resolves with true if there were any. */
+  /** Activates the next keys and retires the previous ones. Resolves with true if there were next keys. */
   promote(name: DkimName): Promise<boolean>;
   /**
    * Names with keys in this state since before this time, in the order of names, starting after `after`, at most
@@ -67,7 +67,7 @@ export interface DkimKeysParts {
 
 /** Number of names whose decrypted keys are cached. */
 const MAX_OPEN = 1000;
-/** Maximum age of cached keys if other processes write too, in case a change notification is lost. */
+/** Maximum age of cached keys if other processes can change them, in case a change notification is lost. */
 const MAX_AGE_MS = 60_000;
 const SWEEP_BATCH = 500;
 
@@ -107,7 +107,7 @@ export function createDkimKeys({ db, secrets, events, clock, ids }: DkimKeysPart
         await db.transaction<DkimTables, void>((tx) => insertKeys(tx, keys));
         versions.changed(request.zone);
       } catch (err) {
-        // Another process was faster; its keys are equally good.
+        // Another process created its keys first; they are equally good.
         if (!isUniqueViolation(err)) throw err;
       }
     }

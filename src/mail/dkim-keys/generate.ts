@@ -4,7 +4,8 @@ import type { DkimAlgorithm, DkimKey, DkimRecord } from "./types.ts";
 
 const generate = promisify(generateKeyPair);
 /**
- * RFC 8301 3.2 requires at least 1024 bits and recommends 2048; longer keys exceed the DNS reply size of many servers.
+ * RFC 8301 3.2 requires at least 1024 bits and recommends 2048; longer keys exceed the maximum DNS reply size of many
+ * servers.
  */
 const RSA_BITS = 2048;
 /** The header in front of the 32 octets of an Ed25519 key in its SubjectPublicKeyInfo (RFC 8410 4). */

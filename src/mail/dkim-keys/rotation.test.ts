@@ -9,7 +9,7 @@ import { createDkimRotation } from "./rotation.ts";
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
-/** The test runs the steps itself. */
+/** The test runs the rotation steps itself. */
 const NO_JOBS: Jobs = { enqueue: async () => "", get: async () => undefined, work: () => ({ stop: async () => {} }) };
 
 describe("rotation of DKIM keys", () => {
@@ -117,7 +117,7 @@ describe("rotation of DKIM keys", () => {
       assert.deepEqual(await next(), [hopeful]);
     });
 
-    test("skips names no longer in use and continues with others", async (t) => {
+    test("skips names no longer in use and continues with the others", async (t) => {
       const { routing, zones, newZone, clock } = await openRouting(t, engine);
       const [off, on] = [await newZone("off.example"), await newZone("on.example")];
       for (const one of [off, on]) await routing.dns.enable(one);

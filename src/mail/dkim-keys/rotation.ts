@@ -4,11 +4,11 @@ import type { Zone, Zones } from "../../zones/index.ts";
 import type { DkimKeys, DkimName } from "./dkim-keys.ts";
 import type { DkimKey, DkimRecord, DkimUse } from "./types.ts";
 
-/** Publishes the DNS records of one use. */
+/** Publishes the DNS records for one DKIM use. */
 interface DkimPublisher {
-  /** Creates the next keys of a name and publishes them beside the active ones. */
+  /** Creates the next keys of a name and publishes them alongside the active ones. */
   rotate(zone: Zone, name: string): Promise<unknown>;
-  /** Writes the records of a name again. Throws a UserError if the name is not in use any longer. */
+  /** Writes the records of a name again. Throws a UserError if the name has been disabled. */
   republish(zone: Zone, name: string): Promise<unknown>;
 }
 
@@ -18,7 +18,7 @@ export interface DkimRotationOptions {
   publishers: Partial<Record<DkimUse, DkimPublisher>>;
   /** True if all of these records of a name are visible in public DNS. */
   seen(name: string, records: readonly (DkimRecord & { name: string })[]): Promise<boolean>;
-  /** True if new records reach the zone's DNS automatically; in other zones, keys are only rotated manually. */
+  /** True if new records reach the zone's DNS automatically; in other zones, keys are rotated only manually. */
   publishes(zone: Zone): boolean;
   jobs: Jobs;
   clock: Pick<Clock, "now">;
@@ -40,7 +40,7 @@ const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 const STEP_MS = HOUR / 6;
 /**
- * Wait after the records are visible: resolvers may have cached their absence that long (RFC 2308 5; zones here use
+ * Wait after the records are visible: resolvers may have cached their absence for this long (RFC 2308 5; zones here use
  * five minutes).
  */
 const SETTLE_MS = HOUR;
@@ -65,7 +65,7 @@ export function createDkimRotation({
 }: DkimRotationOptions): DkimRotation {
   const reached: { next?: DkimName; active?: DkimName } = {};
 
-  /** Some of the names that are due. Names that cannot be processed must not block the others forever. */
+  /** Returns some of the names that are due. Names that cannot be processed must not block the others forever. */
   async function due(state: "next" | "active", before: number): Promise<DkimName[]> {
     const names = await dkimKeys.names(state, before, batch, reached[state]);
     if (names.length === batch) reached[state] = names.at(-1)!;

@@ -4,13 +4,16 @@ import type { DkimRecord, SigningKey } from "./types.ts";
 
 /** No zone has this id, so deleting a zone never deletes these keys. */
 const SERVICE = { zone: "service", account: "", use: "routing" as const };
-/** The forward domain may be a routed domain with its own keys, and a selector holds one key. A label has at most 63 octets. */
+/**
+ * The forward domain may be a routed domain with its own keys, and a selector can hold only one key. A label has at
+ * most 63 octets.
+ */
 const serviceSelector = (selector: string) => `${selector.slice(0, 50)}-forward`;
 
 /** The keys that sign forwards and system mail for the forward domain. */
 export interface ServiceKeys {
   domain: string;
-  /** From memory after the first call. */
+  /** Served from memory after the first call. */
   keys(): Promise<SigningKey[]>;
   /** The DNS records that the domain must publish for the keys. */
   records(): Promise<DkimRecord[]>;

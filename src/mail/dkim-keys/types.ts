@@ -3,8 +3,8 @@ export type DkimUse = "routing" | "sending";
 export type DkimAlgorithm = "rsa" | "ed25519";
 
 /**
- * `next`: published, not signing yet. `active`: signing. `retired`: no longer signing, but published while messages it
- * has signed may be in transit.
+ * `next`: published, not signing yet. `active`: signing. `retired`: no longer signing, but still published while
+ * messages it has signed may be in transit.
  */
 export type DkimState = "next" | "active" | "retired";
 

@@ -3,7 +3,7 @@ import { XMLParser } from "fast-xml-parser";
 import { z } from "zod";
 import { reportText } from "./report-text.ts";
 
-/** The part of an aggregate report (RFC 7489 Appendix C) that statistics need. */
+/** The parts of an aggregate report (RFC 7489 Appendix C) that the statistics need. */
 export interface AggregateReport {
   orgName: string;
   reportId: string;
@@ -34,12 +34,12 @@ export type Reading<Report> = { ok: true; report: Report } | { ok: false; why: s
 export const MAX_RECORDS = 5_000;
 const MAX_DEPTH = 12;
 /**
- * The parser blocks the event loop: a small file can decompress to a million elements, and distinct names cost most.
- * Allows 60 tags per record.
+ * The parser blocks the event loop: a small file can decompress to a million elements, and distinct names are the most
+ * expensive. Allows 60 tags per record.
  */
 const MAX_TAGS = 300_000;
 const MAX_NAMES = 200;
-/** Maximum number of messages per record; the sum over all rows of a zone is still exact. */
+/** Maximum number of messages per record; the sum over all rows of a zone still stays exact. */
 const MAX_COUNT = 1_000_000_000;
 
 const seconds = z
@@ -68,7 +68,7 @@ const recordSchema = z.object({
       .regex(/^\d{1,10}$/)
       .transform(Number)
       .pipe(z.number().max(MAX_COUNT)),
-    // Reporters that follow a draft write "pass" if no policy was applied.
+    // Reporters that follow a draft use "pass" if no policy was applied.
     policy_evaluated: z.object({
       disposition: z
         .string()
@@ -108,7 +108,7 @@ const parser = new XMLParser({
 /** Reads the XML of an aggregate report. Never throws. */
 export function readAggregate(content: Uint8Array): Reading<AggregateReport> {
   const xml = Buffer.from(content.buffer, content.byteOffset, content.byteLength).toString("utf8");
-  // A report needs no document type, and entities can expand a small document into a large one.
+  // A report does not need a document type, and entities can expand a small document into a large one.
   if (/<!(?:DOCTYPE|ENTITY)/i.test(xml)) return { ok: false, why: "the report has a document type declaration" };
   if ((xml.match(/<(?:[\w.-]+:)?record[\s>]/g)?.length ?? 0) > MAX_RECORDS)
     return { ok: false, why: `the report has more than ${MAX_RECORDS} records` };

@@ -1,7 +1,7 @@
 import type { DmarcCounts, DmarcGroup, ReportRows } from "./report-rows-table.ts";
 
 export interface StatisticsRequest {
-  /** The first and the last day, in UTC: "2026-11-20". A report counts for the day on which its period begins. */
+  /** The first and last day, in UTC: "2026-11-20". A report counts for the day on which its period begins. */
   since: string;
   until: string;
   /** An author domain, including its subdomains. Default: all. */
@@ -18,13 +18,13 @@ export interface DmarcStatistics {
   reports: number;
   totals: DmarcCounts;
   days: ({ day: string } & DmarcCounts)[];
-  /** By author domain, by source IP, by reporter and its authenticated domain; largest first. */
+  /** By author domain, by source IP, by reporter and its authenticated domain; largest counts first. */
   domains: ({ domain: string } & DmarcCounts)[];
   sources: ({ sourceIp: string } & DmarcCounts)[];
   reporters: ({ orgName: string; sender: string } & DmarcCounts)[];
 }
 
-/** More days than can be stored. */
+/** More days than are ever stored. */
 const MAX_DAYS = 1000;
 
 export async function dmarcStatistics(

@@ -107,10 +107,10 @@ test("rejects document types, deep nesting, too many records and invalid values"
   assert.equal(why(text.replace(/<end>\d+</, "<end>1000000000<")), "the report ends before it begins");
 });
 
-test("arbitrary bytes never throw", async () => {
+test("arbitrary bytes never make the reader throw", async () => {
   const xml = aggregateXml({ records: [{}, { ip: "2001:db8::1" }] });
   const files = [gzipSync(xml), zipOf("a.xml", xml), xml];
-  // Whole files with some octets replaced, so that the decoders get past their first check.
+  // Whole files with some bytes replaced, so that the decoders get past their first check.
   const damaged = fc
     .tuple(fc.constantFrom(...files), fc.array(fc.tuple(fc.nat(), fc.nat(255)), { maxLength: 8 }), fc.nat())
     .map(([file, changes, cut]) => {

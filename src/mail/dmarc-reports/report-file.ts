@@ -8,11 +8,11 @@ export type ReportFormat = "xml" | "json";
 /** The decompressed file of a report, or the reason why it cannot be read. */
 export type ReportFile = { ok: true; format: ReportFormat; content: Buffer } | { ok: false; why: string };
 
-/** Maximum octets of a message that carries a report. Large receivers send about 100 KiB. */
+/** Maximum size in bytes of a message that carries a report. Large receivers send about 100 KiB. */
 export const MAX_REPORT_MESSAGE_BYTES = 2 * 1024 * 1024;
-/** Maximum octets of a decompressed report: 4 MiB of XML hold about 6,000 records. */
+/** Maximum size in bytes of a decompressed report: 4 MiB of XML hold about 6,000 records. */
 export const MAX_REPORT_BYTES = 4 * 1024 * 1024;
-/** Maximum number of files in a ZIP archive. RFC 7489 7.2.1.1 has one. */
+/** Maximum number of files in a ZIP archive. RFC 7489 7.2.1.1 allows one. */
 const MAX_ARCHIVE_FILES = 10;
 
 const TOO_LARGE = `the report is larger than ${MAX_REPORT_BYTES} bytes when it is decompressed`;

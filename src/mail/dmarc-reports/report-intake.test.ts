@@ -69,7 +69,7 @@ async function open(
     newZone,
     db,
     now: clock.now(),
-    /** Undefined if recorded. */
+    /** Undefined if the report was recorded. */
     async receive(
       message: Buffer,
       { from = "r@big.example", ip = "192.0.2.10", to = `${ruaPrefix}@${DOMAIN}` } = {},
@@ -147,7 +147,7 @@ describe("aggregate reports received by mail", () => {
         undefined,
       ]);
       assert.equal(await receive(report({ records: [{ count: 5 }] })), "the report was recorded before");
-      // Another sender cannot claim its id.
+      // Another sender cannot claim the same report id.
       assert.equal(
         await receive(report({ records: [{ count: 7 }] }, "x@small.example"), { from: "x@small.example" }),
         undefined,
@@ -158,7 +158,7 @@ describe("aggregate reports received by mail", () => {
     test("are not recorded from unauthenticated senders, or about other domains", async (t) => {
       const { receive, report, reports, zone, statistics, now } = await open(t, engine);
       assert.equal(await receive(report(), { ip: "203.0.113.9" }), "550 5.7.1");
-      // Without a DMARC record anyone can use the author domain: the domain of the envelope sender is shown.
+      // Without a DMARC record anyone can use the author domain, so the domain of the envelope sender is shown.
       assert.equal(
         await receive(report({ orgName: "Big Mail" }, "r@nowhere.example"), { from: "x@small.example" }),
         undefined,

@@ -17,7 +17,7 @@ export interface ReportMail {
   zone: string;
   envelope: Pick<Envelope, "from">;
   source: Pick<MailSource, "size" | "open">;
-  /** Undefined if senders are not authenticated: nothing is recorded. */
+  /** Undefined if senders are not authenticated: then nothing is recorded. */
   verdict?: Pick<Verdict, "spf" | "dkim" | "dmarc"> | undefined;
 }
 
@@ -40,7 +40,7 @@ export interface ReportIntakeDeps {
 /** Days for which statistics are stored. */
 export const RETENTION_DAYS = 400;
 const DAY_MS = 86_400_000;
-/** Maximum number of waiting reports while one is read: each may take about 5 MiB and half a second. */
+/** Maximum number of reports waiting while one is read: each may take about 5 MiB and half a second. */
 const MAX_WAITING = 20;
 
 const ignored = (why: string): Intake => ({ recorded: false, why });
@@ -49,7 +49,7 @@ export function createReportIntake({ rows, zones, clock }: ReportIntakeDeps): Re
   let waiting = 0;
   let last: Promise<unknown> = Promise.resolve();
 
-  /** Reads one report at a time. */
+  /** Runs one job at a time, so that only one report is read. */
   async function inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
     if (waiting >= MAX_WAITING) throw mailErrors.reportsBusy();
     waiting++;

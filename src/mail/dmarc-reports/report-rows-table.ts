@@ -5,11 +5,11 @@ import type { TlsPolicyResult } from "./tls-report.ts";
 
 interface Received {
   zone_id: string;
-  /** "dmarc" or "tls". */
+  /** The kind of report: "dmarc" or "tls". */
   kind: string;
-  /** Identifies a report that arrives again. */
+  /** Identifies a report, so that a repeated one is recognized. */
   report_key: string;
-  /** The authenticated domain that sent it. */
+  /** The authenticated domain that sent the report. */
   sender: string;
   org_name: string;
   report_id: string;
@@ -21,7 +21,7 @@ interface Received {
 interface DmarcRow {
   zone_id: string;
   report_key: string;
-  /** In UTC, "2026-11-20". */
+  /** The UTC day, such as "2026-11-20". */
   day: string;
   org_name: string;
   sender: string;
@@ -29,7 +29,7 @@ interface DmarcRow {
   header_from: string;
   messages: number;
   disposition: Disposition;
-  /** 1: aligned and passed. */
+  /** 1 means aligned and passed. */
   dkim: number;
   spf: number;
 }
@@ -38,7 +38,7 @@ interface DmarcRow {
 interface TlsRow {
   zone_id: string;
   report_key: string;
-  /** In UTC, "2026-11-20". */
+  /** The UTC day, such as "2026-11-20". */
   day: string;
   org_name: string;
   sender: string;
@@ -46,7 +46,7 @@ interface TlsRow {
   policy_type: string;
   successful: number;
   failed: number;
-  /** RFC 8460 4.3, with its `sessions`; empty in a policy's row. */
+  /** RFC 8460 4.3, with its `sessions`; empty in the row of a policy. */
   result_type: string;
   receiving_mx: string;
   sending_ip: string;
@@ -109,7 +109,7 @@ export const tlsRowsMigration: Migration = {
   name: "mail-reports-002-tls",
   async up(db, types) {
     const key = sql.raw(types.keyText);
-    // 1: the zone publishes an address for TLS reports (RFC 8460 3).
+    // 1 means that the zone publishes an address for TLS reports (RFC 8460 3).
     await db.schema
       .alterTable("email_dmarc_reports")
       .addColumn("tls", "integer", (column) => column.notNull().defaultTo(0))
@@ -151,7 +151,7 @@ export interface ReportHead {
 export interface ReportBounds {
   /** Maximum number of reports per day from one sender about a zone. */
   perSender: number;
-  /** Maximum number of rows per zone; beyond it the oldest days are deleted. */
+  /** Maximum number of rows per zone; above it, the oldest days are deleted. */
   rowsPerZone: number;
 }
 
@@ -261,7 +261,7 @@ export function createReportRows(db: Db, { perSender, rowsPerZone }: ReportBound
   }
 
   return {
-    /** Records a whole report atomically; on disk when it resolves. */
+    /** Records a whole report atomically; the report is on disk when the promise resolves. */
     recordDmarc: (
       head: ReportHead,
       records: readonly AggregateRecord[],
@@ -295,7 +295,7 @@ export function createReportRows(db: Db, { perSender, rowsPerZone }: ReportBound
         return admitted;
       }),
 
-    /** The same for a TLS report. */
+    /** Like `recordDmarc`, for a TLS report. */
     recordTls: (
       head: ReportHead,
       policies: readonly TlsPolicyResult[],
@@ -344,7 +344,7 @@ export function createReportRows(db: Db, { perSender, rowsPerZone }: ReportBound
         return admitted;
       }),
 
-    /** Groups of sessions, those with most sessions first; days in order. */
+    /** Groups of sessions, those with the most sessions first; days in order. */
     async countTls<const Group extends TlsGroup>(
       filter: ReportFilter,
       by: readonly Group[],
@@ -379,7 +379,7 @@ export function createReportRows(db: Db, { perSender, rowsPerZone }: ReportBound
           .limit(limit),
       ),
 
-    /** Groups by these columns, those with most messages first; days in order. */
+    /** Groups by these columns, groups with the most messages first; days in order. */
     async countDmarc<const Group extends DmarcGroup>(
       { zone, since, until, domain }: ReportFilter,
       by: readonly Group[],
@@ -409,7 +409,7 @@ export function createReportRows(db: Db, { perSender, rowsPerZone }: ReportBound
       return (await db.read(ordered.limit(limit))) as (DmarcCounts & Record<Group, string>)[];
     },
 
-    /** Number of reports received about these days, including reports without records. */
+    /** Number of reports received for these days, including reports without records. */
     async countReports(kind: ReportHead["kind"], zone: string, since: number, until: number): Promise<number> {
       const [row] = await db.read(
         tables

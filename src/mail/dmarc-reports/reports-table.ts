@@ -72,7 +72,7 @@ export async function reportsAt(db: DmarcReportExecutor, prefix: string): Promis
   return row && fromRow(row);
 }
 
-/** An existing row keeps its prefix, and its `tls` once it is set. */
+/** An existing row keeps its prefix, and its `tls` once it has been set. */
 export async function keepReports(db: DmarcReportExecutor, row: DmarcReportRow): Promise<void> {
   const { zone: zone_id, account: account_id, ruaPrefix: rua_prefix, createdAt: created_at } = row;
   const change = {

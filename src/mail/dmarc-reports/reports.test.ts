@@ -11,7 +11,7 @@ import { createDmarcReporting } from "./reports.ts";
 
 describe("DMARC reports of a zone", () => {
   onEveryDatabase((engine) => {
-    test("are requested in the existing record or a new one, until disabled", async (t) => {
+    test("are requested in the existing record or in a new one, until disabled", async (t) => {
       const { db, events, zones, clock, newZone } = await openRouting(t, engine);
       const world = new Map<string, string[][]>();
       const reports = createDmarcReporting({
@@ -54,7 +54,7 @@ describe("DMARC reports of a zone", () => {
         [false, true, "missing-dmarc-rua", ["v=DMARC1; p=none;"]],
       );
 
-      // A record managed by the platform becomes the user's, because it now contains the user's setting.
+      // A record managed by the platform becomes a user record, because it now contains a setting of the user.
       const [record] = await zones.records.managed.at(zone.id, "_dmarc.example.com");
       await zones.records.delete(zone, record!.id);
       await zones.records.managed.set(zone, {
@@ -73,7 +73,7 @@ describe("DMARC reports of a zone", () => {
       await zones.delete(zone.id);
     });
 
-    test("behind an alias: the target record counts", async (t) => {
+    test("behind an alias: the target record is used", async (t) => {
       const { db, events, zones, clock, newZone } = await openRouting(t, engine);
       let answer: string[][] = [];
       const reports = createDmarcReporting({
@@ -97,7 +97,7 @@ describe("DMARC reports of a zone", () => {
       );
     });
 
-    test("are no longer accepted after their zone is deleted, whichever process is notified", async (t) => {
+    test("are no longer accepted after their zone has been deleted, whichever process is notified", async (t) => {
       const { db, events, zones, clock, newZone } = await openRouting(t, engine);
       let hear: (zone: string) => void = () => {};
       const lossy: Events = { ...events, subscribe: (_topic, listener) => ((hear = listener), () => {}) };
@@ -138,7 +138,7 @@ describe("DMARC reports of a zone", () => {
       hear(await remove("told"));
       await until(async () => (await taken()) === "stays missed slept");
       await remove("missed");
-      // Some notifications were lost.
+      // An empty event means that some notifications were lost.
       hear("");
       await until(async () => (await taken()) === "stays slept");
       await remove("slept");

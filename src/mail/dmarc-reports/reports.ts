@@ -28,7 +28,7 @@ export type DmarcReportStatus =
 export interface MailAuthRecords {
   dmarc: DnsRecord[];
   dmarcAlias: DnsRecord[];
-  /** Result of a lookup of _dmarc if the zone has no such record. */
+  /** Result of a lookup of _dmarc if the zone does not contain this record. */
   dmarcResolved: { name: string; content: string }[];
   spf: DnsRecord[];
   spfAlias: DnsRecord[];
@@ -38,7 +38,7 @@ export interface MailAuthRecords {
 }
 
 export interface DmarcReports extends DmarcReportRow {
-  /** Undefined if all is correct. */
+  /** Undefined if everything is correct. */
   status: DmarcReportStatus | undefined;
   records: MailAuthRecords;
 }
@@ -53,17 +53,19 @@ export interface DmarcReporting extends ReportIntake {
     zone: Zone,
     change: { enabled?: boolean | undefined; skipWizard?: boolean | undefined },
   ): Promise<DmarcReports>;
-  /** The zone with this report address. Undefined for any other address, and if the zone requests no reports. */
+  /**
+   * Returns the zone with this report address. Undefined for any other address, and if the zone requests no reports.
+   */
   zoneAt(address: string): Promise<{ zone: string; account: string } | undefined>;
-  /** Returns the address for TLS reports as a URI; from then on it accepts them. */
+  /** Returns the address for TLS reports as a URI; from then on the address accepts them. */
   tlsReportUri(zone: Zone): Promise<string>;
   /** Counts of received TLS reports. */
   tlsStatistics(zone: string, request: StatisticsRequest): Promise<TlsStatistics>;
   /** Counts of received aggregate reports. */
   statistics(zone: string, request: StatisticsRequest): Promise<DmarcStatistics>;
   /**
-   * Deletes data of deleted zones. Happens automatically when a zone is deleted; call it at start for zones whose
-   * notification was missed.
+   * Deletes the data of deleted zones. This happens automatically when a zone is deleted; call it at startup for zones
+   * whose notification was missed.
    */
   tidy(): Promise<void>;
   close(): void;
@@ -77,13 +79,13 @@ export interface DmarcReportingOptions {
   ids: Pick<Ids, "hex">;
   /** Domain that receives reports. */
   domain: string;
-  /** Queries public DNS. Rejects if there are no records. */
+  /** Queries public DNS. Rejects if no records exist. */
   resolveTxt(name: string): Promise<string[][]>;
   log?: Log;
   bounds?: Partial<ReportBounds>;
 }
 
-/** A large receiver sends one report per day and domain; statistics of 400 days fit easily. */
+/** A large receiver sends one report per domain per day, so statistics for 400 days fit easily. */
 const BOUNDS: ReportBounds = { perSender: 100, rowsPerZone: 100_000 };
 const DAY_MS = 86_400_000;
 
@@ -163,7 +165,7 @@ export function createDmarcReporting({
 
   async function ask(zone: Zone, uri: string): Promise<void> {
     const { dmarc, dmarcAlias } = await recordsOf(zone);
-    // Two records are invalid, and an alias points to another zone's record: the status reports both.
+    // Two records are invalid, and an alias points to another zone's record: the status reports either case.
     if (dmarc.length > 1 || dmarcAlias.length > 0) return;
     const [there] = dmarc;
     if (there === undefined)
@@ -178,7 +180,8 @@ export function createDmarcReporting({
   async function rewrite(zone: Zone, record: DnsRecord, text: string): Promise<void> {
     if (text === txtText(record.content)) return;
     if (!record.locked) return void (await zones.records.update(zone, record.id, { content: text }));
-    // A platform record that now contains a user's setting becomes the user's; it will not be changed automatically.
+    // A platform record that now contains a setting of the user becomes a user record and will not be changed
+    // automatically.
     await managed.alter(zone, { owner: record.managedBy!, add: [], remove: [record], locked: true });
     await zones.records.create(zone, { type: "TXT", name: `${record.name}.`, content: text, ttl: record.ttl });
   }
@@ -190,7 +193,7 @@ export function createDmarcReporting({
 
   async function forget(zone: string): Promise<void> {
     await rows.deleteZone(zone);
-    // Last, because after a crash the zone is found by this row.
+    // Comes last, because after a crash this row is needed to find the zone.
     await forgetReports(tables, zone);
   }
 
@@ -253,10 +256,10 @@ export function createDmarcReporting({
 function statusOf({ dmarc, dmarcAlias, dmarcResolved }: MailAuthRecords, uri: string): DmarcReportStatus | undefined {
   const texts =
     dmarc.length > 0 ? dmarc.map(({ content }) => txtText(content)) : dmarcResolved.map(({ content }) => content);
-  // RFC 7489 6.6.3: two records count as none.
+  // RFC 7489 6.6.3: two records count as no record.
   if (texts.length > 1) return "multiple-dmarc-reports";
   if (texts.length === 0) return dmarcAlias.length > 0 ? "cname-on-dmarc-record" : "missing-dmarc-report";
-  // Behind an alias the record belongs to another zone; its existence is enough.
+  // Behind an alias the record belongs to another zone; it only needs to exist.
   if (dmarc.length === 0 && dmarcAlias.length > 0) return undefined;
   return ruaOf(texts[0]!).includes(uri) ? undefined : "missing-dmarc-rua";
 }

@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { Reading } from "./aggregate.ts";
 import { reportText } from "./report-text.ts";
 
-/** The part of a TLS report (RFC 8460 4.4) that statistics need. */
+/** The parts of a TLS report (RFC 8460 4.4) that the statistics need. */
 export interface TlsReport {
   orgName: string;
   reportId: string;
@@ -37,7 +37,7 @@ export interface TlsFailure {
 
 const MAX_POLICIES = 100;
 export const MAX_FAILURES = 5_000;
-/** Maximum number of sessions per entry; the sum over all rows of a zone is still exact. */
+/** Maximum number of sessions per entry; the sum over all rows of a zone still stays exact. */
 const MAX_COUNT = 1_000_000_000;
 
 const text = z.string().transform(reportText).pipe(z.string().min(1));

@@ -9,13 +9,13 @@ export interface TlsStatistics {
   reports: number;
   totals: TlsCounts;
   days: ({ day: string } & TlsCounts)[];
-  /** By policy, by reason and host, by reporter and its authenticated domain; largest first. */
+  /** By policy, by reason and host, by reporter and its authenticated domain; largest counts first. */
   policies: ({ domain: string; policyType: string } & TlsCounts)[];
   failures: { resultType: string; receivingMx: string; sessions: number }[];
   reporters: ({ orgName: string; sender: string } & TlsCounts)[];
 }
 
-/** More days than can be stored. */
+/** More days than are ever stored. */
 const MAX_DAYS = 1000;
 
 export async function tlsStatistics(

@@ -32,13 +32,13 @@ export function asciiHeader(header: Uint8Array): { header: Buffer } | { field: s
   return { header: Buffer.concat(fields) };
 }
 
-/** Undefined for text that contains encoded words: encoding it again would show them undecoded. */
+/** Undefined for text that contains encoded words: if they were encoded again, they would be shown undecoded. */
 const freeText = (name: string, value: string): string | undefined =>
   value.includes("=?") || /\p{Cc}/u.test(value.replaceAll("\t", " ")) ? undefined : formatField(name, value);
 
 function addresses(name: string, value: string): string | undefined {
   const list = parseAddressList(value);
-  // Parsing to mailboxes would lose comments and groups.
+  // Parsing into mailboxes would lose comments and groups.
   if (list === undefined || list.length === 0 || /[(:;]|=\?/.test(value.replace(/"(?:[^"\\]|\\.)*"/g, "")))
     return undefined;
   if (list.some(({ name: shown, address }) => !isAscii(Buffer.from(address)) || /\p{Cc}/u.test(shown)))

@@ -14,7 +14,7 @@ import { resolverOf, startSink, type Sink, type SinkRules } from "../outbound/ou
 import { createCarrier, type Body, type Carried } from "../outbound/index.ts";
 import { createDowngrade } from "./downgrade.ts";
 
-/** Real SMTP servers without 8BITMIME (RFC 6152) or SMTPUTF8 (RFC 6531) as next hops. */
+/** Uses real SMTP servers without 8BITMIME (RFC 6152) or SMTPUTF8 (RFC 6531) as next hops. */
 
 const latin1 = (text: string) => Buffer.from(text, "utf8").toString("latin1");
 const OLD: SinkRules = { hide8BITMIME: true, hideSMTPUTF8: true };
@@ -64,7 +64,7 @@ test("the ARC chain stays valid after the encoding", { skip }, async (t) => {
   const first = await forwarder(t);
   await first.take(Buffer.from(await signedBy("a.example", EIGHT_BIT), "latin1"), { to: ["info@one.example"] });
   const sealed = first.sink.mails[0]!;
-  // The other forwarder has the same name but another key for its loop mark.
+  // The other forwarder has the same name but a different key for its loop mark.
   assert.match(
     await take(Buffer.from(sealed.raw.replace(/^X-Reelpost-Loop:.*\r\n/m, ""), "latin1"), {
       from: sealed.from,
@@ -87,7 +87,7 @@ test("sends the unchanged message with valid foreign signatures to a server with
   assert.deepEqual((await verifyWithDkimpy(raw, dns)).dkim, [true, true, true]);
 });
 
-test("rejects in the session a forward that cannot be encoded or has UTF-8 in its header", async (t) => {
+test("rejects during the session a forward that cannot be encoded or has UTF-8 in its header", async (t) => {
   const { sink, take } = await forwarder(t, OLD);
   const report = `${FIELDS}MIME-Version: 1.0\nContent-Type: multipart/report; boundary=b\n\n--b\nContent-Type: message/delivery-status\n\n${latin1("Status: ü\n")}\n--b--\n`;
   assert.match(
@@ -109,7 +109,7 @@ interface OwnMail extends Body {
   opened: Readable[];
 }
 
-/** A message as the queue stores it: signed, in a file. */
+/** A message as stored in the queue: signed, in a file. */
 async function ownMail(text: string, more: Partial<Body> = {}): Promise<OwnMail> {
   const message = Buffer.from(text.replace(/\r?\n/g, "\r\n"), "utf8");
   const header = message.subarray(0, message.indexOf("\r\n\r\n") + 2);
@@ -203,7 +203,7 @@ test("sends an account's mail unchanged to a server with both extensions", async
   assert.equal(sink.mails[0]!.args["SMTPUTF8"], true);
 });
 
-test("rejects a header that cannot be expressed in encoded words with 5.6.7, for system mail and forwards", async () => {
+test("rejects system mail and forwards with 5.6.7 if the header cannot be expressed in encoded words", async () => {
   for (const field of [
     "To: dörte@there.example",
     "Subject: =?utf-8?Q?=C3=A4?= ü",
@@ -220,7 +220,7 @@ test("rejects a header that cannot be expressed in encoded words with 5.6.7, for
   assert.match(foreign.said, /^permanent 550 5\.6\.7/);
 });
 
-test("rejects an 8-bit header that is not UTF-8 with 5.6.3 only if 8BITMIME is missing", async () => {
+test("rejects an 8-bit header that is not UTF-8 with 5.6.3, but only if 8BITMIME is missing", async () => {
   const body = await ownMail("From: app@here.example\nSubject: x\n\nx\n", { eightBit: true });
   const text = Buffer.from("From: app@here.example\r\nSubject: \xfc\r\n\r\nx\r\n", "latin1");
   const odd: Body = { ...body, size: text.length, open: () => text };

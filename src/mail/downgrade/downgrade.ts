@@ -28,8 +28,9 @@ const notAscii = (why: string): SmtpReply => ({
 });
 
 /**
- * Converts messages for servers without 8BITMIME or SMTPUTF8 and signs them again with the same keys. Foreign signatures no longer verify
- * afterwards; the ARC set records that they did. The message is streamed three times: to plan the conversion, to sign, and to send.
+ * Converts messages for servers without 8BITMIME or SMTPUTF8 and signs them again with the same keys. Foreign
+ * signatures no longer verify afterwards; the ARC set records that they were valid. The message is streamed three
+ * times: to plan the conversion, to sign, and to send.
  */
 export function createDowngrade({ signer, findKey }: DowngradeDeps): Downgrade {
   return async (body, { own, eightBitMime, smtpUtf8 }) => {
@@ -93,7 +94,10 @@ function fieldsOf(header: Uint8Array) {
   return reading.ok ? reading.fields : [];
 }
 
-/** The header section and a reader for the rest, which starts with the empty line. The reader opens the body on first read. */
+/**
+ * Splits a message into the header section and a reader for the rest, which starts with the empty line. The reader
+ * opens the body on the first read.
+ */
 async function splitBody(body: Body): Promise<{ header: Buffer; open: () => AsyncIterable<Uint8Array> }> {
   const scan = createHeaderEnd();
   const begun: Uint8Array[] = [];

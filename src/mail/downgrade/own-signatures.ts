@@ -1,7 +1,7 @@
 import { fieldRanges } from "../../protocol/rfc5322/index.ts";
 import type { DkimKey, Signing } from "../authenticate/index.ts";
 
-/** Local signatures at the top of a queued message, and the rest of the header section. */
+/** The local signatures at the top of a queued message, and the rest of the header section. */
 export interface OwnSignatures {
   /** Header section without the local signatures. */
   rest: Buffer;

@@ -19,13 +19,13 @@ import {
 } from "./forwarding.testing.ts";
 
 /**
- * Mail that is received, authenticated and forwarded to a real SMTP server; the message received there is authenticated
- * again.
+ * Tests mail that is received, authenticated and forwarded to a real SMTP server; the message received there is
+ * authenticated again.
  */
 
 const FIELDS =
   "From: Alice <alice@a.example>\nTo: info@one.example\nSubject: hello\nDate: Mon, 5 Jan 2026 07:08:09 +0000\nMessage-ID: <1@a.example>\n";
-// Dots that need stuffing, non-text octets, and trailing white space and empty lines.
+// Contains dots that need stuffing, non-text bytes, trailing white space and empty lines.
 const BODY = "..dot\r\n.\r\n\xe9\xff \t\r\n--\r\ntail  \r\n\r\n\r\n";
 const toBob: Routed = { kind: "forward", to: ["bob@there.example"], account: "acc", zone: "one" };
 
@@ -164,7 +164,7 @@ test("extends a valid ARC chain, closes a broken one, and never extends it again
   assert.deepEqual(seals(good.raw), ["2 pass", "1 none"]);
   assert.equal((await judged(good.raw, good.from)).arc.result, "pass");
 
-  // A mailing list changes the subject and signs again: the chain is broken, which the next set records.
+  // A mailing list changes the subject and signs the message: this breaks the chain, and the next ARC set records that.
   const broken = await onward(
     await signedBy(
       "one.example",
@@ -179,7 +179,7 @@ test("extends a valid ARC chain, closes a broken one, and never extends it again
   assert.deepEqual(seals(third.raw), ["2 fail", "1 none"], "no set on top of a chain that was given up");
 });
 
-test("senders: authenticated ones get SRS, others a token, the null sender stays null", async (t) => {
+test("senders: authenticated ones get an SRS address, others a token, and the null sender stays null", async (t) => {
   const { sink, take, srs, tokens } = await setUp(t);
   const long = `bounces+848413-e276-some.person=mail.example@a.example`;
   const cases: [
@@ -356,7 +356,7 @@ test("sends no reply to mail that fails DMARC", async (t) => {
   assert.equal(sink.mails.length, 0);
 });
 
-test("a message on disk is forwarded octet for octet", async (t) => {
+test("forwards a message on disk byte for byte", async (t) => {
   const { sink, take } = await setUp(t);
   const body = Array.from({ length: 6000 }, (_, i) => `${i} ${"x".repeat(i % 90)}`).join("\n");
   const message = await signedBy("a.example", `${FIELDS}\n${body}\n`);

@@ -20,13 +20,13 @@ import { createReceiver, type Receiver, type ReceiverOptions } from "../receive.
 import type { ReturnPathRequest } from "../bounces/index.ts";
 import { createForwarding } from "./forwarding.ts";
 
-/** Servers that receive, authenticate, sign and relay over real SMTP, for tests. */
+/** Test servers that receive, authenticate, sign and relay over real SMTP. */
 
 export const PEER = "192.0.2.10";
 
 export const signing = (domain: string): SigningKey => ({ ...keyOf(domain), algorithm: "rsa" });
 
-/** Senders are at a.example, for which PEER may send; all servers run on this machine. */
+/** Senders are at a.example, for which PEER may send; all servers run on the local machine. */
 export const DNS: Record<string, unknown[] | Error> = {
   "a.example TXT": [["v=spf1 ip4:192.0.2.0/28 -all"]],
   "_dmarc.a.example TXT": [["v=DMARC1; p=reject"]],
@@ -52,7 +52,7 @@ export interface HostOptions {
   handlers?: Parameters<typeof runtimeOf>[0];
   /** Port of the next hop for all relayed mail. */
   nextPort: number;
-  /** Where it listens. Default: a new socket. */
+  /** The socket it listens on. Default: a new one. */
   at?: Place;
   dns?: Record<string, unknown[] | Error>;
   clock?: Clock;
@@ -72,7 +72,7 @@ export interface Host {
   settle(message: string | Buffer, envelope: Partial<Envelope> & { to: string[] }): Promise<DeliveryResult[]>;
 }
 
-/** A port that is open before its server exists, so that two servers can be configured with each other's port. */
+/** A port that is opened before its server exists, so that two servers can be configured with each other's port. */
 export interface Place {
   smtp: Sink;
   serve(take: Host["settle"]): void;

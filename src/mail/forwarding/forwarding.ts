@@ -21,13 +21,13 @@ import type { ForwardRequest, Forwarding } from "./types.ts";
 export interface ForwardingOptions extends SenderParts {
   transport: Transport;
   signer: Signer;
-  /** Signing keys of a customer's domain; empty without keys. Must return from memory. */
+  /** Returns the signing keys of a customer's domain; empty if there are no keys. Must be served from memory. */
   keysOf(name: { zone: string; domain: string }): Promise<readonly SigningKey[]>;
-  /** The same for the forward domain; its RSA key also creates ARC seals (RFC 8617 allows only RSA). */
+  /** Returns the keys of the forward domain; its RSA key also creates ARC seals (RFC 8617 allows only RSA). */
   serviceKey(): Promise<readonly SigningKey[]>;
-  /** Recognize messages forwarded here before; the first key creates the marks. */
+  /** Keys for recognizing messages that were forwarded here before; the first key creates the marks. */
   loopKeys: readonly [string, ...string[]];
-  /** Stores a reply while it is signed. */
+  /** Stores a reply while it is being signed. */
   spool: Pick<Spool, "collect" | "maxBytes">;
   clock: Pick<Clock, "now">;
   ids: Pick<Ids, "messageId">;

@@ -10,13 +10,13 @@ import type { Message } from "../messages/index.ts";
 export const LOOP_FIELD = "X-Reelpost-Loop";
 
 /**
- * Maximum number of recipients for which one message is forwarded, including foreign loop fields: a worker can generate
- * a new address on every pass.
+ * Maximum number of recipients for which one message is forwarded, counting loop fields of other servers too: a worker
+ * can generate a new address on every pass.
  */
 const MAX_FORWARDED = 25;
 
 export interface LoopMarks {
-  /** The field for a recipient, including the line end. */
+  /** Returns the field for a recipient, including the line end. */
   field(rcpt: string): string;
   isLoop(message: Pick<Message, "fields">, rcpt: string): boolean;
 }

@@ -4,7 +4,7 @@ import type { Routed } from "../routing/index.ts";
 import { DNS, namesOf, openPlace, ownRecords, signedBy, startHost } from "./forwarding.testing.ts";
 import { createLoopMarks, LOOP_FIELD } from "./loop.ts";
 
-/** Servers that forward mail to each other: the loop ends early. */
+/** Tests servers that forward mail to each other: the loop must end early. */
 
 const MESSAGE = await signedBy(
   "a.example",
@@ -48,8 +48,8 @@ test("a worker that generates a new address on every pass is stopped too", async
     dns: KNOWN,
     handlers: { w: async (_mail, actions) => void (await actions.forward(`turn${turn++}@one.example`, [])) },
   });
-  // The innermost rejection makes each handler fail in turn, so the message stays with the sender, which finally
-  // reports a failed delivery.
+  // The innermost rejection makes each handler fail in turn, so the sender keeps the message and finally reports a
+  // failed delivery.
   assert.match(
     await one.take("From: bea@b.example\r\n\r\nround\r\n", { from: "bea@b.example", to: ["any@one.example"] }),
     /^451 4\.3\.0 /,
@@ -61,7 +61,7 @@ test("a worker that generates a new address on every pass is stopped too", async
   );
 });
 
-test("the mark is recognized in any case with the key, and not without it", () => {
+test("the mark is recognized regardless of case, but only with the key", () => {
   const [mine, rotated, other] = [createLoopMarks(["k1"]), createLoopMarks(["k2", "k1"]), createLoopMarks(["x"])];
   const field = mine.field("Info@One.Example");
   assert.match(field, /^X-Reelpost-Loop: [\w-]{22}\r\n$/);

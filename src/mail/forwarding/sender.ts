@@ -11,8 +11,8 @@ export interface SenderParts {
 }
 
 /**
- * The envelope sender of a forward. An authenticated sender is encoded in it if it fits. Bounces of an unauthenticated
- * sender must not reach the named address, so a token is used instead. The null sender stays null (RFC 5321 4.5.5).
+ * Returns the envelope sender of a forward. It encodes an authenticated sender if that fits. Bounces must not reach an
+ * unauthenticated sender's address, so a token is used instead. The null sender stays null (RFC 5321 4.5.5).
  */
 export async function forwardingSender(
   { envelope, verdict, source, rcpt, account, zone }: ForwardRequest,
@@ -21,7 +21,7 @@ export async function forwardingSender(
   const { from: sender } = envelope;
   if (sender === "") return { from: "", senderAuthenticated: false };
   const senderAuthenticated = isAuthenticatedSender(envelope, verdict);
-  // A local return path that came back: it is signed, and kept unchanged.
+  // A local return path that came back: it is already signed, so it is kept unchanged.
   const rewritten = senderAuthenticated || srs.isOurs(sender) ? srs.forward(sender, clock.now()) : undefined;
   if (rewritten?.ok) return { from: rewritten.address, senderAuthenticated };
   return {

@@ -2,8 +2,8 @@ import { isAscii } from "node:buffer";
 import type { DsnRequest } from "../messages/index.ts";
 
 /**
- * For readers of the header: the original recipient and the forward destinations. Non-ASCII addresses are omitted,
- * because few servers accept messages that contain them (RFC 6531).
+ * Fields for people who read the header: the original recipient and the forward destinations. Non-ASCII addresses are
+ * omitted, because few servers accept messages that contain them (RFC 6531).
  */
 export function traceFields(rcpt: string, to: readonly string[]): string {
   const fits = (value: string) => /^[!-~]{1,320}( [!-~]{1,320})*$/.test(value) && value.length <= MAX_VALUE;
@@ -11,12 +11,12 @@ export function traceFields(rcpt: string, to: readonly string[]): string {
   return `${fits(destination) ? `X-Forwarded-To: ${destination}\r\n` : ""}${fits(both) ? `X-Forwarded-For: ${both}\r\n` : ""}`;
 }
 
-/** RFC 5322 2.1.1. */
+/** The line length limit is that of RFC 5322 2.1.1. */
 const MAX_VALUE = 900;
 
 /**
  * DSN parameters for the next hop: those of one recipient apply to all its destinations (RFC 3461 5.2.7), with the
- * recipient the sender used.
+ * recipient as given by the sender.
  */
 export function passedOn(dsn: DsnRequest | undefined, rcpt: string, to: readonly string[]): DsnRequest | undefined {
   if (dsn === undefined) return undefined;

@@ -5,7 +5,7 @@ import type { Message, Envelope, MailSource, Outbound, DeliveryResult } from "..
 /** A message for one recipient, forwarded to other addresses. */
 export interface ForwardRequest {
   envelope: Pick<Envelope, "from" | "dsn">;
-  /** With the authentication results on top. Still belongs to the caller. */
+  /** The message with the authentication results on top. The caller still owns it. */
   source: MailSource;
   /** If omitted, no ARC set is added, and the sender counts as unauthenticated. */
   verdict?: Verdict | undefined;
@@ -23,15 +23,17 @@ export interface ForwardRequest {
   messageId?: string;
 }
 
-/** Forwards and answers received mail. */
+/** Forwards received mail and sends replies to it. */
 export interface Forwarding {
   /**
-   * Forwards a message with its body unchanged octet for octet, with a local envelope sender (SRS or token), an ARC
-   * set, and the signatures of the forward domain and the customer's domain. One result for each address of `to`, with
-   * the next hop's reply if it rejected. Rejects with a UserError that has an SMTP reply, or a Fault.
+   * Forwards a message with its body unchanged byte for byte, with a local envelope sender (SRS or token), an ARC set,
+   * and the signatures of the forward domain and the customer's domain. Returns one result for each address of `to`,
+   * with the next hop's reply if it rejected the message. Rejects with a UserError that has an SMTP reply, or a Fault.
    */
   forward(request: ForwardRequest): Promise<DeliveryResult[]>;
-  /** Sends a worker's reply, signed by its sender domain, a name in `mail.zone`. Rejects as forward() does. */
+  /**
+   * Sends a worker's reply, signed by its sender domain, a name in `mail.zone`. Rejects in the same cases as forward().
+   */
   reply(mail: Outbound): Promise<DeliveryResult[]>;
   /**
    * True if this installation has forwarded the message for this recipient before, or for too many others: a mail loop.

@@ -5,7 +5,7 @@ import type { SmtpReply } from "../messages/index.ts";
 import type { BlockLists } from "./types.ts";
 
 export interface BlockListsOptions {
-  /** Names of DNS block lists (RFC 5782), like "zen.spamhaus.org". */
+  /** Names of DNS block lists (RFC 5782), such as "zen.spamhaus.org". */
   lists: readonly string[];
   resolver: Resolver;
   clock: Pick<Clock, "sleep">;
@@ -14,7 +14,7 @@ export interface BlockListsOptions {
   withinMs?: number;
 }
 
-/** Queries DNS block lists. A list that does not answer in time counts as not listed. */
+/** Queries DNS block lists. If a list does not respond in time, the address counts as not listed. */
 export function createBlockLists({ lists, resolver, clock, log, withinMs = 3000 }: BlockListsOptions): BlockLists {
   async function isListed(list: string, query: string): Promise<boolean> {
     try {
@@ -63,8 +63,9 @@ export function createBlockLists({ lists, resolver, clock, log, withinMs = 3000 
 }
 
 /**
- * RFC 5782 2.1, 2.4: responses are in 127.0.0.0/8. Anything else comes from a resolver that rewrites "no such name";
- * with 127.255.255.0/24 a list refuses the query (sent through a public resolver, or too often).
+ * RFC 5782 2.1, 2.4: responses are in 127.0.0.0/8. Any other response comes from a resolver that rewrites "no such
+ * name"; a response in 127.255.255.0/24 means that the list refused the query (sent through a public resolver, or too
+ * often).
  */
 const isListing = (answer: string) => /^127\.(?!255\.255\.)/.test(answer);
 

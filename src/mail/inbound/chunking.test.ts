@@ -4,7 +4,7 @@ import { setImmediate as tick } from "node:timers/promises";
 import { rawClient } from "../mail.testing.ts";
 import { listen, withoutReceived, type Listening } from "./listening.testing.ts";
 
-/** A client after RCPT. */
+/** A client that has sent RCPT. */
 async function inTransaction(t: TestContext, options?: Listening) {
   const listening = await listen(t, options);
   const client = await rawClient(listening.port);
@@ -16,7 +16,7 @@ async function inTransaction(t: TestContext, options?: Listening) {
   return { ...listening, client };
 }
 
-test("receives a message in pipelined chunks, with one transaction behind it", async (t) => {
+test("receives a message in pipelined chunks, followed by another transaction", async (t) => {
   const { client, taken } = await inTransaction(t);
   client.send("BDAT 14\r\nSubject: x\r\n\r\nBDAT 9 LAST\r\n.\r\nbody\r\nMAIL FROM:<>\r\n");
   assert.equal(await client.reply(), "250 2.0.0 14 octets received");
@@ -25,7 +25,7 @@ test("receives a message in pipelined chunks, with one transaction behind it", a
   assert.equal(withoutReceived(taken[0]!.raw), "Subject: x\r\n\r\n.\r\nbody\r\n");
 });
 
-test("rejects a bare line end in a chunk, in any form of smuggling", async (t) => {
+test("rejects a bare line end in a chunk, in every known form of smuggling", async (t) => {
   for (const lookAlike of ["\n.\n", "\n.\r\n", "\r\n.\n", "\r.\r\n", "\r\n.\r", "x\rx"]) {
     const { client, taken, spoolFiles } = await inTransaction(t);
     const content = `Subject: x\r\n\r\nbody${lookAlike}MAIL FROM:<evil@x.example>\r\n`;
@@ -56,7 +56,7 @@ test("RSET between chunks discards the message", async (t) => {
   assert.equal(taken.length, 0);
 });
 
-test("a message in chunks has the deadline of a message, whatever the client sends between them", async (t) => {
+test("a message in chunks has the deadline of one message, whatever the client sends in between", async (t) => {
   const { client, taken } = await inTransaction(t, { limits: { dataMs: 200 } });
   const timer = setInterval(() => client.socket.writable && client.socket.write("BDAT 1\r\nx"), 20);
   t.after(() => clearInterval(timer));
@@ -65,7 +65,7 @@ test("a message in chunks has the deadline of a message, whatever the client sen
 });
 
 test("writes the replies to a pipelined group in one packet", async (t) => {
-  // Without waiting, the client would read the replies together however they were written.
+  // Without waiting, the client would read the replies together regardless of how they were written.
   const checkRecipient = async () => {
     for (let i = 0; i < 3; i++) await tick();
     return undefined;
@@ -82,7 +82,7 @@ test("writes the replies to a pipelined group in one packet", async (t) => {
   assert.equal(packets.length, 1);
 });
 
-test("does not hold replies back while a later decision takes long (RFC 5321 4.5.3.2)", async (t) => {
+test("does not hold back earlier replies while a decision takes long (RFC 5321 4.5.3.2)", async (t) => {
   const decision = Promise.withResolvers<undefined>();
   const { port } = await listen(t, { checkRecipient: () => decision.promise });
   const client = await rawClient(port);

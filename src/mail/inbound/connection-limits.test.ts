@@ -17,7 +17,7 @@ function newLimits({ slots = 4, perNetwork = 3, restMs = 1000 } = {}) {
   return { clock, limits, enter, evicted };
 }
 
-test("limits the connections of a network, and counts one that leaves no longer", () => {
+test("limits the connections of a network, and stops counting closed connections", () => {
   const { limits, enter } = newLimits();
   const first = enter("192.0.2.1");
   enter("192.0.2.1");
@@ -37,8 +37,8 @@ test("replaces the longest idle connection of the network with the most connecti
   oldest.active();
   assert.equal(typeof enter("192.0.2.3"), "object");
   assert.deepEqual(evicted, ["b"]);
-  // Now 2, 1 and 1: a client from a network without a slot still replaces one of the two, a client from a network with
-  // one must wait.
+  // The networks now have 2, 1 and 1 connections: a client from a network without a slot replaces one of the two; a
+  // client from a network that has a slot must wait.
   assert.equal(typeof enter("192.0.2.4"), "object");
   assert.deepEqual(evicted, ["b", "c"]);
   assert.equal(enter("192.0.2.5"), "full");
@@ -56,7 +56,7 @@ test("never replaces a connection that is busy", () => {
   assert.deepEqual(evicted, []);
 });
 
-test("keeps its bounds in any sequence of events", () => {
+test("keeps its limits in any sequence of events", () => {
   const step = fc.record({
     what: fc.constantFrom("enter", "leave", "active", "advance"),
     who: fc.nat(5),
@@ -87,7 +87,7 @@ test("keeps its bounds in any sequence of events", () => {
   );
 });
 
-test("a rate allows a burst, and as many again per interval; the number of keys is limited", () => {
+test("a rate allows a burst, and the same number again per interval; the number of keys is limited", () => {
   const clock = createManualClock();
   const rate = createRate({ most: 3, perMs: 60_000, clock, keys: 2 });
   assert.deepEqual(
@@ -104,7 +104,7 @@ test("a rate allows a burst, and as many again per interval; the number of keys 
   assert.equal(createRate({ most: 0, perMs: 1, clock }).take("a"), true);
 });
 
-test("accepts addresses and ranges; rejects anything else and names the setting", () => {
+test("accepts addresses and ranges; rejects anything else with an error that names the setting", () => {
   assert.equal(addressSet(["192.0.2.0/24"], "smtp.proxies")("192.0.2.200"), true);
   for (const range of ["10.0.0.0/33", "proxy.example", "10.0.0.5/", "::/129", ""]) {
     assert.throws(

@@ -2,26 +2,29 @@ import type { Clock } from "../../kernel/index.ts";
 import { networkOf } from "../../kernel/networks.ts";
 
 /**
- * Admits connections. Slots are few and idle clients are many: a network has a limit of its own, and when all slots are in use, a new
- * connection replaces one that has been idle, first from the network with the most connections.
+ * Admits connections. Slots are few and idle clients are many: each network has its own limit, and when all slots are
+ * in use, a new connection replaces one that has been idle, first from the network with the most connections.
  */
 interface ConnectionLimits {
-  /** `network`: the network of the client has as many connections as it may have. `full`: all slots are in use, and none is idle. */
+  /**
+   * `network`: the client's network has reached its maximum number of connections. `full`: all slots are in use, and no
+   * connection is idle.
+   */
   enter(ip: string, holder: SlotHolder): Slot | "network" | "full";
   readonly used: number;
 }
 
 export interface SlotHolder {
-  /** The server waits for the client. Only such a connection can be replaced. */
+  /** True if the server is waiting for the client. Only such a connection can be replaced. */
   readonly idle: boolean;
   /** Ends the connection immediately. */
   evict(): void;
 }
 
 export interface Slot {
-  /** Changes while a connection is established. */
+  /** The holder changes while a connection is being established. */
   holder: SlotHolder;
-  /** The client made progress. */
+  /** Reports that the client made progress. */
   active(): void;
   /** Idempotent. */
   leave(): void;
@@ -29,9 +32,9 @@ export interface Slot {
 
 interface ConnectionLimitsOptions {
   slots: number;
-  /** Per IPv4 address or IPv6 /64. */
+  /** Maximum per IPv4 address or IPv6 /64. */
   perNetwork: number;
-  /** Milliseconds without progress after which a connection can be replaced by one from any network. */
+  /** Milliseconds without progress after which a connection from any network can replace this one. */
   restMs: number;
   clock: Pick<Clock, "now">;
 }
@@ -42,13 +45,13 @@ interface Entry {
   since: number;
 }
 
-/** The slots of one network, the longest idle first. */
+/** The slots of one network, longest idle first. */
 interface Network {
   key: string;
   entries: Set<Entry>;
 }
 
-/** Busy slots that a search skips: its cost does not depend on the number of slots. */
+/** Maximum number of busy slots that a search skips, so that its cost does not depend on the number of slots. */
 const MAX_SKIPPED = 64;
 
 export function createConnectionLimits({
@@ -58,7 +61,7 @@ export function createConnectionLimits({
   clock,
 }: ConnectionLimitsOptions): ConnectionLimits {
   const networks = new Map<string, Network>();
-  /** Networks by their number of slots. */
+  /** Networks grouped by their number of slots. */
   const bySize = new Map<number, Set<Network>>();
   const all = new Set<Entry>();
   let largest = 0;
@@ -80,7 +83,7 @@ export function createConnectionLimits({
     if (all.delete(entry)) resize(entry.network, () => entry.network.entries.delete(entry));
   }
 
-  /** The slot for a new connection from a network that has `own` slots. */
+  /** Returns the slot to evict for a new connection from a network that has `own` slots. */
   function victim(own: number): Entry | undefined {
     const fair = firstIdle(crowds(own + 2));
     if (fair !== undefined) return fair;
@@ -88,7 +91,7 @@ export function createConnectionLimits({
     return idle !== undefined && clock.now() - idle.since >= restMs ? idle : undefined;
   }
 
-  /** The slots of networks that have at least `least`, the largest network first. */
+  /** Yields the slots of networks that have at least `least` slots, the largest network first. */
   function* crowds(least: number): Iterable<Entry> {
     for (let size = largest; size >= least; size--) {
       for (const network of bySize.get(size) ?? []) yield* network.entries;

@@ -14,25 +14,28 @@ import type { Slot, SlotHolder } from "./connection-limits.ts";
 import { cipherOf, serverTls } from "./server-tls.ts";
 import { envelopeOf, type SmtpClient, type SmtpHandlers } from "./session.ts";
 
-/** Drives the state machine of one SMTP session: socket, TLS, deadlines, backpressure, and the decisions of the handlers. */
+/** Drives the state machine of one SMTP session: socket, TLS, deadlines, backpressure, and the handlers' decisions. */
 
 export interface SessionTimeouts {
-  /** Milliseconds for a client to complete its next command, and for a silence within a message. RFC 5321 4.5.3.2.7: at least 5 minutes. */
+  /**
+   * Milliseconds for a client to complete its next command, and for a pause within a message. RFC 5321 4.5.3.2.7: at
+   * least 5 minutes.
+   */
   commandMs: number;
   /** Milliseconds for a complete message to arrive. */
   dataMs: number;
   /** Milliseconds for a TLS handshake. */
   handshakeMs: number;
-  /** Milliseconds for a client to authenticate, where it must. */
+  /** Milliseconds for a client to authenticate, if authentication is required. */
   authMs?: number;
-  /** Milliseconds that a command waits if the client made many errors. */
+  /** Milliseconds that a command is delayed if the client has made many errors. */
   tarpitMs: number;
 }
 
 interface ConnectionDeps<User> {
-  /** With implicit TLS, after the handshake. */
+  /** The socket; with implicit TLS, after the handshake. */
   socket: Socket;
-  /** The client's address, behind a proxy that of the PROXY header. */
+  /** The client's address; behind a proxy, the address from the PROXY header. */
   ip: string;
   name: string;
   extensions: ServerExtensions;
@@ -41,7 +44,7 @@ interface ConnectionDeps<User> {
   limits: SessionTimeouts & SessionLimits;
   tls: Pick<TlsSource, "context"> | undefined;
   handlers: SmtpHandlers<User>;
-  /** Its slot among the connections. */
+  /** The connection's slot. */
   slot: Slot;
   /** The server ends each session as soon as it is not busy. */
   shuttingDown(): boolean;
@@ -50,17 +53,23 @@ interface ConnectionDeps<User> {
 }
 
 export interface Connection extends SlotHolder {
-  /** Ends the session unless a message is being received or processed, or a handler decides. With `force` in any case. */
+  /**
+   * Ends the session unless a message is being received or processed, or a handler is deciding. With `force`, ends it
+   * in any case.
+   */
   shutDown(options?: { force: boolean }): void;
 }
 
-/** The longest command without AUTH is a RCPT with ORCPT, about 1,100 octets; AUTH has a token of a few hundred. */
+/**
+ * The longest command other than AUTH is a RCPT with ORCPT, about 1,100 octets; AUTH has a token of a few hundred
+ * octets.
+ */
 const MAX_COMMAND = 4096;
-/** Octets of a message that count as progress. A slower message counts as an idle client. */
+/** Minimum number of octets of a message that count as progress. If a message is slower, the client counts as idle. */
 const PROGRESS = 4096;
-/** Replies to a group of commands wait this long for the decision about the next one. */
+/** Milliseconds that replies to a group of commands wait for the decision about the next command. */
 const FLUSH_MS = 50;
-/** A client that does not close its side has this long. */
+/** Milliseconds for a client to close its side of the connection. */
 const LINGER_MS = 5000;
 
 const TOO_SLOW: Reply = { code: 421, enhanced: "4.4.2", text: "Error: too slow, closing connection" };
@@ -92,7 +101,7 @@ export function createConnection<User>(deps: ConnectionDeps<User>): Connection {
   };
   let message: IncomingMessage | undefined;
   let outcome: Promise<Reply> | undefined;
-  /** Replies that are not written yet. */
+  /** Replies that have not been written yet. */
   let output = "";
   let deciding = false;
   let upgrading = false;
@@ -143,7 +152,7 @@ export function createConnection<User>(deps: ConnectionDeps<User>): Connection {
     message?.full === true ||
     socket.writableNeedDrain;
 
-  /** Processes the buffered input as far as possible, then reads on or waits. */
+  /** Processes the buffered input as far as possible, then continues reading or waits. */
   function process() {
     if (processing) return;
     processing = true;
@@ -233,7 +242,7 @@ export function createConnection<User>(deps: ConnectionDeps<User>): Connection {
   function abortMessage() {
     message?.destroy();
     message = undefined;
-    // The handler learns of the end from the message; its reply is discarded.
+    // The handler sees the end of the connection in the message stream; its reply is discarded.
     outcome?.catch(() => {});
     outcome = undefined;
   }
@@ -261,7 +270,7 @@ export function createConnection<User>(deps: ConnectionDeps<User>): Connection {
 
   // ---- deadlines
 
-  /** Sets the deadline of the input that the session waits for. `progress`: the last one was met. */
+  /** Sets the deadline of the input that the session is waiting for. `progress`: the last deadline was met. */
   function expect(progress: boolean) {
     if (upgrading || closed || ended) return;
     const phase = session.receiving && !deciding ? "data" : session.awaits === "command" ? "command" : undefined;
@@ -270,7 +279,7 @@ export function createConnection<User>(deps: ConnectionDeps<User>): Connection {
     deadline.set(phase, phase === "data" ? limits.dataMs : limits.commandMs, () => terminate(TOO_SLOW));
   }
 
-  /** No octet in either direction. */
+  /** Called if no octet was transferred in either direction. */
   function endIdle() {
     if (!deciding && !upgrading && message?.full !== true) terminate(TOO_SLOW);
   }
@@ -282,7 +291,7 @@ export function createConnection<User>(deps: ConnectionDeps<User>): Connection {
     upgrading = true;
     const plain = socket;
     plain.off("data", receive).off("drain", process).off("close", close).setTimeout(0, endIdle);
-    // RFC 3207 4.2. Node would read it as part of the handshake.
+    // RFC 3207 4.2: discards pipelined plaintext. Node would read it as part of the handshake.
     while (plain.read() !== null);
     const secure = serverTls(plain, deps.tls!);
     socket = secure;
@@ -303,13 +312,13 @@ export function createConnection<User>(deps: ConnectionDeps<User>): Connection {
 
   function terminate(reply: Reply) {
     if (closed || ended) return;
-    // Plaintext would corrupt the handshake.
+    // A plaintext reply would corrupt the handshake.
     if (upgrading) return destroy();
     session.terminate(reply);
     for (let event = session.next(); event !== undefined; event = session.next()) handle(event);
   }
 
-  /** Half-closes; what the client still sends is ignored. */
+  /** Half-closes; further input from the client is ignored. */
   function end() {
     if (ended || closed) return;
     ended = true;

@@ -7,7 +7,7 @@ import { connect as connectTls, type TLSSocket } from "node:tls";
 import { clock, rawClient, upToData } from "../mail.testing.ts";
 import { listen, testCertificates } from "./listening.testing.ts";
 
-/** Everything a socket receives until it ends. */
+/** Returns everything a socket receives until it ends. */
 async function told(socket: Socket): Promise<string> {
   let text = "";
   socket
@@ -38,7 +38,7 @@ test("a network is limited to its share of connections; another network can stil
   again.destroy();
 });
 
-test("when all slots are taken, a new client replaces an idle one, and active ones stay", async (t) => {
+test("when all slots are in use, a new client replaces an idle one, and active ones stay connected", async (t) => {
   const answer = Promise.withResolvers<void>();
   const { port, taken } = await listen(t, {
     limits: { connections: 4, connectionsPerNetwork: 4, restMs: 10_000 },
@@ -50,14 +50,14 @@ test("when all slots are taken, a new client replaces an idle one, and active on
   const idle = [from(port, "127.0.0.2"), from(port, "127.0.0.2"), from(port, "127.0.0.2")];
   await Promise.all(idle.map((socket) => once(socket, "data")));
   const ends = idle.map(told);
-  // The network with three slots loses one.
+  // The network with three slots loses one of them.
   const good = from(port, "127.0.0.3");
   assert.match(String((await once(good, "data"))[0]), /^220 /);
   assert.equal(
     await Promise.race(ends),
     "421 4.3.2 Error: this server is busy and you were idle, closing connection\r\n",
   );
-  // All networks now hold about the same number, and no connection has been idle for long.
+  // All networks now hold about the same number of connections, and no connection has been idle for long.
   await once(from(port, "127.0.0.4"), "data");
   assert.match(await told(from(port, "127.0.0.5")), /^421 mx\.test Too many connections, try again later/);
   clock.advance(10_000);
@@ -68,7 +68,7 @@ test("when all slots are taken, a new client replaces an idle one, and active on
   for (const socket of [...idle, good, late, served.socket]) socket.destroy();
 });
 
-test("a message that trickles in counts as idle, one that flows does not", async (t) => {
+test("a client that sends a message in a trickle counts as idle, one that sends steadily does not", async (t) => {
   const { port, spooledBytes } = await listen(t, {
     limits: { connections: 2, connectionsPerNetwork: 10, restMs: 1000 },
   });
@@ -99,7 +99,7 @@ for (const [name, header, ip] of [
   ["version 2", V2, "2001:db8::7"],
   ["UNKNOWN", "PROXY UNKNOWN\r\n", "127.0.0.1"],
 ] as const) {
-  test(`behind a proxy (${name}): uses the client address of the header, in one chunk or several, and STARTTLS works`, async (t) => {
+  test(`behind a proxy (${name}): uses the client address from the header, in one chunk or several, and STARTTLS works`, async (t) => {
     const { port, taken } = await listen(t, { proxies: ["127.0.0.0/8"], tls: testCertificates() });
     for (const manner of ["whole", "byte by byte"]) {
       const client = await rawClient(port);
@@ -129,7 +129,7 @@ for (const [name, header, ip] of [
   });
 }
 
-test("limits behind a proxy apply to its clients, not to the proxy", async (t) => {
+test("limits behind a proxy apply to the proxy's clients, not to the proxy", async (t) => {
   const { port } = await listen(t, { proxies: ["127.0.0.1"], limits: { connections: 10, connectionsPerNetwork: 1 } });
   const clients = await Promise.all(
     ["192.0.2.1", "192.0.2.2", "192.0.2.1"].map(async (ip) => {
@@ -174,7 +174,7 @@ async function secured(port: number, servername: string): Promise<TLSSocket> {
   return secure;
 }
 
-test("a client gets the certificate for its SNI name; a new one is used immediately, and open connections stay", async (t) => {
+test("a client gets the certificate for its SNI name; a new certificate is used immediately, and open connections stay open", async (t) => {
   const tls = testCertificates();
   const { port } = await listen(t, { tls });
   const [first, other] = [await secured(port, "mx.test"), await secured(port, "other.test")];

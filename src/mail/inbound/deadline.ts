@@ -1,4 +1,4 @@
-/** Input that a connection waits for. */
+/** The input that a connection is waiting for. */
 type Phase = "command" | "data" | "handshake";
 
 /** The one deadline of a connection. */

@@ -1,9 +1,9 @@
 import type { DeliveryResult, SmtpReply } from "../messages/index.ts";
 
 /**
- * Writes the single SMTP reply for the results that `createPartialDelivery` (in retry) leaves: it has already turned failures into successes
- * where another recipient has the message. 250 without failures, else the first 4xx, else the first 5xx. The text names the failed
- * recipients, so that the sender's bounce does too.
+ * Builds the single SMTP reply from the results of `createPartialDelivery` (in retry), which has already turned
+ * failures into successes where another recipient has the message. The reply is 250 without failures, else the first
+ * 4xx, else the first 5xx. The text contains the failed recipients, so that the sender's bounce does too.
  */
 export function foldReplies(settled: DeliveryResult[]): SmtpReply {
   const failed = settled.filter((one) => !one.ok);

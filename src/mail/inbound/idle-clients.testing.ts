@@ -1,8 +1,9 @@
 import { connect, type Socket } from "node:net";
 
 /**
- * A separate process, to have its own file descriptors: opens `count` connections and stays silent. Prints one line per
- * hundred greetings and a last line when all have been answered; keeps them open until standard input ends.
+ * A separate process, so that it has its own file descriptors: opens `count` connections and sends nothing. Prints one
+ * line per hundred greetings and a last line when all have been received; keeps the connections open until standard
+ * input ends.
  *
  *     node idle-clients.testing.ts <port> <count> <connections of one address> [DATA]
  */
@@ -15,7 +16,7 @@ let next = 0;
 let greeted = 0;
 let refused = 0;
 
-/** 127.0.1.1, 127.0.1.2 ...: all of 127.0.0.0/8 is this machine. */
+/** 127.0.1.1, 127.0.1.2 ...: all of 127.0.0.0/8 is the local machine. */
 const addressOf = (index: number) => `127.${1 + (index >> 16)}.${(index >> 8) & 255}.${index & 255}`;
 
 function one(): Promise<void> {

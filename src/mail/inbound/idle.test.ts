@@ -11,10 +11,10 @@ const limit =
       );
 const held = limit >= 12_000 ? 10_000 : Math.max(100, limit - 400);
 
-test(`${held} idle clients stay connected while good ones are served`, async (t) => {
+test(`${held} idle clients stay connected while well-behaved ones are served`, async (t) => {
   if (held < 10_000) t.diagnostic(`this system allows ${limit} file descriptors: not the 10,000 clients this is about`);
   await idleCrowd(t, { count: held, connections: held + 100 });
 });
 
-test("4,000 clients stuck in DATA on a server with 200 slots: the limit holds, and good clients are served", (t) =>
+test("4,000 clients stuck in DATA on a server with 200 slots: the limit holds, and well-behaved clients are served", (t) =>
   idleCrowd(t, { count: 4000, connections: 200, inData: true }));

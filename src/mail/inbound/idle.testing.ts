@@ -48,7 +48,10 @@ async function deliver(port: number): Promise<number> {
   return performance.now() - started;
 }
 
-/** `count` idle clients on a server limited to `connections`: the limit holds, and good clients are always served. */
+/**
+ * Runs `count` idle clients against a server limited to `connections`: the limit must hold, and well-behaved clients
+ * must always be served.
+ */
 export async function idleCrowd(
   t: TestContext,
   { count, connections, inData = false }: { count: number; connections: number; inData?: boolean },
@@ -60,7 +63,8 @@ export async function idleCrowd(
   let most = 0;
   let slowest = 0;
   let served = 0;
-  // Sequentially, like a good client: at most one connection of its network is still closing when it reconnects.
+  // Connects sequentially, like a well-behaved client: at most one connection of its network is still closing when it
+  // reconnects.
   let good = Promise.resolve();
   const before = process.memoryUsage().rss;
   const serve = async () => {

@@ -1,17 +1,17 @@
 import { Readable } from "node:stream";
 
-/** The octets of a message as they arrive, and the result of checking them, which is known at their end. */
+/** The content of a message as it arrives, and the result of the checks, which is known at its end. */
 export interface IncomingData extends Readable {
-  /** The kind of bare line end in the message; the content behind it was dropped. */
+  /** The kind of bare line end found in the message; the content after it was dropped. */
   stray?: "CR" | "LF" | undefined;
-  /** The message is larger than the limit; the content beyond it was dropped. */
+  /** True if the message is larger than the limit; the content beyond it was dropped. */
   oversized?: boolean;
 }
 
-/** The writing side. */
+/** The writing side of an incoming message. */
 export interface IncomingMessage {
   readonly data: IncomingData;
-  /** The reader is behind: no content until `onDrain`. */
+  /** The reader is behind: push no content until `onDrain`. */
   readonly full: boolean;
   push(content: Buffer): void;
   end(result: { stray: "CR" | "LF" | undefined; oversized: boolean }): void;
@@ -19,14 +19,14 @@ export interface IncomingMessage {
   destroy(): void;
 }
 
-/** Chunks that wait for the reader, of up to 64 KiB each. */
+/** Maximum number of chunks waiting for the reader, each up to 64 KiB. */
 const MAX_CHUNKS = 8;
 
 export function createIncomingMessage(onDrain: () => void): IncomingMessage {
   let full = false;
   let complete = false;
   const data: IncomingData = new Readable({
-    // As octets, chunks that wait would be joined, which copies them.
+    // In byte mode, waiting chunks would be joined, which copies them.
     objectMode: true,
     highWaterMark: MAX_CHUNKS,
     read() {
@@ -35,7 +35,7 @@ export function createIncomingMessage(onDrain: () => void): IncomingMessage {
       onDrain();
     },
     destroy(err, done) {
-      // A reader that gives up never reads again; the rest of the message is skipped.
+      // A reader that has given up never reads again; the rest of the message is skipped.
       if (full) {
         full = false;
         setImmediate(onDrain);

@@ -30,7 +30,10 @@ export function createInspection({ filter, log }: { filter: ContentFilter | unde
   };
 }
 
-/** The message with these fields on top, without existing fields of the same names: only the filter may set them. */
+/**
+ * Returns the message with these fields on top, without existing fields of the same names: only the filter may set
+ * them.
+ */
 function withTags(source: MailSource, fields: { name: string; value: string }[]): MailSource {
   const names = new Set(fields.map(({ name }) => name.toLowerCase()));
   const kept: Uint8Array[] = fields.map(({ name, value }) => Buffer.from(formatField(name, value)));

@@ -67,7 +67,7 @@ test("the greeting is sent without delay", async (t) => {
   assert.ok(Math.min(...waits) < 90, `${Math.min(...waits)} ms`);
 });
 
-// End-of-data look-alikes (CVE-2023-51764 and its relatives): never the end of a message.
+// Sequences that look like the end of data (CVE-2023-51764 and similar): they must never end a message.
 const LOOK_ALIKES: Record<string, [wire: string, refused: boolean]> = {
   "LF . LF": ["\n.\n", true],
   "LF . CRLF": ["\n.\r\n", true],
@@ -101,7 +101,7 @@ for (const [name, [lookAlike, refused]] of Object.entries(LOOK_ALIKES)) {
         await client.reply(),
         refused ? /^550 5\.6\.11 Bare (CR|LF) in message: lines must end with CR LF$/ : /^250 2\.6\.0 /,
       );
-      // One reply per message: the next reply belongs to the next command.
+      // One reply per message: the next reply is for the next command.
       assert.match(await client.say("NOOP\r\n"), /^250 2\.0\.0 /);
       assert.equal(taken.length, refused ? 0 : 1);
       if (!refused) assert.ok(taken[0]!.raw.includes("smuggled"), "it is all content");
@@ -111,7 +111,7 @@ for (const [name, [lookAlike, refused]] of Object.entries(LOOK_ALIKES)) {
   }
 }
 
-test("a bare line end in commands ends the session before any of them runs", async (t) => {
+test("a bare line end in commands ends the session before any of them is executed", async (t) => {
   const { port } = await listen(t);
   for (const bytes of ["MAIL FROM:<a@b.example>\nRCPT TO:<b@here.example>\r\n", "NOOP\rNOOP\r\n"]) {
     const client = await rawClient(port);
@@ -155,7 +155,7 @@ test("pipelined commands are answered in order, including those after a message"
   assert.equal(withoutReceived(taken[1]!.raw), "", "an empty message is a message");
 });
 
-test("a message over the limit is discarded while it is read and rejected at its end; the session continues", async (t) => {
+test("a message over the limit is discarded while being read and rejected at its end; the session continues", async (t) => {
   const { port, taken, spoolFiles, spooledBytes } = await listen(t, { limits: { messageBytes: 1024 * 1024 } });
   const client = await upToData(port);
   const line = Buffer.from(`${"x".repeat(98)}\r\n`);
@@ -186,7 +186,7 @@ test("26 MiB are rejected with the default limit, 25 MiB are accepted", async (t
   assert.equal(withoutReceived(taken[0]!.raw).length, 26_214_400);
 });
 
-test("recipients over the limit get 452 4.5.3, the first ones are served", async (t) => {
+test("recipients over the limit get 452 4.5.3, the first ones are accepted", async (t) => {
   const { port, taken } = await listen(t, { limits: { recipients: 3 } });
   const client = await rawClient(port);
   await client.reply();
@@ -261,8 +261,8 @@ test("the header section is limited: 10,000 fields are accepted, a megabyte with
   client.send(`X: ${`${"a".repeat(70)}\r\n `.repeat(16_000)}\r\n`);
   const answer = client.reply();
   while (spooledBytes() < before + 1024 * 1024) await tick();
-  // The limit has been exceeded, and another client can send a whole message meanwhile: the rejection waits for the end
-  // of its own message.
+  // The limit has been exceeded, but the rejection waits for the end of the message; another client can send a whole
+  // message meanwhile.
   const other = await upToData(port);
   assert.match(await other.say("x\r\n.\r\n"), /^250 /);
   other.socket.destroy();
@@ -305,7 +305,7 @@ test("accepts addresses in any script: local parts as UTF-8, domains as A-labels
   client.socket.destroy();
 });
 
-test("STARTTLS with a certificate: plaintext pipelined after it is dropped, and the same rules apply within TLS", async (t) => {
+test("STARTTLS with a certificate: plaintext pipelined after it is dropped, and the same rules apply inside TLS", async (t) => {
   const { port, taken } = await listen(t, { tls: testCertificates() });
   const client = createTransport({
     host: "127.0.0.1",
@@ -336,7 +336,7 @@ test("STARTTLS with a certificate: plaintext pipelined after it is dropped, and 
   secure.destroy();
 });
 
-test("a single reply for several recipients loses none", async (t) => {
+test("the single reply for several recipients reflects every result", async (t) => {
   const rejected = { code: 555, enhanced: "5.7.1", text: "no thanks" };
   const later = { code: 451, enhanced: "4.3.0", text: "later" };
   const { port } = await listen(t, {
@@ -381,7 +381,7 @@ test("a next hop's reply text is ASCII unless the client uses SMTPUTF8", async (
     const client = await rawClient(port);
     await client.reply();
     for (const command of ["EHLO x", mail!, "RCPT TO:<b@here.example>", "DATA"]) await client.say(`${command}\r\n`);
-    // The test client returns raw octets.
+    // The test client returns raw bytes.
     assert.equal(
       Buffer.from(await client.say("Subject: x\r\n\r\nx\r\n.\r\n"), "latin1").toString(),
       `550 5.1.1 ${said}`,
@@ -397,7 +397,7 @@ test("an internal error is a temporary failure without internal details", async 
   client.socket.destroy();
 });
 
-test("close() answers messages in progress, disconnects idle clients immediately, and accepts no new ones", async (t) => {
+test("close() replies to messages in progress, disconnects idle clients immediately, and accepts no new clients", async (t) => {
   const began = Promise.withResolvers<void>();
   const answer = Promise.withResolvers<DeliveryResult[]>();
   const { port, listener } = await listen(t, { settle: () => (began.resolve(), answer.promise) });
@@ -414,7 +414,7 @@ test("close() answers messages in progress, disconnects idle clients immediately
   assert.equal(await (await rawClient(port)).reply(), "(closed)");
 });
 
-test("a port in use is a clear error", async (t) => {
+test("a port in use leads to a clear error", async (t) => {
   const { port } = await listen(t);
   const spool = await newSpool();
   await assert.rejects(

@@ -27,7 +27,7 @@ export interface SmtpListenerOptions {
   fd?: number | undefined;
   /** Host name in the greeting and in Received fields. Default: the machine's. */
   name?: string;
-  /** Resolves when the message is stored or rejected for every recipient; only then the client gets its reply. */
+  /** Resolves when the message is stored or rejected for every recipient; the client gets its reply only then. */
   receive: (envelope: Envelope, source: MailSource) => Promise<DeliveryResult[]>;
   spool: Spool;
   clock: Pick<Clock, "now">;
@@ -42,16 +42,16 @@ export interface SmtpListenerOptions {
   dsn?: boolean;
   /** Addresses and ranges of load balancers that begin each connection with a PROXY header. */
   proxies?: readonly string[];
-  /** If omitted, every recipient is accepted at RCPT, and rejected after the message. */
+  /** If omitted, every recipient is accepted at RCPT, and unknown ones are rejected after the message. */
   checkRecipient?: CheckRecipient;
   blockLists?: BlockLists | undefined;
   filter?: ContentFilter | undefined;
 }
 
 export interface SmtpLimits extends ServerLimits {
-  /** Octets; announced as SIZE (RFC 1870). Default 26214400. */
+  /** Maximum message size in octets; announced as SIZE (RFC 1870). Default 26214400. */
   messageBytes: number;
-  /** Maximum recipients per message; RFC 5321 4.5.3.1.8 requires 100. */
+  /** Maximum number of recipients per message; RFC 5321 4.5.3.1.8 requires 100. */
   recipients: number;
   /** Messages per minute from one IPv4 address or IPv6 /64; 0: no limit. */
   messagesPerMinute: number;
@@ -136,7 +136,7 @@ export async function createSmtpListener(options: SmtpListenerOptions): Promise<
       : { code: 451, enhanced: "4.7.1", text: "Too many messages from your network, try again later" };
   }
 
-  /** Postmaster accepts mail of listed clients (RFC 5321 4.5.1), because the listing may be a mistake. */
+  /** Postmaster accepts mail even from listed clients (RFC 5321 4.5.1), because the listing may be a mistake. */
   async function refusalOfRecipient(rcpt: string, client: SmtpClient): Promise<SmtpReply | undefined> {
     try {
       const onList = /^postmaster(?:@|$)/i.test(rcpt) ? undefined : await listed.get(client);
@@ -151,13 +151,13 @@ export async function createSmtpListener(options: SmtpListenerOptions): Promise<
     ...options,
     name,
     limits,
-    // Submission has a listener of its own.
+    // Submission has its own listener.
     extensions: { pipelining: true, smtputf8: true, chunking: true, auth: false, dsn },
     maxSize: limits.messageBytes,
     maxRecipients: limits.recipients,
     handlers: {
       onConnect(client) {
-        // The lookup runs while the client introduces itself; its result is needed at the first recipient.
+        // The lookup runs while the client sends its greeting; the result is needed at the first recipient.
         if (blockLists !== undefined) listed.set(client, blockLists.find(client.ip));
       },
       async onMail(from, client) {
@@ -176,7 +176,7 @@ export async function createSmtpListener(options: SmtpListenerOptions): Promise<
 }
 
 /**
- * The text may come from a next hop in a UTF-8 session; it is converted to ASCII unless this session uses SMTPUTF8 too
+ * The text may come from a next hop in a UTF-8 session; it is converted to ASCII unless this session also uses SMTPUTF8
  * (RFC 6531 3.7.4.2).
  */
 const plain = (reply: SmtpReply, { smtputf8 }: Envelope): SmtpReply =>

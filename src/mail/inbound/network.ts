@@ -1,6 +1,9 @@
 import { networkSet, type NetworkSet } from "../../kernel/networks.ts";
 import { mailErrors } from "../errors.ts";
 
-/** Addresses and CIDR ranges. Throws UserError for invalid text; `setting` is the setting that contains it. */
+/**
+ * A set of addresses and CIDR ranges. Throws UserError for invalid text; `setting` is the setting that contains the
+ * text.
+ */
 export const addressSet = (ranges: readonly string[], setting: string): NetworkSet =>
   networkSet(ranges, (range) => mailErrors.rangeInvalid({ range, setting }));

@@ -2,8 +2,8 @@ import type { Socket } from "node:net";
 import { readProxyHeader } from "./proxy-header.ts";
 
 /**
- * Reads the PROXY header at the beginning of a connection; the octets after it stay in the socket. Calls `done` once.
- * On failure the socket is destroyed.
+ * Reads the PROXY header at the beginning of a connection; later octets stay in the socket. Calls `done` once. On
+ * failure the socket is destroyed.
  */
 export function readProxied(
   socket: Socket,

@@ -99,7 +99,7 @@ for (const [name, header] of Object.entries({
   });
 }
 
-test("parses every valid header, asks for more at every prefix of it, and does not touch what follows", () => {
+test("parses every valid header, asks for more on every prefix of it, and does not touch the bytes after it", () => {
   const written = fc.oneof(
     fc
       .tuple(ipv4, ipv4, port, port)
@@ -135,7 +135,7 @@ test("parses every valid header, asks for more at every prefix of it, and does n
   );
 });
 
-test("arbitrary octets never throw, and a returned address is valid", () => {
+test("arbitrary bytes never make the parser throw, and a returned address is valid", () => {
   const hostile = fc.oneof(
     fc.uint8Array({ maxLength: 300 }),
     fc.uint8Array({ maxLength: 300 }).map((tail) => Buffer.concat([SIGNATURE, tail])),

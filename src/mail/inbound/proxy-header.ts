@@ -30,7 +30,7 @@ export function readProxyHeader(bytes: Uint8Array): ProxyHeader {
   return bad("it begins with neither PROXY nor the signature of version 2");
 }
 
-/** True if one is a prefix of the other. */
+/** True if one of the buffers is a prefix of the other. */
 function isPrefix(bytes: Buffer, of: Buffer): boolean {
   const length = Math.min(bytes.length, of.length);
   return bytes.subarray(0, length).equals(of.subarray(0, length));
@@ -73,7 +73,7 @@ function readV2(bytes: Buffer): ProxyHeader {
   };
 }
 
-/** The shortest form of an IPv6 address (RFC 5952), as used by Node for peers. */
+/** Returns the shortest form of an IPv6 address (RFC 5952), which Node also uses for peers. */
 function textOf(octets: Buffer): string {
   const groups = Array.from({ length: 8 }, (_, i) => octets.readUInt16BE(i * 2).toString(16)).join(":");
   const ip = new URL(`http://[${groups}]/`).hostname.slice(1, -1);

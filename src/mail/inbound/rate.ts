@@ -9,7 +9,7 @@ export interface Rate {
 }
 
 export interface RateOptions {
-  /** Size of the burst, which is also the number of events per `perMs`. 0: no limit. */
+  /** Size of the burst, which is also the number of events per `perMs`. 0 means no limit. */
   most: number;
   perMs: number;
   clock: Pick<Clock, "now">;

@@ -4,7 +4,7 @@ import { closeStream, type Envelope, type MailSource, type SmtpReply } from "../
 import type { ContentFilter, FilterVerdict } from "./types.ts";
 
 export interface RspamdOptions {
-  /** Like "http://127.0.0.1:11333". */
+  /** Such as "http://127.0.0.1:11333". */
   url: string;
   /** Milliseconds to wait for a response. Default 15000. */
   withinMs?: number;
@@ -21,7 +21,7 @@ const answerSchema = z.object({
 /** A response contains symbols and addresses, usually a few kilobytes. */
 const MAX_ANSWER = 1024 * 1024;
 
-/** Queries rspamd (its HTTP protocol, `/checkv2`). Rejects without a usable response. */
+/** Queries rspamd (its HTTP protocol, `/checkv2`). Rejects if the response is not usable. */
 export function createRspamd({ url, withinMs = 15_000 }: RspamdOptions): ContentFilter {
   const target = new URL("checkv2", url.endsWith("/") ? url : `${url}/`);
 
@@ -59,7 +59,7 @@ const plain = (text: string) => text.replace(/[^!-~]/g, "?").slice(0, 500);
 
 function headersOf({ ip, helo, from, to }: Envelope, { id }: MailSource): Headers {
   const headers = new Headers({ IP: plain(ip), Helo: plain(helo), From: plain(from), "Queue-Id": id });
-  // fetch() joins them with commas, which rspamd splits again.
+  // fetch() joins the values with commas, and rspamd splits them again.
   for (const rcpt of to) headers.append("Rcpt", plain(rcpt));
   return headers;
 }
@@ -91,7 +91,7 @@ function verdictOf({
       return refuse(451, "4.7.1", said || "Message is refused for now, try again later");
     case "greylist":
       return refuse(451, "4.7.1", said || "Greylisted, try again later");
-    // The subject is signed by the sender, so a separate field carries the result.
+    // The subject is signed by the sender, so the result is in a separate field.
     case "add header":
     case "rewrite subject":
       return {

@@ -17,19 +17,19 @@ interface SmtpServerOptions<User> {
   port: number;
   /** An inherited listening socket; takes precedence over the address. */
   fd?: number | undefined;
-  /** How to choose another port, for error texts. */
+  /** Setting that selects another port, for error texts. */
   otherPort?: string;
   /** Name of the server in the greeting. */
   name: string;
   limits: ServerLimits;
-  /** STARTTLS is offered only with it. */
+  /** STARTTLS is offered only if set. */
   tls?: Pick<TlsSource, "context"> | undefined;
   /** Implicit TLS (RFC 8314). */
   secure?: boolean;
   /** Addresses and ranges of load balancers that begin each connection with a PROXY header. */
   proxies?: readonly string[];
   extensions: Omit<ServerExtensions, "starttls">;
-  /** Octets; announced as SIZE (RFC 1870). */
+  /** Maximum size in octets; announced as SIZE (RFC 1870). */
   maxSize: number;
   maxRecipients: number;
   handlers: SmtpHandlers<User>;
@@ -39,9 +39,12 @@ interface SmtpServerOptions<User> {
 
 export interface ServerLimits extends SessionTimeouts, SessionLimits {
   connections: number;
-  /** Per IPv4 address or IPv6 /64. */
+  /** Maximum per IPv4 address or IPv6 /64. */
   connectionsPerNetwork: number;
-  /** Milliseconds without progress after which a connection may be closed in favour of a new one when all are in use. */
+  /**
+   * Milliseconds without progress after which a connection may be closed in favour of a new one when all slots are in
+   * use.
+   */
   restMs: number;
   /** Milliseconds for a PROXY header to arrive. */
   proxyMs: number;
@@ -108,11 +111,11 @@ export async function startSmtpServer<User>(options: SmtpServerOptions<User>): P
   };
 }
 
-/** Leads new sockets through the PROXY header, the connection limits and implicit TLS to a session. */
+/** Takes new sockets through the PROXY header, the connection limits and implicit TLS, and starts a session. */
 function createAcceptance<User>(options: SmtpServerOptions<User>) {
   const { name, limits, tls, secure = false, clock, log } = options;
   const sessions = new Set<Connection>();
-  /** Sockets without a session. */
+  /** Sockets that have no session yet. */
   const pending = new Set<Socket>();
   const admission = createConnectionLimits({
     slots: limits.connections,
@@ -202,7 +205,7 @@ function createAcceptance<User>(options: SmtpServerOptions<User>) {
     get sessions() {
       return sessions.size;
     },
-    /** Ends idle sessions now and the others with their next decision. With `force` all end now. */
+    /** Ends idle sessions now and all others after their next decision. With `force`, ends all of them now. */
     shutDown(how?: { force: boolean }) {
       closing = true;
       for (const socket of pending) socket.destroy();

@@ -7,23 +7,23 @@ import type { OnRefused } from "./types.ts";
 
 /** The client of an SMTP session. */
 export interface SmtpClient<User = unknown> {
-  /** Behind a proxy, that of the PROXY header. */
+  /** Behind a proxy, the address from the PROXY header. */
   readonly ip: string;
-  /** After AUTH. */
+  /** Set after AUTH. */
   user: User | undefined;
-  /** For the Received field: "ESMTPS". */
+  /** Protocol for the Received field, such as "ESMTPS". */
   readonly protocol: string;
-  /** The envelope of the current transaction as far as it is known. */
+  /** The envelope of the current transaction, as far as it is known. */
   envelope(): Envelope;
 }
 
-/** Decisions about a session. Without a reply the command is accepted. */
+/** Decisions about a session. A command is accepted if the handler returns no reply. */
 export interface SmtpHandlers<User = unknown> {
   onConnect?(client: SmtpClient<User>): void;
   onAuth?(credentials: Credentials, client: SmtpClient<User>): Promise<{ user: User } | { reply: SmtpReply }>;
   onMail?(from: string, client: SmtpClient<User>): Promise<SmtpReply | undefined>;
   onRecipient?(rcpt: string, client: SmtpClient<User>): Promise<SmtpReply | undefined>;
-  /** Called at the beginning of the message. Must read it to its end; its reply is sent after that. */
+  /** Called at the beginning of the message. Must read the message to its end; the reply is sent after that. */
   onData(data: IncomingData, client: SmtpClient<User>): Promise<SmtpReply>;
 }
 
@@ -35,9 +35,12 @@ interface Received<User> {
 interface ReceptionOptions<User> {
   /** For the text of a rejection. */
   messageBytes: number;
-  /** The id of a message, and header fields to prepend. */
+  /** Returns the id of a message, and header fields to prepend. */
   begin(received: Received<User>): { id: string; prefix: string };
-  /** The reply to a complete message. The source is the callee's from here on. A UserError with an SMTP reply is that reply. */
+  /**
+   * Returns the reply to a complete message. The callee owns the source from here on. If it throws a UserError with an
+   * SMTP reply, that reply is sent.
+   */
   accept(source: MailSource, received: Received<User>): Promise<SmtpReply>;
   spool: Spool;
   log: Log;
@@ -48,7 +51,7 @@ interface ReceptionOptions<User> {
 /** Receives one message, from DATA to the reply. Never rejects. */
 export function createReception<User>({ messageBytes, begin, accept, spool, log, onRefused }: ReceptionOptions<User>) {
   async function collect(data: IncomingData, received: Received<User>): Promise<MailSource> {
-    // A message that is rejected early must still be read: the reply belongs after its end.
+    // A message that is rejected early must still be read: the reply must follow its end.
     const source = await spool.collect(data.iterator({ destroyOnReturn: false }), {
       ...begin(received),
       owned: true,
@@ -66,7 +69,7 @@ export function createReception<User>({ messageBytes, begin, accept, spool, log,
       return await accept(await collect(data, received), received);
     } catch (err) {
       const refusal = refusalOf(err);
-      // For internal errors, only the log has the cause.
+      // The cause of an internal error appears only in the log.
       if (data.errored === null && refusal !== err)
         log.error({ err, ip: envelope.ip }, "smtp: failed to accept a message");
       await readToEnd(data);
@@ -78,7 +81,7 @@ export function createReception<User>({ messageBytes, begin, accept, spool, log,
   };
 }
 
-/** A failure to report a rejection must not prevent the rejection. */
+/** Calls `onRefused`; a failure to report a rejection must not prevent the rejection. */
 export function safely(onRefused: OnRefused | undefined, log: Log): OnRefused {
   return (...refusal) => {
     try {
@@ -118,7 +121,7 @@ export function envelopeOf({ transaction, helo, tls }: ServerSession, ip: string
 
 type Recipients = { address: string; dsn: NonNullable<DsnRequest["to"]>[string] }[];
 
-/** The parameters of RFC 3461; undefined without any. */
+/** Returns the DSN parameters of RFC 3461; undefined if the client sent none. */
 function dsnRequest(mail: Omit<DsnRequest, "to">, recipients: Recipients): DsnRequest | undefined {
   const to = recipients.filter(({ dsn }) => Object.keys(dsn).length > 0).map(({ address, dsn }) => [address, dsn]);
   if (to.length === 0 && Object.keys(mail).length === 0) return undefined;

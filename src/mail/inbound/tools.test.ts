@@ -8,7 +8,7 @@ import type { Envelope } from "../messages/index.ts";
 import { createSubmissionListener } from "../submission/index.ts";
 import { listen, testCertificates, withoutReceived } from "./listening.testing.ts";
 
-/** Third-party clients. The server runs in this process, the clients in their own. */
+/** Tests with third-party clients. The server runs in this process, the clients in separate processes. */
 const FOLDERS = [...(process.env["PATH"] ?? "").split(delimiter), "/usr/sbin"];
 
 function withProgram(

@@ -35,7 +35,7 @@ for (const [name, burst] of Object.entries({
     const { port, taken } = await listen(t);
     for (const early of [true, false]) {
       const client = await rawClient(port);
-      // A client that speaks first may be processed before or after the greeting.
+      // A client that speaks first may be processed before or after the greeting is sent.
       if (!early) await client.reply();
       client.send(burst);
       const rest = await client.rest();
@@ -46,7 +46,7 @@ for (const [name, burst] of Object.entries({
   });
 }
 
-test("a message that does not wait for 354 is rejected, and its lines are not run as commands", async (t) => {
+test("a message that does not wait for 354 is rejected, and its lines are not executed as commands", async (t) => {
   const { port, taken } = await listen(t);
   const client = await greeted(port);
   client.send(
@@ -96,7 +96,7 @@ test("allowed and disallowed parameters of MAIL and RCPT", async (t) => {
   }
 });
 
-test("the envelope contains the DSN parameters, by recipient", async (t) => {
+test("the envelope contains the DSN parameters, keyed by recipient", async (t) => {
   const { say, taken } = await conversation(t);
   await say("MAIL FROM:<a@b.example> RET=FULL ENVID=QQ+2B1");
   for (const rcpt of [
@@ -116,7 +116,7 @@ test("the envelope contains the DSN parameters, by recipient", async (t) => {
       "TWO@xn--bcher-kva.example": { notify: ["SUCCESS", "FAILURE"], orcpt: "rfc822;first+tag@x.example" },
     },
   });
-  // The next transaction starts empty.
+  // The next transaction starts without parameters.
   await say("MAIL FROM:<a@b.example>");
   await say("RCPT TO:<one@here.example>");
   await say("DATA");
@@ -224,7 +224,7 @@ test("every reply except those to the greeting and EHLO has an enhanced code", a
     assert.match(answer, /^([245])\d\d \1\.\d{1,3}\.\d{1,3} \S/, answer);
 });
 
-test("commands out of order are rejected and change nothing", async (t) => {
+test("commands out of order are rejected and have no effect", async (t) => {
   const { port } = await listen(t);
   const client = await rawClient(port);
   await client.reply();
@@ -275,7 +275,7 @@ test("a client with errors is delayed, then disconnected; an accepted message re
   t.mock.timers.enable({ apis: ["setTimeout"] });
   const { port } = await listen(t, { limits: { patience: 3, errors: 6, tarpitMs: 250 } });
   const client = await greeted(port);
-  /** With a stopped clock, a delayed reply is never sent. */
+  /** Because the clock is stopped, a delayed reply is never sent. */
   const say = (line: string) => client.say(`${line}\r\n`);
   /** Minimum delay before the reply, in milliseconds. */
   const waited = async (line: string) => {
@@ -346,7 +346,7 @@ test("guessing recipients is slowed down", async (t) => {
   ]);
 });
 
-test("a failing recipient check defers the recipient, even if its rejection cannot be logged", async (t) => {
+test("if a recipient check fails, the recipient is deferred, even if the rejection cannot be logged", async (t) => {
   const { say } = await conversation(t, {
     checkRecipient: () => Promise.reject(new Error("secret detail")),
     onRefused: () => {
@@ -357,7 +357,7 @@ test("a failing recipient check defers the recipient, even if its rejection cann
   assert.equal(await say("RCPT TO:<b@here.example>"), "451 4.3.0 Message processing failed, try again later");
 });
 
-test("messages over the limit per minute are deferred, whichever connection they use", async (t) => {
+test("messages over the limit per minute are deferred, regardless of the connection they use", async (t) => {
   const { port, taken } = await listen(t, { limits: { messagesPerMinute: 3 } });
   for (let i = 0; i < 5; i++) {
     const client = await greeted(port);
@@ -372,7 +372,7 @@ test("messages over the limit per minute are deferred, whichever connection they
 
 // ---- block lists and filters
 
-test("a client on a block list may write to postmaster only", async (t) => {
+test("a client on a block list may write only to postmaster", async (t) => {
   const listed: SmtpReply = {
     code: 554,
     enhanced: "5.7.1",

@@ -1,25 +1,28 @@
 import type { Envelope, MailSource, SmtpReply } from "../messages/index.ts";
 
 /**
- * Checks a recipient before the message arrives (RFC 5321 3.3). Undefined: accept. `envelope` is what the session has
- * received so far.
+ * Checks a recipient before the message arrives (RFC 5321 3.3). Undefined means accept. `envelope` is what the session
+ * has received so far.
  */
 export type CheckRecipient = (rcpt: string, envelope: Envelope) => Promise<SmtpReply | undefined>;
 
 /** Checks the content of a complete message before delivery. If the filter fails, the message is accepted. */
 export interface ContentFilter {
-  /** The source still belongs to the caller. May reject. */
+  /** The caller still owns the source. May reject. */
   check(envelope: Envelope, source: MailSource): Promise<FilterVerdict>;
 }
 
 export type FilterVerdict =
   | { action: "accept" }
-  /** Accept, with these fields on top. */
+  /** Accept the message, with these fields on top. */
   | { action: "tag"; fields: { name: string; value: string }[] }
   /** 5xx: permanent; 4xx: the sender may retry. */
   | { action: "refuse"; reply: SmtpReply };
 
-/** Checks whether block lists contain an address. Never rejects: a list that does not answer counts as not listed. */
+/**
+ * Checks whether block lists contain an address. Never rejects: if a list does not respond, the address counts as not
+ * listed.
+ */
 export interface BlockLists {
   find(ip: string): Promise<SmtpReply | undefined>;
 }

@@ -2,16 +2,16 @@
 export interface Chunks {
   readonly length: number;
   push(chunk: Uint8Array): void;
-  /** All octets so far, or the first `length`, as one buffer; the collection is empty afterwards. */
+  /** Returns all bytes so far, or the first `length`, as one buffer; afterwards the collection is empty. */
   take(length?: number): Buffer;
-  /** All chunks so far, uncopied; the collection is empty afterwards. */
+  /** Returns all chunks so far without copying; afterwards the collection is empty. */
   takePieces(): Uint8Array[];
 }
 
 const BLOCK = 16 * 1024;
 const SMALL = 2 * 1024;
 
-/** Small chunks are merged: otherwise a peer that sends single octets would create an object for each. */
+/** Small chunks are merged: otherwise a peer that sends single bytes would create an object for each. */
 export function createChunks(): Chunks {
   let pieces: Uint8Array[] = [];
   let block: Buffer | undefined;

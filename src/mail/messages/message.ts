@@ -23,7 +23,7 @@ export interface Message {
   to: Mailbox[];
 }
 
-/** The limits of an incoming message, plus space for the fields added on top. */
+/** Limits for the header of an incoming message, plus space for the fields added on top. */
 const LIMITS = { maxBytes: HEADER_LIMITS.maxBytes + 4096, maxFields: HEADER_LIMITS.maxFields + 20 };
 
 /** Throws UserError (`could not parse email: ...`) if the header section exceeds its limits. */

@@ -5,13 +5,13 @@ import { fieldRanges } from "../../protocol/rfc5322/index.ts";
 import { prependedStream } from "./streams.ts";
 import type { MailSource } from "./types.ts";
 
-/** A message with bytes prepended. Reads nothing in advance. */
+/** Returns a message with bytes prepended. Reads nothing in advance. */
 export function prepend(prefix: string, raw: Readable | Uint8Array): Readable | Uint8Array {
   const head = Buffer.from(prefix);
   return raw instanceof Uint8Array ? Buffer.concat([head, raw]) : prependedStream(head, raw);
 }
 
-/** The message with another header section. It reads from the original source, which still owns its file. */
+/** Returns the message with another header section. It reads from the original source, which still owns its file. */
 export function withHeader(source: MailSource, headerBlock: Uint8Array): MailSource {
   const { file: _, ...rest } = source;
   return {
@@ -27,13 +27,13 @@ export function withHeader(source: MailSource, headerBlock: Uint8Array): MailSou
   };
 }
 
-/** The message with complete fields, including line ends, on top. */
+/** Returns the message with complete fields, including line ends, on top. */
 export const withFields = (source: MailSource, fields: string): MailSource =>
   fields === "" ? source : withHeader(source, Buffer.concat([Buffer.from(fields), source.headerBlock]));
 
 /**
- * The header section without the fields named in `drop` (lower case) and with `add` (complete fields, including line
- * ends) on top.
+ * Returns the header section without the fields listed in `drop` (lower case) and with `add` (complete fields,
+ * including line ends) on top.
  */
 export function changedHeader(
   { headerBlock }: Pick<MailSource, "headerBlock">,
@@ -47,7 +47,7 @@ export function changedHeader(
   return Buffer.concat([Buffer.from(add), ...kept]);
 }
 
-/** The message with this change of its header section and an unchanged body. */
+/** Returns the message with this change to its header section and an unchanged body. */
 export function rewriteHeader(
   source: MailSource,
   change: { drop: ReadonlySet<string>; add: string },
@@ -68,8 +68,8 @@ function nameOf(line: Uint8Array): string {
 const LONGEST_RUN = 900;
 
 /**
- * A header field with its line end: folded at 76, non-ASCII text in encoded words (RFC 2047). The caller has validated
- * the name, and that the value has no control characters.
+ * Formats a header field with its line end: folded at 76, non-ASCII text in encoded words (RFC 2047). The caller has
+ * validated the name, and that the value has no control characters.
  */
 export function formatField(name: string, value: string): string {
   const bytes = Buffer.from(value);

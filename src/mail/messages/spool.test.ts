@@ -74,7 +74,7 @@ test("size, header and bytes are correct for any chunk sizes and threshold", asy
   assert.deepEqual(await files(), []);
 });
 
-test("a message over the limit is rejected while it is read, without counting its prefix, and leaves nothing behind", async () => {
+test("a message over the limit is rejected while being read, without counting its prefix, and leaves nothing behind", async () => {
   const { spool, files } = newSpool({ maxBytes: 1000, memoryBytes: 100 });
   let read = 0;
   async function* endless() {
@@ -92,7 +92,7 @@ test("a message over the limit is rejected while it is read, without counting it
   assert.equal((await spool.collect(pieces(Buffer.alloc(1000, "\n"), 64), { prefix: "P: 1\r\n" })).size, 1006);
 });
 
-test("the default limit is 25 MiB, and the error names it", () => {
+test("the default limit is 25 MiB, and the error contains it", () => {
   const { spool } = newSpool();
   assert.equal(spool.maxBytes, 26_214_400);
   assert.throws(() => spool.hold(Buffer.alloc(26_214_401)), {
@@ -130,7 +130,7 @@ test("deletes files left by a dead process", async () => {
   assert.deepEqual((await readdir(dir)).sort(), [`${one.id}.eml`, `${two.id}.eml`].sort());
 });
 
-test("retries creating its folder for the next message if it failed", async () => {
+test("retries creating its folder for the next message after a failure", async () => {
   const parent = join(root, "a-file");
   await writeFile(parent, "");
   const spool = createSpool({ dir: join(parent, "spool"), ids: randomIds, memoryBytes: 10 });
@@ -150,7 +150,7 @@ test("close() deletes all remaining files", async () => {
   assert.deepEqual(await files(), []);
 });
 
-test("frees the memory of owned chunks once they are written, and of no others", async () => {
+test("frees the memory of owned chunks after writing them, and of no others", async () => {
   const { spool } = newSpool({ memoryBytes: 1000 });
   const chunk = (text: string) => Buffer.allocUnsafeSlow(4096).fill(text);
   const body = () => [Buffer.from("A: 1\r\n\r\n"), chunk("a"), chunk("b"), chunk("c")];
@@ -172,7 +172,7 @@ test("does not free the buffer of an owned chunk that is a slice", async () => {
   assert.equal(whole.toString("latin1", 0, 3), "\nab");
 });
 
-test("keeps a header section larger than a write whole, owned or not", async () => {
+test("keeps a header section larger than a write intact, owned or not", async () => {
   const { spool } = newSpool({ memoryBytes: 1000 });
   const header = Buffer.from(`X: ${"x".repeat(20_000)}\r\n`);
   const message = Buffer.concat([header, Buffer.from(`\r\n${"y".repeat(20_000)}`)]);
@@ -182,7 +182,7 @@ test("keeps a header section larger than a write whole, owned or not", async () 
   assert.deepEqual(await bytesOf(source), message);
 });
 
-test("single octets use only as much memory as their size", async () => {
+test("single bytes use only as much memory as their size", async () => {
   const { spool } = newSpool();
   const message = Buffer.alloc(100 * 1024, "ab\n");
   const started = performance.now();

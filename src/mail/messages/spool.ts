@@ -9,18 +9,18 @@ import { freeMemory } from "./free-memory.ts";
 import type { MailSource } from "./types.ts";
 
 /**
- * Stores messages while they are processed: small ones in memory, others in files of a folder used only by the spool.
+ * Stores messages while they are processed: small ones in memory, others in files in a folder that only the spool uses.
  */
 export interface Spool {
   /** Maximum message size in octets. */
   readonly maxBytes: number;
   /**
    * Reads a message to its end. `id` becomes its id. `prefix` is prepended and does not count towards the limit.
-   * Rejects with UserError if the message or its header section is too large, and with the stream's own error if it
-   * fails; nothing is left behind then.
+   * Rejects with UserError if the message or its header section is too large, and with the stream's own error if the
+   * stream fails; in both cases nothing is left behind.
    */
   collect(body: AsyncIterable<Uint8Array>, options?: CollectOptions): Promise<MailSource>;
-  /** The same for a message that is already in memory. The bytes must not change afterwards. */
+  /** Like `collect`, for a message that is already in memory. The bytes must not change afterwards. */
   hold(bytes: Uint8Array): MailSource;
   /** Deletes all remaining files. */
   close(): Promise<void>;
@@ -31,14 +31,14 @@ interface CollectOptions {
   prefix?: string;
   maxBytes?: number;
   /**
-   * The chunks belong to the spool: no other code uses them, and their memory is freed as soon as it is written.
+   * If true, the spool owns the chunks: no other code uses them, and their memory is freed as soon as they are written.
    * Default false.
    */
   owned?: boolean;
 }
 
 export interface SpoolOptions {
-  /** Created on first use, and emptied of files left by a dead process. */
+  /** Folder created on first use, and emptied of files left by a dead process. */
   dir: string;
   ids: Pick<Ids, "hex">;
   /** Default 26214400 (25 MiB). */
@@ -58,7 +58,7 @@ export function createSpool({ dir, ids, maxBytes = MAX_MESSAGE_BYTES, memoryByte
 
   async function createFile(id: string): Promise<{ path: string; handle: FileHandle }> {
     await (folder ??= emptyFolder(dir).catch((err: unknown) => {
-      // The disk may have space again for the next message.
+      // The disk may have free space again for the next message.
       folder = undefined;
       throw err;
     }));
@@ -92,7 +92,7 @@ export function createSpool({ dir, ids, maxBytes = MAX_MESSAGE_BYTES, memoryByte
 
     async function write(handle: FileHandle, pieces: Uint8Array[]) {
       await writeAll(handle, pieces);
-      // Until the header section is complete, its reader holds the same chunks.
+      // Until the header section is complete, its reader uses the same chunks.
       if (owned && head.whole) freeMemory(pieces);
     }
 

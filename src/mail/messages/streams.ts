@@ -1,8 +1,8 @@
 import { Readable } from "node:stream";
 
 /**
- * Returns a stream of `head` followed by `rest`. Destroying it destroys `rest` too, even before the first read. An async generator cannot do
- * that: before its start it runs no `finally`, so the descriptor of `rest` would stay open.
+ * Returns a stream of `head` followed by `rest`. Destroying it destroys `rest` too, even before the first read. An
+ * async generator cannot do that: before it starts, it runs no `finally`, so the descriptor of `rest` would stay open.
  */
 export function prependedStream(head: Uint8Array, rest: Readable): Readable {
   const chunks = (rest as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]();
@@ -23,7 +23,7 @@ export function prependedStream(head: Uint8Array, rest: Readable): Readable {
   return Readable.from({ [Symbol.asyncIterator]: () => iterator }, { objectMode: false });
 }
 
-/** Closes the file or socket behind `raw`, read or not. */
+/** Closes the file or socket behind `raw`, whether it was read or not. */
 export function closeStream(raw: Readable | Uint8Array): void {
   if (raw instanceof Readable) raw.destroy();
 }

@@ -1,7 +1,7 @@
 import type { Log } from "../../kernel/index.ts";
 import type { Trace } from "./types.ts";
 
-/** A trace with several listeners. An error of one is logged and affects neither the others nor the message. */
+/** Creates a trace with several listeners. An error in one is logged and affects neither the others nor the message. */
 export function traceTo({ log, listeners }: { log: Log; listeners: Trace[] }): Trace {
   return (event) => {
     for (const listen of listeners) {

@@ -3,7 +3,7 @@ import type { DsnEvent, MailRequest, RecipientRequest } from "../../protocol/dsn
 
 export type { DsnEvent };
 
-/** Envelope data of the SMTP session, besides the message (RFC 5321 3.3). */
+/** Envelope data of the SMTP session that accompanies the message (RFC 5321 3.3). */
 export interface Envelope {
   /** Envelope sender; "" is the null sender. */
   from: string;
@@ -21,11 +21,11 @@ export interface Envelope {
 export interface MailSource {
   id: string;
   size: number;
-  /** The message from octet `start` (default 0): its bytes if in memory, a stream if spooled. */
+  /** The message from byte `start` (default 0): its bytes if in memory, a stream if spooled. */
   open(start?: number): Readable | Uint8Array;
   /** The header section, without the empty line. */
   headerBlock: Uint8Array;
-  /** The file of a spooled message. It is never changed, so others may link to it. */
+  /** The file of a spooled message. It never changes, so other files may be hard links to it. */
   file?: string;
   /** Deletes the spool file. */
   discard(): Promise<void>;
@@ -38,13 +38,16 @@ export interface SmtpReply {
   text: string;
 }
 
-/** The result for one recipient. `queued`: the message is in the outbound queue, not yet at the next hop. */
+/**
+ * The result for one recipient. `queued` means that the message is in the outbound queue and has not reached the next
+ * hop yet.
+ */
 export type DeliveryResult = { rcpt: string } & (
   | { ok: true; queued?: true }
   | { ok: false; temporary: boolean; reply: SmtpReply }
 );
 
-/** Destination of a recipient's mail. "report": the statistics of the recipient's zone. */
+/** Destination of a recipient's mail. "report" means the statistics of the recipient's zone. */
 export type Route =
   | { kind: "forward"; to: string[] }
   | { kind: "worker"; script: string }
@@ -86,25 +89,28 @@ export interface Outbound {
   messageId: string;
   cause: "forward" | "reply" | "send";
   from: string;
-  /** Envelope senders keyed by recipient, as written in `to`. All other recipients use `from`. */
+  /** Envelope senders keyed by recipient, as given in `to`. All other recipients use `from`. */
   fromFor?: ReadonlyMap<string, string>;
   to: string[];
   raw: () => Readable | Uint8Array;
   /** The parts of a builder message, for transports that show them separately. */
   parts?: { text?: string; html?: string; attachments: { filename: string; type: string; content: Uint8Array }[] };
   /**
-   * The same octets as `raw`, in a file that never changes, if there is one: a transport on the same disk may link to
-   * it.
+   * The same bytes as `raw`, in a file that never changes, if there is one: a transport on the same disk may hard-link
+   * to it.
    */
   file?: string;
-  /** The inbound message that this one answers or forwards, and its recipient. */
+  /** The inbound message that this one replies to or forwards, and its recipient. */
   inbound?: { id: string; rcpt?: string };
   /** The worker that requested it. */
   script?: string;
   /** Account and zone of the mail; omitted for system mail. */
   account?: string;
   zone?: string;
-  /** The envelope sender is authenticated (SPF, DKIM or an API token) and may get delivery reports. Others would get backscatter. */
+  /**
+   * True if the envelope sender is authenticated (SPF, DKIM or an API token) and may get delivery reports. For other
+   * senders they would be backscatter.
+   */
   senderAuthenticated?: true;
   /** DSN parameters for the next hop. */
   dsn?: DsnRequest;
@@ -114,7 +120,7 @@ export interface Outbound {
 export type DsnRequest = MailRequest & { to?: Record<string, RecipientRequest> };
 
 /**
- * Delivers a message: to the MX, a smart host, or (in dev) a folder of .eml files. Resolves when the message has been
+ * Delivers a message to the MX, a smart host, or (in dev) a folder of .eml files. Resolves when the message has been
  * accepted.
  */
 export interface Transport {

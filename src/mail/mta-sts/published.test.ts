@@ -8,7 +8,7 @@ import { createPublishedSts, type PublishedStsOptions } from "./published.ts";
 
 describe("published MTA-STS policies", () => {
   onEveryDatabase((engine) => {
-    test("follow the routed names, and do not change the user's own records", async (t) => {
+    test("follow the routed names, and leave the user's own records unchanged", async (t) => {
       const opened = await openRouting(t, engine);
       const { routing, zones, newZone, db, events } = opened;
       const start = (mode: PublishedStsOptions["mode"]) => {
@@ -63,7 +63,7 @@ describe("published MTA-STS policies", () => {
       );
       assert.equal(await sts.policyOf("mta-sts.sub.example.com"), undefined);
 
-      // TLS reports are requested if the policy is managed here and the zone does not request them already.
+      // TLS reports are requested if the policy is managed here and the zone does not already request them.
       const reporting = createPublishedSts({
         db,
         events,

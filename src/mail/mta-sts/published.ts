@@ -16,9 +16,9 @@ export interface PublishedStsOptions {
   events: Events;
   zones: Zones;
   log: Log;
-  /** "off": nothing is published, and records published earlier are removed. */
+  /** "off" means that nothing is published, and records published earlier are removed. */
   mode: "off" | "testing" | "enforce";
-  /** MX hosts of the routed names. */
+  /** MX hosts for the routed names. */
   mx: readonly string[];
   /** The host that serves the policies over HTTPS: the target of every `mta-sts` CNAME. */
   webHost: string;
@@ -28,11 +28,11 @@ export interface PublishedStsOptions {
 
 /** The MTA-STS policies of the routed names (RFC 8461): their DNS records, and the policy text served over HTTPS. */
 export interface PublishedSts {
-  /** The policy served by `mta-sts.<name>`; undefined for hosts without one. */
+  /** Returns the policy served by `mta-sts.<name>`; undefined for hosts without a policy. */
   policyOf(host: string): Promise<string | undefined>;
-  /** Policy hosts that need a certificate, by name, at most `limit`. */
+  /** Policy hosts that need a certificate, sorted by name, at most `limit`. */
   hosts(limit: number): Promise<string[]>;
-  /** Updates the records of all zones. Runs automatically after every change; call it at start. */
+  /** Updates the records of all zones. Runs automatically after every change; call it at startup. */
   sweep(): Promise<void>;
   close(): void;
 }
@@ -41,8 +41,8 @@ const OWNER = "mta-sts";
 const PREFIX = "mta-sts.";
 const BATCH = 200;
 /**
- * Seconds that senders cache a policy. Short, because a domain that stops routing here loses mail from those senders
- * until the policy expires.
+ * Seconds for which senders cache a policy. Short, because a domain that stops routing here loses mail from those
+ * senders until the policy expires.
  */
 const MAX_AGE = 86_400;
 
@@ -81,7 +81,7 @@ export function createPublishedSts({
       : [...published, ...(await reportRecords(zone, reporting, await reportTo(zone)))];
   }
 
-  /** Two TLS reporting records count as none (RFC 8460 3), so an existing one is left alone. */
+  /** Two TLS reporting records count as none (RFC 8460 3), so an existing one is left unchanged. */
   async function reportRecords(zone: Zone, names: readonly string[], uri: string): Promise<RecordRequest[]> {
     const free = await Promise.all(
       names.map(async (name) =>

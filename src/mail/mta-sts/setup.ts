@@ -10,14 +10,14 @@ interface MtaStsSetupDeps {
   settings: Pick<Settings, "email" | "http" | "tls">;
   zones: Zones;
   lookups: Pick<Lookups, "resolve">;
-  /** True if this process updates the records of zones at start. */
+  /** True if this process updates the records of all zones at startup. */
   updatesRecords: boolean;
   tlsReportUri: PublishedStsOptions["reportTo"];
 }
 
 /** The MTA-STS policies of routed domains. */
 export interface MtaSts {
-  /** The policy that `host` serves; undefined if it is not the policy host of a routed domain. */
+  /** Returns the policy that `host` serves; undefined if it is not the policy host of a routed domain. */
   policyOf(host: string): Promise<string | undefined>;
   /** Policy hosts that need a certificate: their CNAME record points to this server. */
   hosts(): Promise<string[]>;
@@ -26,7 +26,7 @@ export interface MtaSts {
 /** Maximum number of policy hosts that get a certificate. */
 const MAX_HOSTS = 100;
 
-/** Publishes policies in the mode of `email.mta_sts` if this server is reachable over HTTPS. */
+/** Publishes policies in the mode set in `email.mta_sts` if this server is reachable over HTTPS. */
 export function setUpMtaSts(
   {
     store: { db, events },

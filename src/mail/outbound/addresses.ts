@@ -3,12 +3,12 @@ import { mailErrors, replyOf } from "../errors.ts";
 import type { Outbound } from "../messages/index.ts";
 import type { ParcelRecipient, Result } from "./types.ts";
 
-/** A valid recipient. `rcpt` is the caller's spelling and names its result; `address` is the form used in SMTP. */
+/** A valid recipient. `rcpt` is the caller's spelling and identifies its result; `address` is the form used in SMTP. */
 export interface Destined extends ParcelRecipient {
   domain: string;
 }
 
-/** The recipients of a message without duplicates, each with its domain; and the invalid ones. */
+/** Returns the recipients of a message without duplicates, each with its domain, and the invalid recipients. */
 export function destined({ to, dsn, fromFor }: Pick<Outbound, "to" | "dsn" | "fromFor">): {
   good: Destined[];
   bad: Result[];
@@ -37,7 +37,7 @@ export function destined({ to, dsn, fromFor }: Pick<Outbound, "to" | "dsn" | "fr
   return { good: [...new Map(good.map((one) => [one.rcpt, one])).values()], bad };
 }
 
-/** The sender as used in SMTP; "" remains the null sender. Throws UserError. */
+/** Returns the sender as used in SMTP; "" remains the null sender. Throws UserError. */
 export function senderOf(from: string): string {
   if (from === "") return "";
   const mailbox = parseAddress(from);

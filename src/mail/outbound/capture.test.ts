@@ -78,7 +78,7 @@ test("links a spooled message instead of copying it where possible", async () =>
   capture.close();
 });
 
-test("uses any number of files prepared ahead of time, and leaves none behind", async () => {
+test("handles any number of files prepared ahead of time, and leaves none behind", async () => {
   const dir = join(root, "spares");
   const capture = open({ dir });
   const id = (n: number) => `<${String(n).padStart(36, "0")}@example.com>`;
@@ -135,7 +135,7 @@ test("writes the parts of a builder message to separate files", async () => {
   ]);
 });
 
-test("an unwritable folder is a temporary failure for every recipient, not an exception", async () => {
+test("an unwritable folder is a temporary failure for every recipient and throws no exception", async () => {
   const dir = join(root, "readonly");
   await writeFile(dir, "a file where the folder should be");
   const settled = await open({ dir }).deliver(mail());

@@ -7,7 +7,7 @@ import { fileStem, safeFilename } from "./filename.ts";
 import { createSpareFiles } from "./spare-files.ts";
 import { writeWhole, type Content } from "./whole-file.ts";
 
-/** A message that was written instead of sent, and the paths of its files, the `.eml` first. */
+/** A message that was written instead of sent, and the paths of its files, starting with the `.eml` file. */
 export interface Captured {
   mail: Outbound;
   files: { kind: "eml" | "text" | "html" | "attachment"; path: string }[];
@@ -19,7 +19,7 @@ const FOLDER = { forward: "forward", reply: "reply", send: "email" } as const sa
 >;
 
 /**
- * A transport that writes every message below `dir` and delivers none: `forward/<id>.eml`, `reply/<id>.eml`,
+ * A transport that writes every message to a file under `dir` and delivers none: `forward/<id>.eml`, `reply/<id>.eml`,
  * `email/<id>.eml`; for a builder message also `email-text/<id>.txt`, `email-html/<id>.html` and
  * `email-attachment/<id>-<filename>`.
  */
@@ -42,7 +42,7 @@ export function createCapture({
         await writeWhole(path, content, spares);
         return path;
       } catch (err) {
-        // The folder was deleted. The file could not be opened, so none of the content was read yet.
+        // The folder was deleted. The file could not be opened, so the content has not been read yet.
         if ((err as NodeJS.ErrnoException).code !== "ENOENT") throw err;
       }
     }
@@ -91,7 +91,7 @@ export function createCapture({
         });
         if (mail.parts !== undefined) files.push(...(await writeParts(id, mail.parts)));
       } catch (err) {
-        // The sender sees the reply, so only the log contains the path.
+        // The reply is visible to the sender, so only the log contains the path.
         log?.error({ err, dir }, `outbound: failed to write a message to ${dir}: ${messageOf(err)}`);
         const reply = replyOf(refusalOf(err));
         return mail.to.map((rcpt): DeliveryResult => ({ rcpt, ok: false, temporary: true, reply }));

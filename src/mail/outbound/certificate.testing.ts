@@ -10,7 +10,7 @@ export interface Authority extends Pair {
   name: string;
   privateKey: KeyObject;
   der: Buffer;
-  /** Sent along with the certificates it issues. */
+  /** Whether it is sent along with the certificates it issues. */
   chain: string;
 }
 
@@ -26,8 +26,8 @@ export function selfSigned(...names: string[]): Pair {
 }
 
 /**
- * A certificate authority: a root, or one below `by`. `sent`: true if it is included in the chains of the certificates
- * it issues.
+ * Creates a certificate authority: a root, or one issued by `by`. `sent`: true if it is included in the chains of the
+ * certificates it issues.
  */
 export function authority(
   name: string,
@@ -70,7 +70,7 @@ interface Wanted {
   until: number;
 }
 
-/** RFC 5280 4.1: only the fields that clients check. */
+/** Signs a certificate with only the fields that clients check (RFC 5280 4.1). */
 function signed({ names, key, issuer, issuerKey, ca, until }: Wanted): Buffer {
   const algorithm = sequence(oid(0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02));
   const validity = sequence(time(Math.min(Date.now(), until) - DAY), time(until));

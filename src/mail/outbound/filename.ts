@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 
-/** A file name for a message identifier: the random part of our own, a hash of any other. */
+/** A file name for a message identifier: the random part of a local identifier, a hash of any other. */
 export function fileStem(messageId: string): string {
   const local = /^<([A-Za-z0-9]{8,64})@/.exec(messageId)?.[1];
   return local ?? createHash("sha256").update(messageId).digest("hex").slice(0, 36);
@@ -19,7 +19,7 @@ export function safeFilename(name: string): string {
 
 const trim = (name: string) => name.replace(/^[._-]+/, "").replace(/(?<![._-])[._-]+$/, "");
 
-/** Keeps the extension. */
+/** Shortens a file name but keeps its extension. */
 function shorten(name: string, max: number): string {
   if (name.length <= max) return name;
   const extension = /\.[A-Za-z0-9]{1,10}$/.exec(name)?.[0] ?? "";

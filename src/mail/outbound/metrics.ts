@@ -20,9 +20,9 @@ export function meterOutbound(metrics: Metrics) {
     count({ step, detail }: TraceEvent): void {
       steps.inc({ step, way: detail["inSession"] === true ? "relay" : "queue" });
     },
-    /** The functions are called when the metrics are collected. */
+    /** The functions are called when metrics are collected. */
     watch(now: { waiting(): Promise<number>; paused(): number }): void {
-      // prom-client calls `collect`.
+      // prom-client calls `collect` when metrics are collected.
       Object.assign(waiting, { collect: async () => waiting.set(await now.waiting().catch(() => Number.NaN)) });
       Object.assign(paused, { collect: () => paused.set(now.paused()) });
     },

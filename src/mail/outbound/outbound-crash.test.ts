@@ -16,7 +16,7 @@ import { outboundMigrations } from "./migrations.ts";
 
 /**
  * Accounts for accepted messages while processes are killed in the middle of their work: every acknowledged message
- * arrives or fails visibly, and duplicates occur only if the result was not yet written when the process died.
+ * arrives or fails visibly, and duplicates occur only if the result had not been written when the process died.
  */
 
 const LEASE_MS = 400;
@@ -68,7 +68,7 @@ async function work(folder: string, port: number, run: string): Promise<never> {
   return Promise.race([0, 1, 2, 3].map(take));
 }
 
-/** Runs a child until `arrived` resolves; resolves with the messages it acknowledged. */
+/** Runs a child process until `arrived` resolves; resolves with the messages that the child acknowledged. */
 async function killOn(arrived: Promise<void>, folder: string, port: number, run: string): Promise<string[]> {
   const child = spawn(process.execPath, [import.meta.filename, "work", folder, String(port), run], {
     stdio: ["ignore", "pipe", "inherit"],
@@ -86,7 +86,7 @@ if (process.argv[2] === "work") {
   await work(process.argv[3]!, Number(process.argv[4]), process.argv[5]!);
 } else {
   test(
-    "a queue killed repeatedly loses nothing and duplicates only messages whose result was not yet written",
+    "a queue killed repeatedly loses nothing and duplicates only messages whose result had not been written",
     { timeout: 100_000 },
     async (t) => {
       const folder = await mkdtemp(join(tmpdir(), "reelpost-outbound-crash-"));
@@ -97,7 +97,7 @@ if (process.argv[2] === "work") {
       const sink = await startSink({
         rcpt: (to) => (to.startsWith("no-") ? "550 5.1.1 no such user" : undefined),
         data: ({ to }) => {
-          // Every seventh is deferred.
+          // Every seventh message is deferred.
           if (++count % 7 === 0) return "451 4.3.0 later";
           arrived.push(...to);
           onArrival();
@@ -107,7 +107,7 @@ if (process.argv[2] === "work") {
       const db = openSqlite({ path: join(folder, "test.db") });
       await migrate(db, outboundMigrations);
       const acknowledged: string[] = [];
-      /** Per recipient, how often its process died during delivery. */
+      /** Counts, per recipient, how often its process died during delivery. */
       const underWay = new Map<string, number>();
       for (const [run, more] of [40, 5, 120, 15, 80].entries()) {
         const enough = new Promise<void>((resolve) => {

@@ -13,7 +13,7 @@ import { createOutbound, type OutboundLimits, type OutboundOptions } from "./out
 import { HANG, resolverOf, startScripted, startSink, type Sink } from "./outbound.testing.ts";
 import { outboundMigrations } from "./migrations.ts";
 
-/** The complete outbound service: from a message to a real next hop, including failures of either. */
+/** Tests the complete outbound service, from a message to a real next hop, including failures of either. */
 
 const MINUTE = 60_000;
 const resolver = resolverOf({
@@ -222,7 +222,7 @@ test("the queue and the relay downgrade the header of an account's mail, but not
 test("runners of other processes are notified of new mail immediately", async (t) => {
   const sink = await startSink();
   const events = createLocalEvents({ log: silentLog });
-  // Only the event can wake it, because its clock does not advance.
+  // Only the event can wake the runner, because its clock does not advance.
   const { service } = await open(t, sink, { events });
   const woken: string[] = [];
   events.subscribe("mail.outbound", (id) => void woken.push(id));

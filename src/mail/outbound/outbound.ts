@@ -32,12 +32,12 @@ export interface OutboundOptions extends Omit<CarrierOptions, "clock" | "log"> {
   /** Notifies the runners of other processes; without it they poll every `pollMs`. */
   events?: Events;
   limits?: Partial<OutboundLimits>;
-  /** Replaces delivery by SMTP. */
+  /** Replaces SMTP delivery. */
   carrier?: Carrier;
 }
 
 export interface OutboundLimits {
-  /** Maximum number of queued recipients. Beyond it mail is deferred (452). */
+  /** Maximum number of queued recipients. When it has been reached, mail is deferred (452). */
   waiting: number;
   messageBytes: number;
   /** Maximum number of concurrent messages. */
@@ -58,7 +58,7 @@ export interface OutboundLimits {
   rememberMs: number;
   leaseMs: number;
   pollMs: number;
-  /** Timeout of relay(), and how long relayThenQueue() tries before it queues. */
+  /** Timeout of relay(), and how long relayThenQueue() tries to deliver before it queues. */
   relayMs: number;
   tryFirstMs: number;
   relaysAtOnce: number;
@@ -90,20 +90,23 @@ type FailureListener = (failure: Failure) => Promise<void> | void;
 export interface OutboundService extends Queue {
   /** Delivers while the caller waits and returns the replies of the next hops. Stores nothing. */
   readonly relay: Transport;
-  /** Resolves when the message is on disk; it is delivered later. */
+  /** Resolves when the message is on disk; delivery happens later. */
   readonly queue: Transport;
-  /** Tries while the caller waits. Permanent rejections are returned to the caller, deferred recipients are queued. */
+  /**
+   * Tries to deliver while the caller waits. Permanent rejections are returned to the caller, deferred recipients are
+   * queued.
+   */
   readonly relayThenQueue: Transport;
   /**
    * Registers a listener for recipients whose delivery failed. The listener decides whether the sender may get a report
    * (null sender, NOTIFY=NEVER, an unauthenticated sender). If one rejects, all are called again later.
    */
   onFailed(listener: FailureListener): void;
-  /** Starts delivering queued mail in this process. Without it the process only accepts mail. */
+  /** Starts delivering queued mail in this process. Until it is called, the process only accepts mail. */
   start(): void;
-  /** Number of queued recipients, counted up to the limit of the queue and cached for a few seconds. */
+  /** Number of queued recipients, counted up to the maximum of the queue and cached for a few seconds. */
   waiting(): Promise<number>;
-  /** Destinations and hosts that this process paused after failures. */
+  /** Destinations and hosts that this process has paused after failures. */
   paused(): { name: string; until: Date; why: string }[];
   /** Destinations with queued mail of `account` that are paused in any process. */
   pausesOf(account: string): Promise<{ destination: string; until: Date; why: string }[]>;
@@ -178,12 +181,12 @@ export function createOutbound(options: OutboundOptions): OutboundService {
 
   function announce(destinations: string[]) {
     runner?.wake(destinations);
-    // The channel cannot carry such a name; the poll finds it.
+    // The event channel does not support such a name; the other processes find the mail when they poll.
     for (const destination of destinations)
       if (events && /^[!-~]{1,200}$/.test(destination)) events.publish(TOPIC, destination);
   }
 
-  /** Resolves the hosts to resume. The runner starts even if that fails. */
+  /** Returns the hosts to resume. The runner starts even if that fails. */
   async function resumeHere(destination: string) {
     breaker.resume(destination);
     await carrier.resume(destination === SMART_HOST ? "" : destination);
@@ -224,7 +227,7 @@ export function createOutbound(options: OutboundOptions): OutboundService {
     finished: settle.finish,
   });
 
-  /** Queues a message. An internal error is temporary for all recipients, and no message is partly queued. */
+  /** Queues a message. An internal error is temporary for all recipients, and a message is never partly queued. */
   async function enqueue(mail: Outbound, replies?: ReadonlyMap<string, Result>): Promise<DeliveryResult[]> {
     try {
       const { refused } = await queue.enqueue(mail, replies ? { replies } : {});

@@ -13,7 +13,7 @@ export interface RelayParts {
   trace: Trace;
   /** Maximum number of concurrent relays; further ones are deferred. */
   atOnce: number;
-  /** Domains of one message that are tried concurrently. */
+  /** Number of domains of one message that are tried concurrently. */
   domainsAtOnce?: number;
 }
 
@@ -58,7 +58,7 @@ export function createRelay({ carrier, clock, trace, atOnce, domainsAtOnce = 5 }
         reply: reply(451, "4.3.2", "Too many messages are being passed on, try again later"),
       }));
     busy++;
-    // AbortSignal.timeout() would fire for every message, long after most are done.
+    // AbortSignal.timeout() would fire for every message, long after most of them are done.
     const budget = new AbortController();
     const timer = setTimeout(() => budget.abort(new Error(`not through within ${budgetMs} ms`)), budgetMs);
     try {
@@ -95,8 +95,8 @@ export function createRelay({ carrier, clock, trace, atOnce, domainsAtOnce = 5 }
 }
 
 /**
- * In the order and spelling of the caller: duplicate recipients share the result of their address. Recipients without a
- * result are deferred, because delivery is not confirmed.
+ * Returns results in the order and spelling of the caller: duplicate recipients share the result of their address.
+ * Recipients without a result are deferred, because delivery is not confirmed.
  */
 export const settledOf = (to: string[], results: Result[]): DeliveryResult[] =>
   settledBy(to, results, {
@@ -105,7 +105,7 @@ export const settledOf = (to: string[], results: Result[]): DeliveryResult[] =>
     reply: reply(451, "4.3.0", "Message processing failed, try again later"),
   });
 
-/** The same, from rejections only: other recipients were accepted. */
+/** Like `settledOf`, but from rejections only: all other recipients were accepted. */
 export const settledBut = (to: string[], refused: Result[]): DeliveryResult[] => settledBy(to, refused, { ok: true });
 
 function settledBy(

@@ -139,7 +139,7 @@ test("mx: delivers to the servers of the domain, and to private networks only if
     assert.ok(body.includes(line), body);
 });
 
-test("smart_host: sends everything to the first one that works; fails to start without one", async (t) => {
+test("smart_host: sends everything to the first smart host that works; fails to start without one", async (t) => {
   const sink = await startSink(t);
   const { relay } = await open(t, {
     deliver: "smart_host",

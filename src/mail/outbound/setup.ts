@@ -39,7 +39,7 @@ export interface OutboundSetupDeps {
 export interface OutboundSetup extends Pick<OutboundService, "relay" | "queue" | "relayThenQueue" | "onFailed"> {
   /** The queue for the API: list, get, resend, cancel. */
   messages: Pick<OutboundService, "list" | "get" | "resend" | "cancel" | "paused" | "pausesOf" | "ofInbound">;
-  /** From now on mail for local domains is delivered to this listener of the same process. */
+  /** From now on, delivers mail for local domains to this listener in the same process. */
   deliverLocallyTo(listener: { host: string; port: number }): void;
   /** Delivers queued mail from now on, unless all mail is written to files. */
   start(): void;
@@ -51,7 +51,7 @@ const GRACE_MS = 10_000;
 /** Messages of a killed process can be claimed again after this time. */
 const LEASE_MS = 20_000;
 
-/** Outbound mail according to the settings of `outbound`. Throws UserError for an invalid smart host. */
+/** Builds outbound mail from the `outbound` settings. Throws UserError for an invalid smart host. */
 export function setUpOutbound(deps: OutboundSetupDeps, { clock, ids, log, lifecycle }: Basics): OutboundSetup {
   const {
     store: { db, objects, events },
@@ -85,9 +85,9 @@ export function setUpOutbound(deps: OutboundSetupDeps, { clock, ids, log, lifecy
 
   const localHop: LocalHop = async (domain) => {
     if (!(await isLocal(domain))) return undefined;
-    // The message arrives from a trusted address and is accepted with any authentication result: the sender was checked
-    // before. The MX records are not used, because behind a NAT this server may be unable to reach its own public
-    // address.
+    // The message arrives from a trusted address and is accepted with any authentication result, since the sender was
+    // checked before. The MX records are not used, because behind a NAT this server may be unable to reach its own
+    // public address.
     return listener === undefined ? "by-mx" : { host: reachable(listener.host), port: listener.port, tls: "none" };
   };
 
@@ -152,9 +152,7 @@ export function setUpOutbound(deps: OutboundSetupDeps, { clock, ids, log, lifecy
   };
 }
 
-/**
- * A smart host is one destination for all domains and gets four times the default, unless the settings define a limit.
- */
+/** A smart host is one destination for all domains and gets four times the default, unless a limit is set. */
 const DEFAULT_PER_DESTINATION = 5;
 
 function smartHostsOf({ outbound: { deliver, smart_hosts: given } }: Settings): SmartHost[] {
@@ -163,7 +161,7 @@ function smartHostsOf({ outbound: { deliver, smart_hosts: given } }: Settings): 
   return given.map(readSmartHost);
 }
 
-/** A listener on all addresses is reached at the loopback address. */
+/** A listener on all addresses is reached via the loopback address. */
 const reachable = (host: string) => (host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host);
 
 /** Writes outbound mail to `<data directory>/mail`. */

@@ -29,7 +29,7 @@ test("parses smart host URLs", () => {
     port: 25,
     tls: "require",
   });
-  // Without the "s" it is STARTTLS, whatever the port.
+  // The scheme without the "s" means STARTTLS, whatever the port.
   assert.equal(readSmartHost("smtp://relay.example:465").tls, "opportunistic");
 });
 

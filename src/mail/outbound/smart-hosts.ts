@@ -7,8 +7,8 @@ const LEVELS = ["none", "opportunistic", "require", "verified"] as const;
 
 /**
  * Parses `smtp://user:password@host:587` and `smtps://host`. Default ports: 25, 587 with a password, 465 for smtps.
- * `?tls=` none, opportunistic, require (any certificate) or verified; without it, a password is sent only to a host
- * whose certificate is verified. Throws UserError badSmartHost.
+ * `?tls=` is none, opportunistic, require (any certificate) or verified; if it is missing, a password is sent only to a
+ * host whose certificate is verified. Throws UserError badSmartHost.
  */
 export function readSmartHost(text: string): SmartHost {
   const refuse = (why: string) => outboundErrors.badSmartHost({ given: withoutPassword(text), why });
@@ -74,5 +74,5 @@ function tlsOf({ searchParams }: URL, refuse: (why: string) => Error): (typeof L
   return found;
 }
 
-/** Errors appear in logs and on screens. */
+/** Errors appear in logs and on screens, so they must not contain the password. */
 const withoutPassword = (text: string) => text.replace(/:\/\/[^/]*@/, "://…@").slice(0, 200);

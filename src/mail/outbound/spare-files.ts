@@ -1,14 +1,14 @@
 import { closeSync, mkdirSync, open, rmSync } from "node:fs";
 import { join } from "node:path";
 
-/** An empty file not yet in use, open for writing. */
+/** An empty file that is not in use yet, open for writing. */
 export interface SpareFile {
   fd: number;
   path: string;
 }
 
 export interface SpareFiles {
-  /** Undefined if none is ready: the caller creates its own. */
+  /** Undefined if no file is ready: the caller then creates its own. */
   take(): SpareFile | undefined;
   /** Discards prepared files after their folder was deleted. */
   renew(): void;
@@ -17,9 +17,9 @@ export interface SpareFiles {
 
 /**
  * Creates empty files ahead of time, in the thread pool. Creating a file is by far the most expensive step of writing a
- * small one (0.3 to 0.6 ms on ext4 beside a database that syncs, where write and rename take 0.02 ms), and the only one
- * that is possible before the content is known. `dir` is emptied and created at first use; it must be on the same file
- * system as the final files.
+ * small one (0.3 to 0.6 ms on ext4 alongside a database that syncs, where write and rename take 0.02 ms), and the only
+ * one that is possible before the content is known. `dir` is emptied and created on first use; it must be on the same
+ * file system as the final files.
  */
 export function createSpareFiles({ dir, keep = 32 }: { dir: string; keep?: number }): SpareFiles {
   const ready: SpareFile[] = [];
@@ -36,7 +36,7 @@ export function createSpareFiles({ dir, keep = 32 }: { dir: string; keep?: numbe
     if (!making && ready.length <= keep / 2) make();
   }
 
-  /** Sequential, because threads that create files in the same folder wait for its lock. */
+  /** Sequential, because threads that create files in the same folder would wait for its lock. */
   function make() {
     making = true;
     const path = join(dir, String(count++));

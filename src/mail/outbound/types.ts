@@ -4,7 +4,7 @@ import type { DsnEvent, SmtpReply } from "../messages/index.ts";
 
 /**
  * The lookups needed for MX routing, as implemented by `new Resolver()` of node:dns/promises. Rejects with `code`
- * ENOTFOUND (NXDOMAIN), ENODATA, or any other for a temporary failure.
+ * ENOTFOUND (NXDOMAIN) or ENODATA, or any other code for a temporary failure.
  */
 export interface MailResolver {
   resolveMx(domain: string): Promise<{ exchange: string; priority: number }[]>;
@@ -14,7 +14,8 @@ export interface MailResolver {
 
 /**
  * Required protection of the connection. `opportunistic`: TLS if offered, with any certificate, and plain text if it
- * fails (RFC 7435). `require`: TLS with any certificate. `verified`: TLS with a certificate that names the host.
+ * fails (RFC 7435). `require`: TLS with any certificate. `verified`: TLS with a certificate that is valid for the host
+ * name.
  */
 export type TlsLevel = "none" | "opportunistic" | "require" | "verified";
 
@@ -28,16 +29,16 @@ export interface TlsPolicy {
    * throws, the host is not used.
    */
   verify?: (host: string, socket: TLSSocket) => void;
-  /** The policy as a TLS report names it. Sessions without one are not reported. */
+  /** The policy as it appears in TLS reports. Sessions without one are not reported. */
   reported?: ReportedPolicy;
 }
 
-/** A policy as a TLS report names it (RFC 8460 4.4). */
+/** A policy as it appears in TLS reports (RFC 8460 4.4). */
 export interface ReportedPolicy {
   type: "sts" | "tlsa" | "no-policy-found";
   /** `policy-string`: the lines of an MTA-STS policy, or TLSA records. */
   lines: string[];
-  /** `mx-host` */
+  /** Field `mx-host`. */
   mx: string[];
   /** Why the policy is not known. Each session counts as failed. */
   failure?: TlsFailure;
@@ -65,7 +66,7 @@ export interface TlsFailure {
 export interface TlsResult {
   domain: string;
   policy: ReportedPolicy;
-  /** Undefined: the session met the policy. */
+  /** Undefined if the session met the policy. */
   failure?: TlsFailure | undefined;
   mx: string;
   ip: string;
@@ -87,10 +88,13 @@ export type PolicyFor = (domain: string) => TlsPolicy | undefined | Promise<TlsP
 export type DaneFinding =
   | { kind: "none" }
   | { kind: "unknown"; why: string; reported?: ReportedPolicy }
-  /** `host`: the name for SNI, which is the alias target of the MX host. */
+  /** `host` is the name for SNI, which is the alias target of the MX host. */
   | { kind: "policy"; host: string; policy: TlsPolicy };
 
-/** The local listener for a domain that this server receives mail for, or "by-mx" if its MX records lead to one. */
+/**
+ * Returns the local listener for a domain that this server receives mail for, or "by-mx" if the domain's MX records
+ * should be used.
+ */
 export type LocalHop = (domain: string) => Promise<SmartHost | "by-mx" | undefined>;
 
 export type DaneFor = (domain: string, host: string) => Promise<DaneFinding>;
@@ -100,23 +104,25 @@ export interface SmartHost {
   host: string;
   port: number;
   auth?: { user: string; pass: string };
-  /** `implicit`: TLS from the first octet. Default: implicit on port 465, else verified with `auth`, else opportunistic. */
+  /**
+   * `implicit`: TLS from the first byte. Default: implicit on port 465, else verified with `auth`, else opportunistic.
+   */
   tls?: TlsLevel | "implicit";
 }
 
 /** Content that can be read again for every delivery attempt. */
 export interface Body {
   size: number;
-  /** True if any octet is not ASCII: for a server without 8BITMIME the message is encoded (RFC 6152 3). */
+  /** True if any octet is not ASCII: for a server without 8BITMIME, the message is encoded (RFC 6152 3). */
   eightBit: boolean;
-  /** UTF-8 in the header section (RFC 6532). */
+  /** True if the header section contains UTF-8 (RFC 6532). */
   utf8Header: boolean;
   open(): Readable | Uint8Array | Promise<Readable | Uint8Array>;
 }
 
 /**
  * Converts a message for a server without 8BITMIME or SMTPUTF8, or returns the rejection if that is impossible. `own`:
- * a local account wrote it, so its header may be changed too. Rejects if the message cannot be read.
+ * the message was written by a local account, so its header may be changed too. Rejects if the message cannot be read.
  */
 export type Downgrade = (
   body: Body,
@@ -145,30 +151,30 @@ export interface ParcelRecipient {
 export interface Result {
   rcpt: string;
   outcome: "delivered" | "temporary" | "permanent";
-  /** The reply of the next hop, or our own text if there was none. */
+  /** The reply of the next hop, or a local text if there was none. */
   reply: SmtpReply;
   /** The host that replied: `mx1.example.com [192.0.2.1]:25`. */
   host?: string;
-  /** "TLSv1.3"; undefined for plain text. */
+  /** Such as "TLSv1.3"; undefined for plain text. */
   tls?: string;
-  /** The next hop received NOTIFY=SUCCESS and supports it, so it sends that DSN (RFC 3461 5.2.1). */
+  /** True if the next hop received NOTIFY=SUCCESS and supports it, so that it sends that DSN (RFC 3461 5.2.1). */
   notices?: true;
 }
 
 export interface Carried {
-  /** One per recipient. */
+  /** One result per recipient. */
   results: Result[];
   /** False if no host could be reached: the connection failed, not the message. */
   reached: boolean;
-  /** True if `signal` aborted it: temporary results then say nothing about the next hop. */
+  /** True if `signal` aborted the delivery: temporary results then indicate nothing about the next hop. */
   interrupted: boolean;
 }
 
-/** Delivers mail to next hops. Never rejects: every failure is the result of some recipient. */
+/** Delivers mail to next hops. Never rejects: every failure is part of a recipient's result. */
 export interface Carrier {
-  /** All mail goes to the same host, whatever its domain. */
+  /** True if all mail goes to the same host, regardless of its domain. */
   readonly toSmartHost: boolean;
-  /** `domain` is the domain of every recipient, except with a smart host. */
+  /** `domain` is the domain of every recipient, unless there is a smart host. */
   carry(domain: string, parcel: Parcel, signal: AbortSignal): Promise<Carried>;
   /** Ends the pauses of the hosts of `domain`. Never rejects. */
   resume(domain: string): Promise<void>;

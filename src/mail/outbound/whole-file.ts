@@ -5,12 +5,12 @@ import { closeStream } from "../messages/index.ts";
 import type { SpareFile, SpareFiles } from "./spare-files.ts";
 
 /**
- * Files up to this size are written synchronously: a few microseconds of system calls, while the thread pool costs five
- * times as much.
+ * Files up to this size are written synchronously: this takes a few microseconds of system calls, while the thread pool
+ * takes five times as long.
  */
 const AT_ONCE = 256 * 1024;
 
-/** The content of a new file; `file` is an existing, immutable file with the same octets. */
+/** The content of a new file; `file` is an existing, immutable file with the same bytes. */
 export interface Content {
   open(): Readable | Uint8Array;
   file?: string;
@@ -29,7 +29,8 @@ export async function writeWhole(path: string, content: Content, spares: SpareFi
 }
 
 /**
- * A hard link costs nothing, however large the file. False if the file system has no hard links or is a different one.
+ * Creates a hard link, which costs the same for any file size. Returns false if the file system has no hard links or is
+ * a different one.
  */
 async function linked(file: string, path: string): Promise<boolean> {
   try {
@@ -41,7 +42,7 @@ async function linked(file: string, path: string): Promise<boolean> {
   }
 }
 
-/** False if the spare file was deleted in the meantime. */
+/** Returns false if the spare file was deleted in the meantime. */
 function usedSpare(path: string, body: Uint8Array, spare: SpareFile, spares: SpareFiles): boolean {
   try {
     writeFileSync(spare.fd, body);

@@ -7,7 +7,7 @@ import type { Envelope, MailSource } from "../messages/index.ts";
 import type { Bounces } from "../bounces/index.ts";
 import type { RetryRecipient, Retry } from "./types.ts";
 
-/** A queued message without its content. */
+/** A queued message except for its content. */
 export interface Kept {
   /** The inbound message. */
   message: string;
@@ -31,8 +31,8 @@ interface AttemptDeps {
 export const TELL_MS = 2 * 24 * 60 * 60_000;
 
 /**
- * Another attempt for all queued recipients; resolves with those that remain. Each result is stored immediately, so
- * that a process that dies repeats only deliveries in progress.
+ * Makes another attempt for all queued recipients; resolves with those that remain. Each result is stored immediately,
+ * so that if a process dies, only deliveries in progress are repeated.
  */
 export function createAttempt({ clock, tell, log, bounces, limits }: AttemptDeps) {
   async function step(
@@ -53,7 +53,7 @@ export function createAttempt({ clock, tell, log, bounces, limits }: AttemptDeps
     return after;
   }
 
-  /** True if nothing remains to be done for them. */
+  /** Resolves with true if nothing remains to be done for these recipients. */
   async function giveUp(
     { message, envelope, verdict, at }: Kept,
     failed: RetryRecipient[],

@@ -1,13 +1,13 @@
 import type { ObjectHandle, ObjectStore } from "../../store/index.ts";
 import { closeStream, type MailSource } from "../messages/index.ts";
 
-/** The content of queued messages: one object each, below the day of arrival. */
+/** The content of queued messages: one object each, under the day of arrival. */
 interface RetryBodies {
-  /** Resolves with the name of the object when it is on disk. */
+  /** Stores the content; resolves with the name of the object when it is on disk. */
   put(id: string, at: number, source: MailSource): Promise<string>;
   open(name: string): Promise<ObjectHandle | undefined>;
   delete(name: string): Promise<void>;
-  /** Deletes objects older than the day of `at`, which have no job by then. */
+  /** Deletes objects older than the day of `at`, which no longer have a job. */
   sweep(at: number): Promise<void>;
 }
 

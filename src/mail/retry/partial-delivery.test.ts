@@ -8,7 +8,7 @@ import { createReceiver } from "../receive.ts";
 import type { BounceRequest } from "../bounces/index.ts";
 import type { RetryMail } from "./types.ts";
 
-/** Recipients of one message with different results, and the reply to the sender. */
+/** Tests messages whose recipients have different results, and the reply to the sender. */
 
 type Fate = "ok" | "later" | "never";
 interface Parts {
@@ -85,7 +85,7 @@ test("replies 250 if all recipients have the message, with the rejection if none
   }
 });
 
-test("replies 250 if some recipients have it, and queues or bounces the others", async () => {
+test("replies 250 if some recipients have the message, and queues or bounces the others", async () => {
   const { reply, kept, bounced, events } = await receive(["ok", "later", "never"], all({}));
   assert.equal(reply.code, 250);
   assert.deepEqual(
@@ -111,19 +111,19 @@ test("replies 250 if some recipients have it, and queues or bounces the others",
   ]);
 });
 
-test("replies 250 if the sender must not get reports, and logs it", async () => {
+test("replies 250 even if the sender must not get reports, and logs that", async () => {
   const { reply, events } = await receive(["ok", "never"], all({ bounces: "nobody to tell" }));
   assert.equal(reply.code, 250);
   assert.equal(events.find(({ step }) => step === "rejected")!.detail["told"], false);
 });
 
 test("leaves failures that can be neither queued nor bounced to the sender", async () => {
-  // No report is possible now: the rejection is queued and reported later.
+  // The report cannot be sent now: the rejection is queued and reported later.
   const untold = await receive(["ok", "never"], all({ bounces: "fails" }));
   assert.deepEqual([untold.reply.code, untold.kept.map(({ recipients }) => recipients[0]!.bounce)], [250, [true]]);
   assert.equal((await receive(["ok", "later"], all({ held: "fails" }))).reply.code, 451);
   assert.equal((await receive(["ok", "never"], all({ held: "fails", bounces: "fails" }))).reply.code, 555);
-  // The sender retries for all recipients: a report now would be repeated then.
+  // The sender retries for all recipients: if a report were sent now, it would be repeated then.
   const again = await receive(["ok", "later", "never"], all({ held: "fails" }));
   assert.deepEqual([again.reply.code, again.bounced.length], [451, 0]);
 });

@@ -19,9 +19,9 @@ type Failed = Outcome & { result: Extract<DeliveryResult, { ok: false }> };
  * Decides which results of a message with several recipients the SMTP reply reports, since SMTP has one reply after
  * DATA (RFC 5321 4.1.1.4):
  *
- * - No recipient has the message: every failure is reported, and the sender keeps the message. - Some recipient has it:
- *   a rejection would deliver it twice or report it as lost. The message is accepted. Temporary failures go to the
- *    retry queue, and permanent ones are bounced to the sender.
+ * - If no recipient has the message, every failure is reported, and the sender keeps the message.
+ * - If some recipient has it, a rejection would make the sender deliver it twice or report it as lost, so the message
+ *   is accepted. Temporary failures go to the retry queue, and permanent ones are bounced to the sender.
  *
  * A failure that can be neither queued nor bounced remains in the results: a duplicate is better than a loss.
  * `foldReplies` (in inbound) composes the reply for the remaining failures.

@@ -24,8 +24,8 @@ import { createReceiver } from "../receive.ts";
 import { createRetryQueue } from "./retry-queue.ts";
 
 /**
- * Accounts for messages with mixed results while processes are killed: of every accepted message, one recipient has it,
- * one gets it later, and the third is reported to the sender.
+ * Accounts for messages with mixed results while processes are killed: for every accepted message, one recipient has
+ * it, one gets it later, and the failure of the third is reported to the sender.
  */
 
 async function openRoom(folder: string, port: number) {
@@ -108,7 +108,7 @@ async function work(folder: string, port: number, run: string): Promise<never> {
   return Promise.race([0, 1, 2].map(take));
 }
 
-/** Runs a child until `reached`; resolves with the messages it answered with 250. */
+/** Runs a child process until `reached` resolves; resolves with the messages to which it replied 250. */
 async function killOn(reached: Promise<void>, folder: string, port: number, run: string): Promise<string[]> {
   const child = spawn(process.execPath, [import.meta.filename, "work", folder, String(port), run], {
     stdio: ["ignore", "pipe", "inherit"],
@@ -133,7 +133,7 @@ if (process.argv[2] === "work") {
     const sink = await startSink({
       rcpt(to) {
         if (to.startsWith("no-")) return "550 5.1.1 no such user";
-        // A deferred recipient is deferred twice: while the sender waits, and at the first retry.
+        // Every recipient to be deferred is deferred twice: while the sender waits, and on the first retry.
         const count = (asked.get(to) ?? 0) + 1;
         asked.set(to, count);
         return to.startsWith("later-") && count <= 2 ? "451 4.3.0 later" : undefined;
@@ -171,8 +171,8 @@ if (process.argv[2] === "work") {
     const again = [...arrived].filter(([, count]) => count > 1).map(([rcpt]) => rcpt);
     t.diagnostic(`${taken.length} taken, ${missing.length} recipients lost, ${again.length} second copies`);
     assert.deepEqual(missing, []);
-    // Deliveries in progress when the process died may be repeated: at most one attempt of each of three lanes and of
-    // the queued recipients.
+    // Deliveries in progress when the process died may be repeated: at most one attempt from each of three lanes and
+    // from the queued recipients.
     assert.ok(
       again.every((rcpt) => rcpt.startsWith("later-") || rcpt.startsWith("told-")),
       again.join(),

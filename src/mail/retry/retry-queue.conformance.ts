@@ -87,7 +87,7 @@ const openOn =
       await events.close();
       await rm(folder, { recursive: true, force: true });
     });
-    /** Advances the clock until the condition is met: workers poll at their own time. */
+    /** Advances the clock until the condition is met: workers poll at their own times. */
     async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
       for (const start = performance.now(); !(await condition()); clock.advance(200)) {
         if (performance.now() - start > 10_000) throw new Error(`waited in vain for ${condition}`);
@@ -169,7 +169,7 @@ export function retryQueueConformance(engine: TestEngine): void {
     assert.deepEqual([...tried].sort(), ["b@here.example", "c@here.example"]);
     assert.deepEqual(steps(), ["message1 deferred c@here.example acc z"]);
     answers.delete("c@here.example");
-    // Not early: the second delay is longer.
+    // The job must not be due too early: the second delay is longer.
     clock.advance(2 * MINUTE);
     assert.ok((await dueAt()) > clock.now());
     assert.equal(tried.length, 2);
@@ -178,7 +178,7 @@ export function retryQueueConformance(engine: TestEngine): void {
     assert.deepEqual(tried.slice(2), ["c@here.example"]);
   });
 
-  test("bounces recipients rejected permanently in the meantime, all of one message together", async (t) => {
+  test("bounces recipients that were permanently rejected in the meantime, all recipients of one message together", async (t) => {
     const { clock, answers, start, source, bounced, steps, gone } = await open(t);
     for (const rcpt of ["b@here.example", "c@here.example"]) answers.set(rcpt, never);
     await start().add({
@@ -229,7 +229,7 @@ export function retryQueueConformance(engine: TestEngine): void {
     assert.deepEqual([trace.at(-1)!.step, trace.at(-1)!.detail["told"]], ["bounced", true]);
   });
 
-  test("sends a bounce later if it cannot be stored now, without trying the recipient again", async (t) => {
+  test("sends a bounce later if it cannot be stored now, without retrying the recipient", async (t) => {
     let full = true;
     let refused = 0;
     const told: string[] = [];
@@ -260,7 +260,7 @@ export function retryQueueConformance(engine: TestEngine): void {
     assert.deepEqual([tried, told], [[], ["b@here.example"]]);
   });
 
-  test("retries only the remaining ones of several destination addresses", async (t) => {
+  test("retries only those of several destination addresses that remain", async (t) => {
     const { clock, tried, start, source, gone } = await open(t);
     await start().add({
       envelope: ENVELOPE,
@@ -273,7 +273,7 @@ export function retryQueueConformance(engine: TestEngine): void {
     assert.deepEqual(tried, ["b@here.example to x@there.example"]);
   });
 
-  test("another process continues where one stopped, and repeats no finished recipient", async (t) => {
+  test("another process continues where one stopped, and does not repeat finished recipients", async (t) => {
     const { clock, answers, tried, start, source, gone, until } = await open(t, { limits: { recipients: 1 } });
     const first = start();
     answers.set("c@here.example", later);

@@ -17,7 +17,7 @@ export interface RetryQueueOptions {
   ids: Pick<Ids, "hex">;
   trace: Trace;
   log: Log;
-  /** Sends bounces. Without it failures are only traced. */
+  /** Sends bounces. If omitted, failures are only traced. */
   bounces?: Pick<Bounces, "bounce">;
   limits?: Partial<RetryLimits>;
 }
@@ -44,7 +44,7 @@ const DEFAULT_RETRY_LIMITS: RetryLimits = {
 };
 
 const KIND = "mail.held";
-/** The age is the limit, not the number of attempts. */
+/** Retries are limited by age, not by the number of attempts. */
 const ATTEMPTS = 100_000;
 const SWEEP_MS = 6 * 60 * 60_000;
 
@@ -67,7 +67,7 @@ export function createRetryQueue({
   let worker: JobWorker | undefined;
   let sweeper: Repetition | undefined;
 
-  /** Content older than twice the lifetime of a job has no job. */
+  /** Content older than twice the lifetime of a job cannot have a job. */
   const sweep = () => bodies.sweep(clock.now() - 2 * (limits.lifetimeMs + TELL_MS));
 
   async function run(job: Job, retry: Retry, context: JobContext): Promise<void> {
@@ -96,7 +96,7 @@ export function createRetryQueue({
     }
     const source = await spool.collect(body.read() as AsyncIterable<Uint8Array>, { maxBytes: body.size });
     try {
-      // Under another name in the spool, because a worker may still use the first copy.
+      // Uses another name in the spool, because a worker may still use the first copy.
       return await use({ ...source, id: kept.message });
     } finally {
       await source.discard();
@@ -109,7 +109,7 @@ export function createRetryQueue({
       const body = await bodies.put(ids.hex(), at, source);
       const kept: Kept = { message: source.id, body, at, envelope, verdict, recipients };
       const wait = recipients.every(({ bounce }) => bounce) ? 0 : backoff(1);
-      // After a failure the database may have stored the job all the same, so the body stays until it is swept.
+      // Even after a failure the database may have stored the job, so the body is kept until it is swept.
       await jobs.enqueue(KIND, kept, { runAt: new Date(at + wait), attempts: ATTEMPTS });
     },
     start(retry) {

@@ -14,7 +14,7 @@ interface RetryQueueSetupDeps {
   trace: Trace;
 }
 
-/** Retries with the intervals and lifetime of `outbound`. A process that receives mail starts it. */
+/** Builds a retry queue with the intervals and lifetime of `outbound`. A process that receives mail starts it. */
 export function setUpRetryQueue(
   { store: { objects, jobs }, settings: { outbound }, spool, bounces, trace }: RetryQueueSetupDeps,
   { clock, ids, log, lifecycle }: Basics,

@@ -2,13 +2,13 @@ import type { Owner } from "../actions/index.ts";
 import type { Verdict } from "../authenticate/index.ts";
 import type { Envelope, MailSource, DeliveryResult, SmtpReply } from "../messages/index.ts";
 
-/** A recipient without the message, and the last reply. */
+/** A recipient that does not have the message yet, and the last reply. */
 export interface RetryRecipient extends Owner {
   rcpt: string;
   reply: SmtpReply;
-  /** The destination addresses that still lack the message, if others have it. */
+  /** The destination addresses that do not have the message yet, if others have it. */
   to?: string[];
-  /** Permanently rejected: only the report to the sender is missing. */
+  /** True if permanently rejected: only the report to the sender remains to be sent. */
   bounce?: true;
 }
 
@@ -27,7 +27,7 @@ export type Retried = DeliveryResult & { to?: string[] };
 /** Retries one recipient and waits for the waitUntil() work of its worker. Never rejects. The caller keeps ownership of the source. */
 export type Retry = (mail: RetryMail, recipient: RetryRecipient) => Promise<Retried>;
 
-/** Accepted mail that some recipients do not have: retried for days, then bounced. */
+/** Queue of accepted mail that some recipients do not have yet: retried for days, then bounced. */
 export interface RetryQueue {
   /** Resolves when message and recipients are on disk. The caller keeps ownership of the source. */
   add(mail: RetryMail): Promise<void>;

@@ -29,7 +29,7 @@ export interface EmailRoutingOptions {
   addresses: Pick<AddressesDeps, "link"> & { limit?: number };
   hosts: RoutingHosts;
   /**
-   * Destination of mail to postmaster that matches no rule. Default: the account's first verified destination address.
+   * Destination for mail to postmaster that matches no rule. Default: the account's first verified destination address.
    */
   postmaster?: string;
   verifier?: RecordVerifier;
@@ -45,15 +45,15 @@ export interface EmailRouting {
   rules: Rules;
   addresses: Addresses;
   dkimKeys: DkimKeys;
-  /** The changes needed for a worker to own the addresses in its configuration file. */
+  /** Returns the changes needed for a worker to own the addresses in its configuration file. */
   plan(account: string, request: PlanRequest): Promise<PlannedZone[]>;
   /** Enables or disables routing of a zone and, with a worker, makes it the catch-all. */
   connect(zone: Zone, request: { enabled: boolean; worker?: string | undefined }): Promise<void>;
-  /** The route of a recipient's mail; takes microseconds while nothing changes. */
+  /** Returns the route of a recipient's mail; takes microseconds while nothing changes. */
   resolve(recipient: string): Promise<Resolution>;
   /**
-   * Deletes data of deleted zones. Happens automatically when a zone is deleted; call it at start for zones whose
-   * notification was missed.
+   * Deletes the data of deleted zones. This happens automatically when a zone is deleted; call it at startup for zones
+   * whose notification was missed.
    */
   tidy(): Promise<void>;
   close(): void;
@@ -126,7 +126,7 @@ export function createEmailRouting(options: EmailRoutingOptions): EmailRouting {
     plan: createPlanner(parts, rules),
     async connect(zone, { enabled, worker }) {
       if (!enabled) return dns.disable(zone);
-      // The worker is looked up first: if it is missing, nothing has changed.
+      // The worker is looked up first, so that nothing has changed if it is missing.
       if (worker !== undefined && (await scripts.get(zone.account, worker)) === undefined)
         throw routingErrors.unknownWorker({ worker });
       await dns.enable(zone);

@@ -113,7 +113,7 @@ export function dnsConformance(engine: TestEngine): void {
       assert.deepEqual((await refusal(later.dns.enable(zone)))[0], "mxInTheWay");
     });
 
-    test("of another mail service are listed and left alone", async (t) => {
+    test("of another mail service are listed and left unchanged", async (t) => {
       const { routing, zones, zone, records, status } = await open(t, engine);
       await zones.records.create(zone, { type: "MX", name: "@", content: "aspmx.example.net", priority: 10 });
       await zones.records.create(zone, { type: "MX", name: "@", content: "alt.example.net", priority: 20 });
@@ -163,7 +163,7 @@ export function dnsConformance(engine: TestEngine): void {
       );
     });
 
-    test("are created for up to thirty names below the zone's own", async (t) => {
+    test("are created for up to thirty names under the zone's own name", async (t) => {
       const { routing, zone, zones, records, newZone } = await open(t, engine, { limits: { names: 2 } });
       await routing.dns.enable(zone, "In.Example.COM");
       const settings = await routing.settings.of(zone);
@@ -191,7 +191,7 @@ export function dnsConformance(engine: TestEngine): void {
       assert.equal((await refusal(routing.dns.unlock(zone, "in.example.com")))[0], "notEnabled");
     });
 
-    test("are compared with the answers of a resolver", async (t) => {
+    test("are compared with the responses of a resolver", async (t) => {
       const seen = { missing: undefined as number | undefined };
       const { routing, zone, status } = await open(t, engine, {
         verifier: {
@@ -257,7 +257,7 @@ export function dnsConformance(engine: TestEngine): void {
       assert.deepEqual([await records("reelpost._domainkey.example.com"), await status()], [[], "ready"]);
     });
 
-    test("settings are changed by field, listed by account, and deleted with their zone", async (t) => {
+    test("settings are changed field by field, listed by account, and deleted with their zone", async (t) => {
       const { routing, zone, zones, newZone, clock } = await open(t, engine);
       await newZone("b.example");
       await newZone("c.example", "c".repeat(32));

@@ -17,14 +17,14 @@ export interface RoutingDns {
    * notInZone, ownZone, tooManyDomains, and errors of record creation.
    */
   enable(zone: Zone, name?: string): Promise<void>;
-  /** Removes the records created by `enable`. Without a name: for the zone's own name and all names below. */
+  /** Removes the records created by `enable`. Without `name`: for the zone's own name and all names under it. */
   disable(zone: Zone, name?: string): Promise<void>;
   /** Lets users edit the records. Throws notEnabled. */
   unlock(zone: Zone, name?: string): Promise<void>;
-  /** The records a name needs, whether or not they exist. */
+  /** Returns the records that a name needs, whether or not they exist. */
   needed(zone: Zone, name?: string): Promise<NeededRecord[]>;
   examine(zone: Zone, name: string): Promise<Examined>;
-  /** Publishes the next DKIM keys of a name beside the active ones; `promote` of the keys activates them. */
+  /** Publishes the next DKIM keys of a name alongside the active ones; `promote` of the DKIM keys activates them. */
   rotateDkim(zone: Zone, name?: string): Promise<DkimRecord[]>;
   /** Writes the records of a name again, for example after its DKIM keys changed. */
   republish(zone: Zone, name?: string): Promise<void>;
@@ -77,8 +77,8 @@ export function createRoutingDns({
   }
 
   /**
-   * Adds our include to a user's own SPF record, because a name may have only one (RFC 7208 4.5). Returns its id if it
-   * was changed.
+   * Adds our include to a user's own SPF record, because a name may have only one (RFC 7208 4.5). Returns the record's
+   * id if it was changed.
    */
   async function joinSpf(zone: Zone, there: readonly DnsRecord[], name: string): Promise<string | null> {
     const [only, ...more] = spfOf(name, there);
@@ -98,7 +98,7 @@ export function createRoutingDns({
 
   async function publish(zone: Zone, name: string, there: readonly DnsRecord[]): Promise<void> {
     const owner = ownerOf(zone, name);
-    // A second SPF record beside a foreign one would invalidate both.
+    // A second SPF record alongside a foreign one would invalidate both.
     const alone = spfOf(name, there).every(({ managedBy }) => managedBy === owner);
     const records = [
       ...mxRecords(name, hosts),
@@ -114,7 +114,7 @@ export function createRoutingDns({
   }
 
   async function disableName(zone: Zone, row: NameRow): Promise<void> {
-    // Records are removed first: while they attract mail, it is accepted.
+    // Records are removed first: as long as they attract mail, it is accepted.
     await managed.remove(zone, ownerOf(zone, row.name));
     await leaveSpf(zone, row);
     await db.transaction<RoutingTables, void>(async (tx) => {

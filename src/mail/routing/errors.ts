@@ -1,6 +1,6 @@
 import { defineErrors } from "../../kernel/index.ts";
 
-/** Codes up to 2062 are known to clients from the hosted API; the others are ours. */
+/** Codes up to 2062 are known to clients from the hosted API; the others are specific to Reelpost. */
 export const routingErrors = defineErrors("email-routing", {
   invalidInput: { code: 2007, http: 422, message: "Invalid Input. {reason}" },
   unknownWorker: {

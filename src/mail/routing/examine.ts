@@ -19,7 +19,7 @@ export interface DnsProblem {
 
 export interface Examined {
   problems: DnsProblem[];
-  /** True if users may change some of the records created by the service. */
+  /** True if users can change some of the records created by the service. */
   unlocked: boolean;
 }
 
@@ -47,8 +47,8 @@ export function examine(
 }
 
 /**
- * MX records of the name that point elsewhere. Locked records of `owner` pointed here when they were created: they are
- * out of date, not foreign.
+ * Returns MX records of the name that point elsewhere. Locked records of `owner` pointed here when they were created:
+ * they are out of date, not foreign.
  */
 export const foreignMx = (
   name: string,
@@ -64,7 +64,7 @@ export const foreignMx = (
       !needed.some(({ type, content }) => type === "MX" && content === record.content),
   );
 
-/** Created for this owner and never unlocked. */
+/** True for a record that was created for this owner and never unlocked. */
 export const isOutdated = ({ managedBy, locked }: DnsRecord, owner: string): boolean => managedBy === owner && locked;
 
 export const spfOf = (name: string, there: readonly DnsRecord[]): DnsRecord[] =>

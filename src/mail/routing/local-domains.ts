@@ -5,16 +5,16 @@ import type { Resolution } from "./types.ts";
 interface LocalDomainsDeps {
   settings: Pick<Settings, "email" | "workers">;
   resolve: (recipient: string) => Promise<Resolution>;
-  /** True if Email Sending is enabled for a domain: bounces arrive below it. */
+  /** True if Email Sending is enabled for a domain: its bounces arrive at a name under it. */
   sends: (domain: string) => Promise<boolean>;
   lookups: Pick<MailResolver, "resolveMx">;
 }
 
 /**
- * Decides whether outbound mail for a domain is delivered to this server. The domain of workers and the forward domain
- * are local. A domain that is routed here or receives bounces is local only if its MX records name this server or it
- * does not exist in the DNS: any account can route a zone of any name, which must not attract mail of a domain that
- * belongs to someone else.
+ * Decides whether outbound mail for a domain is delivered to this server. The workers domain and the forward domain are
+ * local. A domain that is routed here or receives bounces is local only if its MX records name this server or it does
+ * not exist in the DNS: any account can route a zone of any name, which must not attract mail for a domain that belongs
+ * to someone else.
  */
 export function createLocalDomains({
   settings: { email, workers },
@@ -31,7 +31,8 @@ export function createLocalDomains({
         hosts.has(exchange.toLowerCase().replace(/\.$/, "")),
       );
     } catch (err) {
-      // The domain does not exist in the DNS. After any other error the delivery fails in the same way and is retried.
+      // True if the domain does not exist in the DNS. After any other error, the delivery fails in the same way and is
+      // retried.
       return (err as NodeJS.ErrnoException).code === "ENOTFOUND";
     }
   }

@@ -15,7 +15,7 @@ const rules = fc.array(
   { maxLength: 12 },
 );
 
-/** Tries one rule after the other, as the contract specifies. */
+/** Tries one rule after the other, as specified in the contract. */
 function naive(sorted: readonly Rule[], supportSubaddress: boolean, recipient: string): string | undefined {
   const live = sorted.filter(({ enabled }) => enabled);
   const named = (wanted: string) =>

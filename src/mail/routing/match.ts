@@ -7,15 +7,15 @@ import type { Rule, Why } from "./types.ts";
 export interface MatchTable {
   zone: { id: string; account: string; name: string };
   supportSubaddress: boolean;
-  /** Literal rules by normalized recipient: the first of several rules for one. */
+  /** Literal rules keyed by normalized recipient: if several rules match it, the first. */
   literal: ReadonlyMap<string, Rule>;
-  /** In the order of evaluation. */
+  /** Pattern rules in the order of evaluation. */
   patterns: readonly { rule: Rule; matches: (address: string) => boolean }[];
-  /** Absent while it is disabled. */
+  /** Undefined while the rule is disabled. */
   catchAll?: Rule;
 }
 
-/** `rules` in the order of evaluation; disabled ones are skipped. */
+/** Builds the lookup table. `rules` are in the order of evaluation; disabled rules are skipped. */
 export function matchTable(zone: MatchTable["zone"], supportSubaddress: boolean, rules: readonly Rule[]): MatchTable {
   const literal = new Map<string, Rule>();
   const patterns: MatchTable["patterns"][number][] = [];
@@ -35,7 +35,10 @@ export interface Match {
   why: Extract<Why, "literal" | "subaddress" | "pattern" | "catch-all">;
 }
 
-/** The rule for a recipient: literal rules, then patterns, then the catch-all rule. The catch-all rule applies to the zone's own name only, not to subdomains. */
+/**
+ * Finds the rule for a recipient: literal rules, then patterns, then the catch-all rule. The catch-all rule applies
+ * only to the zone's own name, not to subdomains.
+ */
 export function matchRecipient(
   { zone, supportSubaddress, literal, patterns, catchAll }: MatchTable,
   recipient: Recipient,

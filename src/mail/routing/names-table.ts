@@ -40,7 +40,7 @@ export const namesOfAll = async (db: RoutingExecutor, zones: readonly string[]):
         await db.selectFrom("email_routing_names").selectAll().where("zone_id", "in", zones).orderBy("name").execute()
       ).map(toName);
 
-/** Enabled names, in order. */
+/** Enabled names, sorted. */
 export const enabledNames = async (db: RoutingExecutor, limit: number): Promise<string[]> =>
   (
     await db
@@ -52,7 +52,7 @@ export const enabledNames = async (db: RoutingExecutor, limit: number): Promise<
       .execute()
   ).map(({ name }) => name);
 
-/** Rows with this name, in any zone. */
+/** Rows for this name, in any zone. */
 export const namesCalled = async (db: RoutingExecutor, name: string): Promise<NameRow[]> =>
   (await db.selectFrom("email_routing_names").selectAll().where("name", "=", name).execute()).map(toName);
 

@@ -2,9 +2,9 @@ import type { DkimRecord } from "../dkim-keys/index.ts";
 
 /** The hosts that the records of a routed name refer to, configured by the operator. */
 export interface RoutingHosts {
-  /** MX hosts of the routed names. */
+  /** MX hosts for the routed names. */
   mx: readonly { host: string; priority: number }[];
-  /** The name of the SPF record that lists our sending addresses. */
+  /** The name of the SPF record that lists this server's sending addresses. */
   spfInclude: string;
   /** The selector of the first DKIM key of a name; rotations increment it. */
   dkimSelector: string;
@@ -15,10 +15,10 @@ export interface RoutingHosts {
 export interface NeededRecord {
   type: "MX" | "TXT";
   name: string;
-  /** For TXT the unquoted text. */
+  /** The content; for TXT, the unquoted text. */
   content: string;
   priority?: number;
-  /** 1 means automatic. */
+  /** The value 1 means automatic. */
   ttl: 1;
 }
 

@@ -20,7 +20,7 @@ export interface RoutingParts {
   /** True if rules may have globs, regular expressions and several destinations. */
   extended: boolean;
   verifier?: RecordVerifier | undefined;
-  /** A rule or a setting of the zone changed; `names`: the set of routed names changed as well. */
+  /** Notifies about a changed rule or setting of the zone; `names`: the set of routed names changed as well. */
   changed(zone: string, what?: "names"): void;
 }
 
@@ -31,8 +31,11 @@ export interface RoutingLimits {
   names: number;
 }
 
-/** Checks what a resolver returns for the records; the zones domain only knows the intended state. */
+/** Checks which records a resolver returns; the zones domain only knows the intended state. */
 export interface RecordVerifier {
-  /** Records not found at the last lookup of the name; undefined: not looked up yet. Answers from memory. */
+  /**
+   * Returns the records not found in the last lookup of the name; undefined if the name has not been looked up yet.
+   * Served from memory.
+   */
   missing(name: string, needed: readonly NeededRecord[]): Promise<NeededRecord[] | undefined>;
 }

@@ -4,7 +4,7 @@ import type { TestEngine } from "../../../test/support/databases.ts";
 import { ACCOUNT, catchAllTo, openRouting, OTHER_ACCOUNT, refusal, ruleFor } from "./routing.testing.ts";
 
 export function planConformance(engine: TestEngine): void {
-  describe("the addresses of a worker's configuration file", () => {
+  describe("the addresses in a worker's configuration file", () => {
     const open = async (...args: Parameters<typeof openRouting>) => {
       const house = await openRouting(...args);
       const [a, b] = [await house.newZone("a.example"), await house.newZone("b.example")];
@@ -30,7 +30,7 @@ export function planConformance(engine: TestEngine): void {
       return { ...house, a, b, owner, other, worker, request, plan };
     };
 
-    test("are planned: added, updated, deleted, or in conflict with other owners' rules", async (t) => {
+    test("are planned: added, updated, deleted, or in conflict with rules of other owners", async (t) => {
       const {
         routing: { rules },
         a,

@@ -15,12 +15,12 @@ export interface PlanRequest {
   owner: string;
   rules: Pick<RuleRequest, "matchers" | "actions" | "enabled">[];
   catchAll: { target: string; rule: Pick<RuleRequest, "matchers" | "actions" | "enabled"> }[];
-  /** Zones that the caller may not read: treated as if they did not exist. */
+  /** Zones that the caller may not read; they are treated as nonexistent. */
   hidden?: readonly string[];
 }
 
 export interface PlannedChange {
-  /** `conflict`: the address has a rule of another owner. */
+  /** `conflict` means that the address has a rule of another owner. */
   type: "added" | "updated" | "deleted" | "conflict";
   /** A normalized address, or `*@<zone>`. */
   target: string;
@@ -47,8 +47,8 @@ const MAX_WANTED = 1000;
 const ORDER = ["added", "updated", "conflict", "deleted"];
 
 /**
- * The changes needed to make the rules of a worker match its configuration file. Changes nothing. Throws invalidInput,
- * unknownWorker, unknownDomain.
+ * Returns the changes needed to make a worker's rules match its configuration file. Changes nothing. Throws
+ * invalidInput, unknownWorker, unknownDomain.
  */
 export function createPlanner(
   { db, zones, scripts }: RoutingParts,
@@ -56,7 +56,7 @@ export function createPlanner(
 ): (account: string, request: PlanRequest) => Promise<PlannedZone[]> {
   const tables = db.tables<RoutingTables>();
 
-  /** The zone of the account in which mail for this domain is routed. */
+  /** Returns the zone of the account in which mail for this domain is routed. */
   async function routedIn(account: string, domain: string, hidden: readonly string[]): Promise<Zone> {
     for (const { zone: id, enabled, account: owner } of await namesCalled(tables, domain)) {
       const zone = enabled && owner === account && !hidden.includes(id) ? await zones.find(id) : undefined;
@@ -93,7 +93,7 @@ export function createPlanner(
           reason: `The target of a catch-all rule is like *@example.com, not ${JSON.stringify(target)}.`,
         });
       const zone = await routedIn(account, name, hidden);
-      // Names below the zone's own support rules for single addresses only.
+      // Names under the zone's own name support only rules for single addresses.
       if (zone.name !== name) throw routingErrors.unknownDomain({ name: `*@${name}` });
       checkMatcher(rule.matchers, zone.name, true);
       add(zone, {
@@ -158,6 +158,6 @@ export function createPlanner(
   }
 }
 
-/** A catch-all rule in its initial state, without an owner. */
+/** True for a catch-all rule in its initial state, without an owner. */
 const isUntouched = ({ matcher, action, enabled, source }: Rule) =>
   matcher.type === "all" && action.type === "drop" && !enabled && source === "api";

@@ -3,11 +3,11 @@ import type { LiveWorkers, Scripts } from "../../workers/index.ts";
 import type { Route } from "../messages/index.ts";
 import type { Resolution } from "./types.ts";
 
-/** The route of a recipient, and the account and zone that the mail belongs to. */
+/** The route of a recipient, with the account and zone that own the mail. */
 export type Routed = Route & {
   account?: string | undefined;
   zone?: string | undefined;
-  /** The recipient is rejected with a 4xx reply: the cause may be temporary. */
+  /** True if the recipient is rejected with a 4xx reply because the cause may be temporary. */
   temporary?: true;
 };
 
@@ -65,7 +65,7 @@ async function workerRoute(recipient: string, domain: string, scripts: Pick<Scri
     : { kind: "worker", script: `${ref.account}/${ref.script}`, account: ref.account };
 }
 
-/** The worker of a route. Inside mail a worker is `<account>/<script>`. */
+/** Returns the worker of a route. Within the mail domain, a worker is named `<account>/<script>`. */
 export function workerOf(name: string): Parameters<LiveWorkers["email"]>[0] {
   const slash = name.indexOf("/");
   return { account: name.slice(0, slash), script: name.slice(slash + 1) };

@@ -20,7 +20,7 @@ export function resolveConformance(engine: TestEngine): void {
     const forward = { type: "forward", value: ["me@example.net"] };
     const worker = { type: "worker", value: ["inbox"] };
 
-    test("matches the whole address first, case-insensitively, with dots significant; otherwise nothing", async (t) => {
+    test("matches the whole address first, case-insensitively and with dots significant; no other variant matches", async (t) => {
       const { resolve, rules, zone, routing } = await open(t, engine);
       const { id } = await rules.create(zone, ruleFor("First.Last@example.com", forward, { name: "me" }));
       await rules.create(zone, ruleFor('"two words"@example.com', worker));
@@ -64,7 +64,7 @@ export function resolveConformance(engine: TestEngine): void {
       assert.equal(await resolve("me+other@example.com"), "forward subaddress me@example.net");
     });
 
-    test("uses the first rule by priority, then the oldest; skips disabled ones", async (t) => {
+    test("uses the first rule by priority, then the oldest; skips disabled rules", async (t) => {
       const { resolve, rules, zone, clock } = await open(t, engine);
       const late = await rules.create(zone, ruleFor("a@example.com", { type: "drop" }, { priority: 2 }));
       clock.advance(1000);
@@ -112,7 +112,7 @@ export function resolveConformance(engine: TestEngine): void {
       assert.equal(await quiet.resolve("webmaster@example.com"), "none no rule");
     });
 
-    test("names below the zone's own use rules for single addresses, never the catch-all rule", async (t) => {
+    test("names under the zone's own name use rules for single addresses, never the catch-all rule", async (t) => {
       const { resolve, rules, zone, routing } = await open(t, engine);
       await rules.replaceCatchAll(zone, catchAllTo({ type: "drop" }));
       await rules.create(zone, ruleFor("a@in.example.com", forward));
@@ -126,7 +126,7 @@ export function resolveConformance(engine: TestEngine): void {
       assert.equal(await resolve("a@example.com"), "drop catch-all");
     });
 
-    test("a zone below another one uses its own rules, in any order of creation", async (t) => {
+    test("a zone under another one uses its own rules, regardless of the order of creation", async (t) => {
       const { resolve, rules, zone, routing, newZone, zones } = await open(t, engine);
       await rules.replaceCatchAll(zone, catchAllTo({ type: "drop" }));
       await rules.create(zone, ruleFor("a@sub.example.com", { type: "drop" }));
@@ -142,14 +142,14 @@ export function resolveConformance(engine: TestEngine): void {
       assert.equal(await resolve("a@sub.example.com"), "drop literal");
     });
 
-    test("changes take effect immediately, also in other processes; deleted zones are removed", async (t) => {
+    test("changes take effect immediately, including in other processes; deleted zones are removed", async (t) => {
       const { resolve, rules, zone, zones, routing, build, another, newZone } = await open(t, engine);
       const other = build(await another());
       t.after(async () => other.close());
       assert.equal((await other.resolve("a@example.com")).kind, "none");
       await rules.create(zone, ruleFor("a@example.com", forward));
       assert.equal(await resolve("a@example.com"), "forward literal me@example.net");
-      // The event follows after the writer's own code.
+      // The event is delivered after the writer's own code has run.
       await new Promise(setImmediate);
       assert.equal((await other.resolve("a@example.com")).kind, "forward");
       await zones.delete(zone.id);

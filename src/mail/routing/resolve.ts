@@ -13,21 +13,21 @@ export interface ResolveParts extends Pick<RoutingParts, "scripts" | "addresses"
 }
 
 /**
- * How long the existence of a worker is cached: a new worker is found after that, and calling a deleted one fails
+ * How long the existence of a worker is cached: a new worker is found within this time, and calling a deleted one fails
  * anyway.
  */
 const WORKER_MS = 2000;
 const MAX_WORKERS = 2000;
 
 /**
- * The route of a recipient's mail. Rules for the whole address first, then, with subaddressing, those for the address
- * without its tag, then the catch-all rule.
+ * Determines the route of a recipient's mail. Rules for the whole address come first, then, with subaddressing, those
+ * for the address without its tag, then the catch-all rule.
  *
- * RFC 5321 4.5.1: postmaster is accepted for every routed domain, case-insensitively. Without a rule of its own it goes
+ * RFC 5321 4.5.1: postmaster is accepted for every routed domain, case-insensitively. If it has no rule, the mail goes
  * to the catch-all rule, then to the operator's address, then to the account's first verified destination address;
- * without any of these it is accepted and dropped, which appears in the message log. The bare `postmaster` goes to the
- * operator's address or is dropped. abuse (RFC 2142 2) goes to the operator's address if there is one, because the
- * operator handles complaints about spam.
+ * without any of these it is accepted and dropped, which appears in the message log. Mail to the bare `postmaster` goes
+ * to the operator's address or is dropped. Mail to abuse (RFC 2142 2) goes to the operator's address if there is one,
+ * because the operator handles complaints about spam.
  */
 export function createResolve({
   scripts,

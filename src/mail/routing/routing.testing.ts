@@ -21,7 +21,7 @@ export const HOSTS = {
   dkimSelector: "reelpost",
 };
 
-/** Fake workers by name, which tests add. */
+/** Fake workers by name, to be added by tests. */
 export function createFakeScripts() {
   const all = new Map<string, Script>();
   let made = 0;
@@ -87,7 +87,7 @@ export async function openRouting(t: TestContext, engine: TestEngine, options: P
     mails,
     mailer,
     newZone: (name = "example.com", account = ACCOUNT) => zones.create({ account, name }),
-    /** A verified destination address. */
+    /** Creates a verified destination address. */
     async verified(email: string, account = ACCOUNT) {
       const { id } = await routing.addresses.create(account, email);
       return routing.addresses.setVerified(account, id, true);
@@ -106,7 +106,7 @@ export const catchAllTo = (action: RuleRequest["actions"][number], more: Partial
   ...more,
 });
 
-/** The kind and the message of the error that a promise rejects with. */
+/** Returns kind and message of the error that a promise rejects with. */
 export async function refusal(promise: Promise<unknown>): Promise<[kind: string, message?: string]> {
   try {
     await promise;

@@ -10,7 +10,7 @@ export const MAX_VALUE = 90;
 export const MAX_PRIORITY = 2 ** 31 - 1;
 export const MAX_TAG = 32;
 
-/** The validated fields of a rule. Whether its worker or address exists is not checked here. */
+/** The validated fields of a rule. They do not include a check that its worker or address exists. */
 export interface RuleParts {
   name: string;
   enabled: boolean;
@@ -26,14 +26,17 @@ export const MAX_DESTINATIONS = 10;
 
 const refuse = (reason: string) => routingErrors.invalidInput({ reason });
 
-/** Throws invalidInput, and invalidOperation for a second catch-all rule. `zone` is the zone's name. `extended` accepts glob and regex matchers and several destinations. */
+/**
+ * Throws invalidInput, and invalidOperation for a second catch-all rule. `zone` is the zone's name. `extended` allows
+ * glob and regex matchers and several destinations.
+ */
 export function checkRule(
   request: RuleRequest,
   { zone, catchAll, extended }: { zone: string; catchAll: boolean; extended: boolean },
 ): RuleParts {
   const { name = "", enabled = true, priority = 0, source = "api", owner } = request;
   if ([...name].length > MAX_NAME) throw refuse(`The name has more than ${MAX_NAME} characters.`);
-  // PostgreSQL cannot store NUL, and the other characters are invisible.
+  // PostgreSQL cannot store NUL, and the other control characters are invisible.
   // oxlint-disable-next-line no-control-regex
   if (/[\0-\x1f\x7f]/.test(name)) throw refuse("The name has a control character.");
   if (!Number.isInteger(priority) || priority < 0 || priority > MAX_PRIORITY)

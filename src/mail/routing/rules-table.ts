@@ -16,11 +16,11 @@ export const destinationsOf = (action: Action): string[] =>
   action.type === "forward" ? action.value.map(addressKey) : [];
 const addressKey = (address: string) => keyOf(readRecipient(address)!);
 
-/** The catch-all rule exists before it has a row: its id is derived from the zone's. */
+/** The catch-all rule exists even before it has a row: its id is derived from the zone's. */
 export const catchAllId = (zone: string): string =>
   createHash("sha256").update(`catch-all rule of ${zone}`).digest("hex").slice(0, 32);
 
-/** In the order of evaluation, with the catch-all rule last if it has a row. */
+/** Rules in the order of evaluation, with the catch-all rule last if it has a row. */
 export async function rulesOf(db: RoutingExecutor, zone: string): Promise<Rule[]> {
   const rows = await db
     .selectFrom("email_routing_rules")
@@ -73,7 +73,7 @@ export interface AccountRuleQuery {
   hidden?: readonly string[];
 }
 
-/** In the order of creation. */
+/** Rules in the order of creation. */
 export async function rulesOfAccount(
   db: RoutingExecutor,
   account: string,
@@ -125,7 +125,8 @@ export async function deleteRule(db: RoutingExecutor, id: string): Promise<boole
 }
 
 /**
- * Applies the deletion or verification of a destination address to the rules that forward to it. Returns their zones.
+ * Enables or disables the rules that forward to a destination address after it was verified or deleted. Returns their
+ * zones.
  */
 export async function switchDestination(
   db: RoutingExecutor,
@@ -159,7 +160,7 @@ function contains(eb: ExpressionBuilder<RoutingTables, "email_routing_rules">, d
   return sql<boolean>`${eb.ref("destinations")} like ${pattern} escape '\\'`;
 }
 
-/** Ids of rules with this destination that still have another, unverified one. */
+/** Returns ids of rules with this destination that still have another, unverified one. */
 async function stillAwaiting(db: RoutingExecutor, account: string, destination: string): Promise<string[]> {
   const rows = await db
     .selectFrom("email_routing_rules")

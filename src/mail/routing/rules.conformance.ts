@@ -86,7 +86,7 @@ export function rulesConformance(engine: TestEngine): void {
       assert.equal((await refusal(rules.get(elsewhere, second.id)))[0], "noRule");
     });
 
-    test("the catch-all rule always exists, and is accessible only as such", async (t) => {
+    test("the catch-all rule always exists, and is accessible only as the catch-all rule", async (t) => {
       const {
         routing: { rules },
         newZone,
@@ -336,7 +336,7 @@ export function rulesConformance(engine: TestEngine): void {
       assert.equal(await state(), "disabled");
     });
 
-    test("are limited in number, also when created concurrently", async (t) => {
+    test("are limited in number, even when created concurrently", async (t) => {
       const {
         routing: { rules },
         newZone,

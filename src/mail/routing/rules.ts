@@ -21,14 +21,14 @@ import type { RoutingExecutor, RoutingTables } from "./tables.ts";
 import type { Action, Rule, RuleRequest } from "./types.ts";
 
 export interface RuleQuery extends Omit<AccountRuleQuery, "hidden"> {
-  /** Default: in the order of evaluation, by priority. */
+  /** Default: the order of evaluation, by priority. */
   order?: "created" | "priority" | undefined;
 }
 
 export interface Rules {
-  /** Includes the catch-all rule, which is last. */
+  /** Includes the catch-all rule, which comes last. */
   list(zone: Zone, query: RuleQuery, page: PageRequest): Promise<Page<Rule>>;
-  /** In the order of creation. Includes a catch-all rule if it was ever changed. */
+  /** Rules in the order of creation. Includes a catch-all rule if it was ever changed. */
   ofAccount(account: string, query: AccountRuleQuery, page: PageRequest): Promise<Page<Rule>>;
   /** Throws noRule, and invalidOperation for the catch-all rule. */
   get(zone: Zone, id: string): Promise<Rule>;
@@ -37,7 +37,7 @@ export interface Rules {
    * unverified address is created, but disabled until the address is verified.
    */
   create(zone: Zone, request: RuleRequest): Promise<Rule>;
-  /** Omitted fields get their defaults. Throws as create does, and noRule. */
+  /** Omitted fields get their defaults. Throws the same errors as create, and noRule. */
   replace(zone: Zone, id: string, request: RuleRequest): Promise<Rule>;
   /** Throws noRule, invalidOperation. */
   delete(zone: Zone, id: string): Promise<Rule>;
@@ -64,8 +64,8 @@ export function createRules({ db, clock, ids, scripts, limits, extended, changed
   }
 
   /**
-   * Writes a rule at the position given by `find`. In one transaction with the check of its destination, which may be
-   * deleted at any time.
+   * Writes a rule at the position returned by `find`, in one transaction with the check of its destination, which may
+   * be deleted at any time.
    */
   async function keep(
     zone: Zone,

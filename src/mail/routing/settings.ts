@@ -16,7 +16,7 @@ export interface ZoneSettings {
   of(zone: Zone): Promise<RoutingSettings>;
   /** Omitted fields keep their values. */
   update(zone: Zone, change: SettingsChange): Promise<RoutingSettings>;
-  /** All zones of an account except the hidden ones, by name, whether or not mail is routed. */
+  /** Lists all zones of an account except hidden ones, sorted by name, whether or not mail is routed. */
   list(account: string, page: PageRequest, hidden?: readonly string[]): Promise<Page<RoutingSettings>>;
 }
 

@@ -12,12 +12,12 @@ interface RoutingSetupDeps {
   scripts: EmailRoutingOptions["scripts"];
   secrets: Secrets;
   settings: Settings;
-  /** URL of this server as clients reach it. */
+  /** URL under which clients reach this server. */
   baseUrl(): string;
   verifier: RecordVerifier;
 }
 
-/** Email Routing according to the settings of `email`. */
+/** Builds Email Routing from the `email` settings. */
 export function setUpRouting(
   { store: { db, events }, zones, scripts, secrets, settings: { email }, baseUrl, verifier }: RoutingSetupDeps,
   { clock, ids, log, lifecycle }: Basics,

@@ -15,9 +15,9 @@ const NAMES = "names";
 
 /** An in-memory cache of rules by domain. */
 export interface TablesCache {
-  /** A valid cached entry, without a turn of the event loop in the common case. Undefined: call `find`. */
+  /** Returns a valid cached entry synchronously, the common case. Undefined: call `find`. */
   known(domain: string): { table: MatchTable | undefined } | undefined;
-  /** The rules for a domain; undefined if this server does not receive its mail. */
+  /** Returns the rules for a domain; undefined if this server does not receive its mail. */
   find(domain: string): Promise<MatchTable | undefined>;
   changed(zone: string, what?: "names"): void;
   close(): void;
@@ -33,11 +33,11 @@ interface Entry {
 /** Maximum number of cached local domains. */
 const MAX_ROUTED = 5000;
 /**
- * Maximum number of cached foreign domains. Separate, because clients can name any number of them and must not evict
+ * Maximum number of cached foreign domains. Separate, because clients can use any number of them and must not evict
  * local ones.
  */
 const MAX_FOREIGN = 5000;
-/** Maximum age of an entry if other processes write too, in case their notification is lost. */
+/** Maximum age of an entry if other processes can change the data, in case their notification is lost. */
 const MAX_AGE_MS = 30_000;
 
 export function createTablesCache({
@@ -52,8 +52,8 @@ export function createTablesCache({
   clock: Pick<Clock, "now">;
 }): TablesCache {
   const tables = db.tables<RoutingTables>();
-  // Notifications are trusted on PostgreSQL too: a rule may take effect slightly late there, but mail is never wrong
-  // for more than MAX_AGE_MS.
+  // Notifications are trusted on PostgreSQL too: a rule may take effect slightly late there, but mail is never routed
+  // wrongly for more than MAX_AGE_MS.
   const versions = createVersions({ events, topic: ROUTING_CHANGED, alone: true });
   /** Counts all notifications: a query after a change must not get a result whose read started before it. */
   let heard = 0;
@@ -91,7 +91,7 @@ export function createTablesCache({
     return table;
   }
 
-  /** If a zone is below another one, its own records are the public ones: the nearest zone wins. */
+  /** If a zone is under another one, its own records are the public ones: the nearest zone wins. */
   async function zoneOf(domain: string) {
     const found = await Promise.all(
       (await namesCalled(tables, domain)).filter(({ enabled }) => enabled).map(({ zone }) => zones.find(zone)),

@@ -3,7 +3,7 @@ import type { Migration } from "../../store/index.ts";
 import type { RuleSource } from "./types.ts";
 
 export interface RoutingTables {
-  /** Changed settings of zones. */
+  /** Changed zone settings. */
   email_routing_zones: {
     zone_id: string;
     account_id: string;
@@ -12,7 +12,7 @@ export interface RoutingTables {
     created_at: number;
     modified_at: number;
   };
-  /** Names that are or were routed: the zone's own and those below it. */
+  /** Names that are or were routed: the zone's own name and those under it. */
   email_routing_names: {
     id: string;
     zone_id: string;
@@ -28,7 +28,7 @@ export interface RoutingTables {
     id: string;
     zone_id: string;
     account_id: string;
-    /** 1: the catch-all rule; at most one per zone. */
+    /** 1 means the catch-all rule; at most one per zone. */
     catch_all: number;
     name: string;
     enabled: number;
@@ -77,7 +77,7 @@ export const routingMigration: Migration = {
       .addColumn("created_at", "bigint", (column) => column.notNull())
       .addColumn("modified_at", "bigint", (column) => column.notNull())
       .execute();
-    // Name first, because every recipient is looked up by it.
+    // Name comes first, because every recipient is looked up by it.
     await db.schema
       .createIndex("email_routing_names_name")
       .on("email_routing_names")

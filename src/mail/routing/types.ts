@@ -15,13 +15,13 @@ export interface RoutingSettings {
   skipWizard: boolean;
   /** True if `user+tag` falls back to the rule of `user`. */
   supportSubaddress: boolean;
-  /** Epoch milliseconds, like all times here. */
+  /** Epoch milliseconds, like all times in this file. */
   createdAt: number;
   modifiedAt: number;
   subdomains: RoutedName[];
 }
 
-/** A routed name below the zone's own. */
+/** A routed name under the zone's own name. */
 export interface RoutedName {
   id: string;
   name: string;
@@ -36,7 +36,10 @@ export interface PatternMatcher {
   value: string;
 }
 export type Matcher = { type: "literal"; field: "to"; value: string } | PatternMatcher | { type: "all" };
-/** A forward has one verified address, or several with `email.extended_rules`. A worker action has the script name. */
+/**
+ * A forward has one verified address, or several with `email.extended_rules`. The value of a worker action is the
+ * script name.
+ */
 export type Action = { type: "forward" | "worker"; value: string[] } | { type: "drop" };
 export type RuleSource = "api" | "wrangler";
 
@@ -46,7 +49,7 @@ export interface Rule {
   account: string;
   name: string;
   enabled: boolean;
-  /** Becomes enabled when its destination address is verified. */
+  /** True while its destination address is unverified; the rule becomes enabled after verification. */
   awaiting: boolean;
   /** Lower values come first. */
   priority: number;
@@ -72,14 +75,14 @@ export interface RuleRequest {
 
 /** Why a recipient has its route. */
 export type Why =
-  /** A rule names the recipient. */
+  /** A rule for exactly this recipient matches. */
   | "literal"
-  /** A rule names the recipient without its tag. */
+  /** A rule for the recipient without its tag matches. */
   | "subaddress"
   /** A glob or a regular expression matches the recipient. */
   | "pattern"
   | "catch-all"
-  /** RFC 5321 4.5.1: postmaster is always accepted; abuse if the operator has an address. */
+  /** RFC 5321 4.5.1: postmaster is always accepted, and abuse if the operator has set an address. */
   | "postmaster"
   /** The rule's worker does not exist: the sender should retry. */
   | "worker missing"
@@ -93,6 +96,6 @@ export type Resolution = Route & {
   zone?: string;
   account?: string;
   rule?: { id: string; name: string };
-  /** The reason may be temporary: the rejection is a 4xx reply. */
+  /** True if the reason may be temporary: the rejection is a 4xx reply. */
   temporary?: true;
 };

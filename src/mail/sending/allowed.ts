@@ -35,7 +35,10 @@ function includes(list: string[], mailbox: Mailbox): boolean {
   });
 }
 
-/** The recipients of a builder message; a binding with one destination supplies it if the code specifies none. */
+/**
+ * Returns the recipients of a builder message; a binding with one destination supplies it if the code specifies no
+ * recipient.
+ */
 export function addressed(draft: Draft, binding: SendEmailBinding): Mailbox[] {
   const named = recipientsOf(draft);
   if (named.length > 0) return named;

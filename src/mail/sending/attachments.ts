@@ -7,7 +7,7 @@ export interface Attachment {
   type: string;
   content: Buffer;
   disposition: "attachment" | "inline";
-  /** Without angle brackets: the id that `cid:` URLs in the HTML part refer to. */
+  /** The id, without angle brackets, that `cid:` URLs in the HTML part refer to. */
   contentId?: string;
 }
 
@@ -58,7 +58,7 @@ function plainText(value: unknown, field: string, fix: string): string {
   return value;
 }
 
-/** RFC 2045 5.1: two tokens; parameters are left to the composer. */
+/** RFC 2045 5.1: two tokens; the composer handles parameters. */
 function mimeType(value: string, field: string): string {
   const [essence] = value.split(";");
   if (!/^[\w!#$%&'*+.^`{|}~-]+\/[\w!#$%&'*+.^`{|}~-]+$/.test(essence!.trim()))

@@ -32,7 +32,7 @@ export function createSendEmailBinding({
       via: "binding",
       script: caller.script,
     } as SendRequest);
-    // Once a recipient was reached, an error would make the worker send again.
+    // Once a recipient has been reached, an error would make the worker send again.
     if (first !== undefined && delivered.length + queued.length === 0)
       throw mailErrors.deliveryFailed({
         address: first.rcpt,

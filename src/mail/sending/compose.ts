@@ -3,7 +3,7 @@ import type { Mailbox } from "../../protocol/rfc5322/index.ts";
 import { formatField } from "../messages/index.ts";
 import type { Draft } from "./draft.ts";
 
-/** Builds the message of a draft. Bcc recipients appear nowhere in it. `headers` follow the draft's own. */
+/** Builds the message of a draft. Bcc recipients do not appear in it. `headers` follow the draft's own headers. */
 export async function compose(draft: Draft, { messageId, at }: { messageId: string; at: Date }): Promise<Buffer> {
   const node = new MailComposer({
     from: named(draft.from),

@@ -16,7 +16,7 @@ export interface SendingTables {
     created_at: number;
     modified_at: number;
   };
-  /** Messages per account and day. */
+  /** Messages per account per day. */
   email_sending_usage: {
     account_id: string;
     /** Days since 1970-01-01, UTC. */
@@ -45,7 +45,7 @@ export const sendingMigration: Migration = {
       .addColumn("created_at", "bigint", (column) => column.notNull())
       .addColumn("modified_at", "bigint", (column) => column.notNull())
       .execute();
-    // Name first, because every sender is looked up by it.
+    // Name comes first, because every sender is looked up by it.
     await db.schema
       .createIndex("email_sending_domains_name")
       .on("email_sending_domains")
@@ -82,8 +82,8 @@ export const domainById = (db: SendingExecutor, zone: string, id: string): Promi
     .executeTakeFirst();
 
 /**
- * Rows with this name, the sending one first; read for every message. There is only one, except for zones being
- * deleted.
+ * Rows with this name, the one that sends first; read for every message. There is only one, except while zones are
+ * being deleted.
  */
 export const domainCalled = (db: SendingExecutor) =>
   prepared<DomainRow>((arg) =>
@@ -166,7 +166,7 @@ export async function sendingZones(
   };
 }
 
-/** Counts one more message; returns no row if the limit is reached. */
+/** Counts one more message; returns no row if the limit has been reached. */
 export const countSent = (
   db: SendingExecutor,
   account: string,

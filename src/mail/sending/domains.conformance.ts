@@ -134,7 +134,7 @@ export function domainsConformance(engine: TestEngine): void {
       assert.deepEqual([(await domains.get(zone, id)).enabled, await problems(id)], [true, []]);
     });
 
-    test("have names within their zone, up to a limit", async (t) => {
+    test("have names within their zone, up to the maximum number", async (t) => {
       const { domains, zones, zone, newZone } = await open(t, engine);
       const kinds = async (name: string) => [
         (await refusal(domains.create(zone, name)))[0],
@@ -240,7 +240,7 @@ export function domainsConformance(engine: TestEngine): void {
       );
     });
 
-    test("leave the DMARC policy of a domain to its owner, also for the names below", async (t) => {
+    test("leave the DMARC policy of a domain to its owner, including for names under it", async (t) => {
       const { domains, zones, zone, records, problems } = await open(t, engine);
       const first = await domains.create(zone, "one.example.com");
       assert.deepEqual(await records("_dmarc.one.example.com"), DMARC);
@@ -311,7 +311,7 @@ export function domainsConformance(engine: TestEngine): void {
       );
     });
 
-    test("rotate keys, with the new ones beside the active ones", async (t) => {
+    test("rotate keys, with the new ones alongside the active ones", async (t) => {
       const { domains, dkimKeys, zone, records } = await open(t, engine);
       const { id } = await domains.create(zone, "example.com");
       const name = { zone: zone.id, domain: "example.com", use: "sending" as const };

@@ -38,7 +38,7 @@ export interface SendingDomainsParts {
 }
 
 const TIDY_BATCH = 500;
-/** How long the missing records of a name are cached, and for how many names. */
+/** How long the missing records of a name are cached, and the maximum number of names. */
 const LACKS_MS = 10_000;
 const LACKS_MAX = 1000;
 
@@ -126,7 +126,7 @@ export function createSendingDomains({
     const theirs = [...spfOf(`${hosts.label}.${name}`, found.bounce), ...found.dmarc].filter(
       ({ managedBy }) => managedBy !== owner,
     );
-    // An existing record of the user is kept: a second one would invalidate both.
+    // An existing record of the user is kept: a second record would invalidate both.
     const ours = records.filter(
       (record) => record.type === "MX" || !theirs.some((other) => other.name === record.name),
     );
@@ -167,7 +167,7 @@ export function createSendingDomains({
         throw sendingErrors.multipleDkim({ name: multiple[0]!.name, records: records(multiple) });
       if (code === "dkim.missing" && existing !== undefined)
         throw sendingErrors.multipleDkim({ name: existing.name, records: existing.content });
-      // If the user added a record beside ours, ours gives way.
+      // If the user added a record alongside ours, ours is removed.
       if (code === "dmarc.multiple" && found.dmarc.filter(({ managedBy }) => managedBy === null).length > 1)
         throw sendingErrors.multipleDmarc({ name: multiple[0]!.name, records: records(multiple) });
     }
@@ -202,13 +202,13 @@ export function createSendingDomains({
     const known = lacking.get(id);
     if (known !== undefined && known.until > clock.now()) return known.records;
     const zone = await zones.find(zoneId);
-    // Its rows are about to be deleted, and another account may have the name by now.
+    // These rows are about to be deleted, and another account may have the name by now.
     if (zone === undefined) throw mailErrors.senderDomainNotAvailable({ domain: name, why: "its zone is gone" });
     const { records, problems } = await state(zone, name);
     const gone = problems.flatMap(({ code, missing }) =>
       missing === undefined || code === "dmarc.missing" ? [] : [missing],
     );
-    // The DMARC policy is optional: mail without one is delivered all the same.
+    // The DMARC policy is optional: mail is delivered even without one.
     const unseen =
       gone.length > 0
         ? []
@@ -266,7 +266,7 @@ export function createSendingDomains({
         modified_at: now,
       };
       await write((tx) => keepDomain(tx, row));
-      // Another request may have been faster, with a different id.
+      // Another request may have created the name first, with a different id.
       return show((await enabledNamed(zone, name)) ?? row);
     },
     async update(zone, id, { previewEnabled, dropSuppressed }) {
@@ -282,7 +282,7 @@ export function createSendingDomains({
     },
     async delete(zone, id) {
       const row = await need(zone, id);
-      // Sending is disabled first, so that no mail leaves that cannot be verified.
+      // Sending is disabled first, so that no mail is sent that cannot be verified.
       const known = (await isRouted?.(zone, row.name)) === true;
       await write((tx) =>
         known ? keepDomain(tx, { ...row, enabled: 0, modified_at: clock.now() }) : deleteDomain(tx, row.id),
@@ -298,7 +298,7 @@ export function createSendingDomains({
     },
     async preview(zone, given) {
       const name = await nameIn(zone, given);
-      // Without a request, keys are generated for the zone's own name only, because there are too many others.
+      // Unless requested, keys are generated only for the zone's own name, because there are too many other names.
       if (name === zone.name) await dkimKeys.ensure(keyRequest(zone, name));
       const { records, problems } = await state(zone, name);
       return { records, problems };
@@ -306,7 +306,7 @@ export function createSendingDomains({
     zones: (account, page) => sendingZones(tables, account, page),
     find: async (name) => {
       const rows = await db.read(called({ name }));
-      // A second row may belong to a deleted zone: it has no owner, so deleting it harms no one.
+      // A second row may belong to a deleted zone: it has no owner, so it can safely be deleted.
       for (const row of rows) if (rows.length === 1 || (await zones.find(row.zone_id)) !== undefined) return show(row);
       return undefined;
     },

@@ -20,10 +20,12 @@ export interface Draft {
 }
 
 const MAX_SUBJECT = 998;
-/** Maximum number of addresses parsed per field, to check that there are not too many. */
+/** Maximum number of addresses parsed per field, to detect that there are too many. */
 export const MAX_LISTED = 1000;
 
-/** Throws UserError with an E_* code for the first invalid field; `names` has the field names for the text. */
+/**
+ * Throws UserError with an E_* code for the first invalid field; `names` contains the field names for the error text.
+ */
 export function readDraft(mail: BuiltMail, names: FieldNames = WORKER_FIELDS): Draft {
   if (typeof mail !== "object" || mail === null)
     throw mailErrors.invalidField({

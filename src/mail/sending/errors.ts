@@ -2,7 +2,7 @@ import { defineErrors } from "../../kernel/index.ts";
 
 /**
  * Errors of sending domains and their records. Codes up to 2067 are known to clients from the hosted API; the others
- * are ours.
+ * are specific to Reelpost.
  */
 export const sendingErrors = defineErrors("email-sending", {
   foreignMx: {

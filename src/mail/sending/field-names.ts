@@ -1,6 +1,6 @@
 /** Field names of a built message in the caller's API, for error texts. */
 export interface FieldNames {
-  /** The key of the address in an object with a name. */
+  /** The key for the address in an object with a name. */
   address: "email" | "address";
   replyTo: "replyTo" | "reply_to";
   contentId: "contentId" | "content_id";

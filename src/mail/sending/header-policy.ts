@@ -51,7 +51,7 @@ const ALLOWED = new Map(
   ].map((name) => [name.toLowerCase(), name]),
 );
 
-/** Values from a fixed set of keywords, compared case-insensitively. */
+/** Fields whose values come from a fixed set of keywords, compared case-insensitively. */
 const WORDS: Record<string, string[]> = {
   precedence: ["bulk", "list", "junk"],
   "auto-submitted": ["auto-generated", "auto-replied", "auto-notified"],
@@ -116,7 +116,7 @@ function checkValue(name: string, value: unknown): string {
 function checkTotals(fields: [string, string][]) {
   const allowlisted = fields.filter(([name]) => !name.toLowerCase().startsWith("x-")).length;
   if (allowlisted > MAX_ALLOWLISTED) throw mailErrors.headersTooMany({ count: allowlisted, limit: MAX_ALLOWLISTED });
-  // Name, ": ", value, CRLF.
+  // Counts name, ": ", value and CRLF.
   const total = fields.reduce((sum, [name, value]) => sum + name.length + 2 + Buffer.byteLength(value) + 2, 0);
   if (total > MAX_TOTAL) throw mailErrors.headersTooLarge({ size: (total / 1024).toFixed(1), limit: MAX_TOTAL / 1024 });
   const seen = new Set<string>();
@@ -126,7 +126,7 @@ function checkTotals(fields: [string, string][]) {
   }
 }
 
-/** RFC 2369 and RFC 8058. */
+/** Checks the rules of RFC 2369 and RFC 8058. */
 function checkUnsubscribe(fields: Map<string, string>) {
   const list = fields.get("list-unsubscribe");
   if (list !== undefined && !isUriList(list))
@@ -151,10 +151,10 @@ function checkUnsubscribe(fields: Map<string, string>) {
 const isUriList = (value: string) =>
   value.split(",").every((part) => /^<(?:https:\/\/|mailto:)[^<>\s]+>$/i.test(part.trim()));
 
-/** Control characters other than a tab: they would end the line or be rejected by a next hop. */
+/** Matches control characters other than a tab: they would end the line or be rejected by a next hop. */
 const hasLineControl = (value: string) => /[^\P{Cc}\t]/u.test(value);
 
-/** The X- headers that forward() adds. Values come from a Headers object. */
+/** Checks the X- headers that forward() adds. Values come from a Headers object. */
 export function checkForwardHeaders(headers: [name: string, value: string][]): [name: string, value: string][] {
   let total = 0;
   for (const [name, value] of headers) {

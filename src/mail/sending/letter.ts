@@ -14,14 +14,14 @@ import type { SendRequest } from "./types.ts";
 
 /** An outgoing message, parsed and validated. */
 export interface Letter {
-  /** The author shown to the reader; its domain signs the message. */
+  /** The author shown to the recipient; the author's domain signs the message. */
   author: Mailbox;
   /** Envelope sender; undefined for the null sender. */
   sender: Mailbox | undefined;
-  /** Without duplicates; `text` is the caller's spelling. */
+  /** Recipients without duplicates; `text` is the caller's spelling. */
   recipients: { text: string; mailbox: Mailbox }[];
   subject: string;
-  /** Other senders in the header whose domain differs from the author's, with their field. */
+  /** Other senders in the header whose domain differs from the author's, each with its field. */
   others: { field: string; mailbox: Mailbox }[];
   /** Set for a complete (raw) message. */
   message?: Message;
@@ -41,7 +41,7 @@ export function readLetter({ via, from, to, draft, raw }: SendRequest): Letter {
   if (to.length > MAX_LISTED) throw mailErrors.tooManyRecipients({ count: to.length, limit: MAX_LISTED });
   const sender = from === "" ? undefined : mailboxOf(from, "from");
   const message = readMessage(raw);
-  // A binding has its own rules; otherwise a message may declare who sends on behalf of whom.
+  // A binding has its own rules; otherwise a message may specify who sends on behalf of whom.
   if (via === "binding") checkRaw(message, sender ?? mailboxOf(from, "from"));
   const author = onlyAuthor(message);
   const recipients = new Map(
@@ -59,7 +59,7 @@ export function readLetter({ via, from, to, draft, raw }: SendRequest): Letter {
   };
 }
 
-/** Mail clients show these fields with the author or instead of it (RFC 5322 3.6.2, 3.6.6). */
+/** Mail clients show these fields together with the author or instead of the author (RFC 5322 3.6.2, 3.6.6). */
 const SENDER_FIELDS = [
   { name: "sender", field: "Sender" },
   { name: "resent-from", field: "Resent-From" },
@@ -86,7 +86,8 @@ function otherSenders({ fields }: Message, author: Mailbox): Letter["others"] {
 const MAX_OTHERS = 20;
 
 /**
- * With two From fields (RFC 5322 3.6 allows one) or two authors, clients may display one whose domain was not checked.
+ * With two From fields (RFC 5322 3.6 allows one) or two authors, clients may display the one whose domain was not
+ * checked.
  */
 function onlyAuthor({ from, fields }: Message): Mailbox {
   const [author, ...others] = from;

@@ -7,8 +7,8 @@ import { readMessage, type Message, formatField, rewriteHeader, type Spool } fro
 /** Rules for a raw message from a worker, for both send() and reply(). */
 
 /**
- * Reads it to its end and converts line ends to CRLF. Throws UserError with the documented text, and stores nothing in
- * that case.
+ * Reads a message to its end and converts line ends to CRLF. For an invalid message, throws UserError with the
+ * documented text and stores nothing.
  */
 export async function readRaw(
   spool: Spool,
@@ -29,17 +29,17 @@ export async function readRaw(
 export function checkRaw(message: Message, from: Mailbox): void {
   if (message.messageId === undefined) throw mailErrors.invalidMessageId();
   const [author, ...others] = message.from;
-  // Some clients would display another author, in this or in a second From field, that was not checked.
+  // Some clients would display another author, from this or a second From field, that was not checked.
   const only = others.length === 0 && headerValues(message.fields, "from").length === 1;
   if (author === undefined || !only || addressKey(author) !== addressKey(from))
     throw mailErrors.fromMismatch({ from: from.address });
   if (headerValue(message.fields, "received") !== undefined) throw mailErrors.invalidHeaders();
 }
 
-/** Bcc: RFC 5322 3.6.3. Return-Path: added at final delivery only (RFC 5321 4.4). */
+/** Bcc: RFC 5322 3.6.3. Return-Path: added only at final delivery (RFC 5321 4.4). */
 const DROPPED = new Set(["message-id", "bcc", "return-path"]);
 
-/** The message as sent: with our identifier, a date, and `more` fields on top. */
+/** Returns the message as sent: with a local identifier, a date, and `more` fields on top. */
 export function finishRaw(
   message: Message,
   { messageId, at, more = [] }: { messageId: string; at: Date; more?: [name: string, value: string][] },

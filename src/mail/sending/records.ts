@@ -15,15 +15,15 @@ import { txtText } from "../../protocol/dns/index.ts";
 import { includes } from "../../protocol/spf/index.ts";
 import type { SendingProblem } from "./types.ts";
 
-/** The hosts that the records of a sending name refer to, configured by the operator. */
+/** Hosts that the records of a sending name refer to, configured by the operator. */
 export interface SendingHosts {
   /** Hosts that receive bounces. */
   mx: readonly { host: string; priority: number }[];
-  /** The name of the SPF record that lists our sending addresses. */
+  /** The name of the SPF record that lists this server's sending addresses. */
   spfInclude: string;
-  /** First label of the bounce subdomain, and selector of the first DKIM key. */
+  /** First label of the bounce subdomain, also used as selector of the first DKIM key. */
   label: string;
-  /** The DMARC record for a name without one; "" adds none. */
+  /** The DMARC record to create if a name has none; "" creates none. */
   dmarc: string;
   /** Also creates an Ed25519 key (RFC 8463) for each name. Default false. */
   dkimEd25519?: boolean;
@@ -31,14 +31,14 @@ export interface SendingHosts {
 
 /** Existing records of a name that affect sending. */
 export interface Found {
-  /** The owner of our own records. */
+  /** The owner of the records created by this server. */
   owner: string;
   bounce: readonly DnsRecord[];
   dkim: readonly DnsRecord[];
   dmarc: readonly DnsRecord[];
-  /** The user's DMARC record of the zone also applies to the names below it (RFC 7489 6.6.3). */
+  /** True if the user's DMARC record of the zone applies, which also covers names under the zone (RFC 7489 6.6.3). */
   inherited: boolean;
-  /** The DKIM keys are in another server's zone. */
+  /** True if the DKIM keys are in another server's zone. */
   delegated: boolean;
 }
 
@@ -81,7 +81,7 @@ export function neededToSend(
     spfRecord(bounce, { ...hosts, dkimSelector: hosts.label }),
     ...dkimRecords(name, keys),
   ];
-  // A policy chosen by the user is as good as ours.
+  // A policy set by the user is as good as ours.
   const theirs = dmarc.find(({ managedBy }) => managedBy === null);
   if (theirs !== undefined) return [...records, shown(theirs)];
   return hosts.dmarc === "" || inherited
@@ -133,7 +133,7 @@ export function examineSending(
   return problems;
 }
 
-/** The problem to report for a record that a resolver did not find. */
+/** Returns the problem to report for a record that a resolver did not find. */
 export function unresolved(record: NeededRecord): SendingProblem {
   const code =
     record.type === "MX"

@@ -47,7 +47,7 @@ const refused = (message: string | RegExp, code: string) => (err: unknown) => {
 
 // ---- EmailMessage
 
-test("sends a raw message with our identifier, a date, CRLF line ends and no Bcc", async () => {
+test("sends a raw message with a local identifier, a date, CRLF line ends and no Bcc", async () => {
   const { raw, transport, trace } = await setUp();
   const { messageId } = await raw(RAW);
   assert.match(messageId, /^<[A-Za-z0-9]{36}@here\.example>$/);
@@ -107,14 +107,14 @@ test("a binding with one destination supplies it and allows no other", async () 
   assert.equal(transport.sent.length, 3);
 });
 
-test("requires a recipient without such a binding", async () => {
+test("requires a recipient if the binding does not have one destination", async () => {
   const { raw, built } = await setUp();
   await assert.rejects(raw(RAW, undefined, null), refused("'to' is required", "E_FIELD_MISSING"));
   await assert.rejects(built({ to: undefined }), refused("'to' is required", "E_FIELD_MISSING"));
   await assert.rejects(built({ to: [], cc: [] }), refused("'to' is required", "E_FIELD_MISSING"));
 });
 
-test("a destination list applies to to, cc and bcc", async () => {
+test("a destination list applies to recipients in to, cc and bcc", async () => {
   const { raw, built } = await setUp({
     binding: { allowed_destination_addresses: ["x@there.example", "y@there.example"] },
   });
@@ -142,7 +142,7 @@ test("a sender list applies to raw and builder messages", async () => {
 
 // ---- the builder
 
-test("sends every part of a builder message, with Bcc in the envelope only", async () => {
+test("sends every part of a builder message, with Bcc only in the envelope", async () => {
   const { built, transport } = await setUp();
   const { messageId } = await built({
     from: { email: "a@here.example", name: 'Anné, "A"' },
@@ -314,7 +314,7 @@ test("allows fifty recipients; duplicates count once", async () => {
   assert.equal(transport.sent[0]!.to.length, 50);
 });
 
-test("allows 5 MiB, and 25 MiB to verified addresses only; the limits are configurable", async () => {
+test("allows 5 MiB, and 25 MiB if all recipients are verified addresses; the limits are configurable", async () => {
   const { built, raw } = await setUp({
     isVerified: (address) => address === "v@there.example",
     limits: { messageBytes: 20_000, verifiedMessageBytes: 50_000 },

@@ -14,15 +14,15 @@ export interface SendEmailOptions {
   trace: Trace;
   clock: Pick<Clock, "now">;
   ids: Pick<Ids, "hex" | "messageId">;
-  /** True if the owner of an address confirmed it. Without it every address counts as verified. */
+  /** True if the owner of an address has confirmed it. If omitted, every address counts as verified. */
   isVerified?: (address: string) => boolean | Promise<boolean>;
   limits?: Partial<SendLimits>;
 }
 
 export interface SendLimits {
-  /** Maximum octets of a message; default 5 MiB. */
+  /** Maximum size of a message in bytes; default 5 MiB. */
   messageBytes: number;
-  /** Maximum octets of a message sent to verified addresses only; default 25 MiB. */
+  /** Maximum size in bytes of a message sent only to verified addresses; default 25 MiB. */
   verifiedMessageBytes: number;
   /** Maximum number of recipients in to, cc and bcc together; default 50. */
   recipients: number;

@@ -7,11 +7,11 @@ export interface SendText {
   account: string;
   from: string;
   to: readonly string[];
-  /** A complete message, with any line ends. */
+  /** A complete message, with any kind of line ends. */
   text: string;
 }
 
-/** Sends a message given as text. Throws the errors of `send`. */
+/** Sends a message given as text. Throws the same errors as `send`. */
 export async function sendText(
   { sending, spool }: { sending: Pick<Sending, "send">; spool: Pick<Spool, "collect"> },
   { account, from, to, text }: SendText,

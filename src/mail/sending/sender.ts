@@ -15,16 +15,16 @@ export interface SenderParts {
 export interface SenderDomain {
   zone: string;
   name: string;
-  /** Selects the keys that sign. */
+  /** Selects the keys that sign the message. */
   use: DkimUse;
-  /** Undefined if the account only writes to verified addresses, from a routed name. */
+  /** Undefined if the account sends only to verified addresses, from a routed name. */
   sending: SendingDomain | undefined;
 }
 
 /**
- * Checks that an account may send from an address. Mail to verified destination addresses may be sent from any domain routed here, all other
- * mail only from a sending domain whose DNS records exist. `field`: the header field with the address, if not From. Throws
- * senderDomainNotAvailable, sendingDisabled.
+ * Checks that an account may send from an address. Mail to verified destination addresses may be sent from any domain
+ * routed here, all other mail only from a sending domain whose DNS records exist. `field` is the header field with the
+ * address, if it is not From. Throws senderDomainNotAvailable, sendingDisabled.
  */
 export async function senderDomain(
   { domains, zones, isRouted }: SenderParts,

@@ -20,7 +20,8 @@ import { createSendEmailBinding } from "./binding.ts";
 import { ACCOUNT, draftOf, messageOf, openSending } from "./sending.testing.ts";
 
 /**
- * From the sender to a real next hop and back: queue, return paths, suppressions, and signatures as verified by others.
+ * Tests the whole path from the sender to a real next hop and back: queue, return paths, suppressions, and signatures
+ * verified by other software.
  */
 
 const resolver = resolverOf({
@@ -120,7 +121,7 @@ async function assertSigned(raw: string, dns: Record<string, string[][]>): Promi
 }
 
 onEveryDatabase((engine) => {
-  test("sends a message signed and with its own return path; suppresses a recipient that rejects permanently", async (t) => {
+  test("sends a message signed and with its own return path; suppresses a recipient that is permanently rejected", async (t) => {
     const { send, sink, dns, listed } = await open(t, engine, {
       rcpt: (to) => (to.startsWith("gone") ? "550 5.1.1 no such user" : undefined),
     });
@@ -205,7 +206,7 @@ onEveryDatabase((engine) => {
     assert.deepEqual([settled.ok, await listed()], [true, ["user@there.example hard_bounce"]]);
   });
 
-  test("each recipient gets a unique return path, in the session and from the queue", async (t) => {
+  test("each recipient gets a unique return path, both in the session and from the queue", async (t) => {
     const everyone = ["one@there.example", "two@there.example", "three@there.example"];
     let later = false;
     const { send, sending, sink, clock, source } = await open(t, engine, {

@@ -35,7 +35,7 @@ export function sendingConformance(engine: TestEngine): void {
       return { ...house, zone, domain, draft, raw };
     };
 
-    test("builds a draft, signs it by its domain and passes it to the transport", async (t) => {
+    test("builds a draft, signs it for its domain and passes it to the transport", async (t) => {
       const { draft, transport, queue, trace, zone } = await open(t, engine);
       const result = await draft(
         { to: ["user@there.example", { email: "Other@There.example", name: "Other" }], bcc: "hidden@else.example" },
@@ -91,7 +91,7 @@ export function sendingConformance(engine: TestEngine): void {
       );
     });
 
-    test("gives a complete message our identifier, and removes fields added in transit", async (t) => {
+    test("gives a complete message a local identifier, and removes fields added in transit", async (t) => {
       const { raw, transport, queue } = await open(t, engine);
       const { messageId, delivered } = await raw(
         messageOf({
@@ -121,7 +121,7 @@ export function sendingConformance(engine: TestEngine): void {
       );
     });
 
-    test("requires the sender to be in a sending domain of the account, with its records", async (t) => {
+    test("requires the sender to be in a sending domain of the account that has its records", async (t) => {
       const { draft, raw, domains, zones, zone, domain, newZone, transport, clock } = await open(t, engine);
       const refused = (code: string, message: RegExp) => (err: unknown) =>
         err instanceof UserError && err.code === code && message.test(err.message);
@@ -226,7 +226,7 @@ export function sendingConformance(engine: TestEngine): void {
       });
     });
 
-    test("suppressed addresses: rejects a call as a whole, sends a submission to the others, and allows both per domain", async (t) => {
+    test("suppressed addresses: rejects a call as a whole, sends a submission to the other recipients, and allows either behavior per domain", async (t) => {
       const { draft, raw, suppressions, domains, zone, domain, transport, queue, trace } = await open(t, engine);
       await suppressions.create(ACCOUNT, {
         email: "USER@there.example",
@@ -310,7 +310,7 @@ export function sendingConformance(engine: TestEngine): void {
       await assert.rejects(raw(messageOf({ From: "a@example.com, b@example.com" })), {
         message: "The From field contains 2 authors",
       });
-      // Clients differ in which of the two they display.
+      // Clients differ in which of the two authors they display.
       const twice = messageOf().replace("From: ", "From: Boss <boss@bank.example>\r\nFrom: ");
       for (const text of [twice, messageOf().replace("To: ", "from : Boss <boss@bank.example>\r\nTo: ")]) {
         await assert.rejects(raw(text), { code: "E_REJECTED" });
@@ -334,7 +334,7 @@ export function sendingConformance(engine: TestEngine): void {
       assert.equal(transport.sent.length, 0);
     });
 
-    test("limits messages per minute, and per day to unverified addresses", async (t) => {
+    test("limits messages per minute, and messages to unverified addresses per day", async (t) => {
       const { draft, sending, verified, clock } = await open(t, engine, { limits: { perMinute: 3, perDay: 4 } });
       assert.deepEqual(await sending.limits(ACCOUNT), {
         quota: { unit: "day", value: 4 },
@@ -366,7 +366,7 @@ export function sendingConformance(engine: TestEngine): void {
       assert.equal((await sending.limits(ACCOUNT)).usage!.sent, 1);
     });
 
-    test("returns the result of each recipient; rejections are recorded", async (t) => {
+    test("returns the result for each recipient; rejections are recorded", async (t) => {
       const noted: unknown[] = [];
       const paths: unknown[] = [];
       const bounces = {
@@ -420,7 +420,7 @@ export function sendingConformance(engine: TestEngine): void {
       });
     });
 
-    test("a rejection that cannot be recorded does not cause the message to be sent to the others again", async (t) => {
+    test("if a rejection cannot be recorded, the message is not sent to the other recipients again", async (t) => {
       const { draft } = await open(t, engine, {
         bounces: {
           pathFor: async () => "path@rp-bounce.example.com",
@@ -437,7 +437,7 @@ export function sendingConformance(engine: TestEngine): void {
 
     test("the domain of a deleted zone no longer sends, and does not block its name", async (t) => {
       const { draft, domains, zones, zone, newZone, clock } = await open(t, engine);
-      // The deletion is not noticed.
+      // The deletion goes unnoticed.
       domains.close();
       await zones.delete(zone.id);
       clock.advance(60_000);
@@ -447,7 +447,7 @@ export function sendingConformance(engine: TestEngine): void {
       await draft({}, { account: OTHER_ACCOUNT });
     });
 
-    test("leaves mail that cannot be sent or queued to the caller", async (t) => {
+    test("leaves mail that can be neither sent nor queued to the caller", async (t) => {
       const { draft } = await open(t, engine, { transport: fullQueue });
       await assert.rejects(draft(), {
         code: "E_DELIVERY_FAILED",

@@ -30,15 +30,15 @@ export const HOSTS = {
 export interface SendingHouse extends Partial<Omit<SendingParts, "limits">> {
   limits?: SendingParts["limits"];
   verifier?: RecordVerifier;
-  /** The result of the next hop for a recipient. */
+  /** Returns the result of the next hop for a recipient. */
   answer?: (rcpt: string) => DeliveryResult;
   /** Runs before the database closes. */
   beforeClose?: () => Promise<void>;
 }
 
 /**
- * Domains, suppressions and the sending path, in a new database. `routed`: the routed names; `verified`: the verified
- * addresses.
+ * Opens domains, suppressions and the sending path in a new database. `routed`: the routed names; `verified`: the
+ * verified addresses.
  */
 export async function openSending(
   t: TestContext,
@@ -121,7 +121,7 @@ export async function openSending(
 export const draftOf = (more: Record<string, unknown> = {}) =>
   readDraft({ from: "app@example.com", to: "user@there.example", subject: "Hello", text: "Hi", ...more });
 
-/** A message as submitted by a program. */
+/** Returns a message as submitted by a program. */
 export const messageOf = (fields: Record<string, string> = {}, body = "Hi\r\n") =>
   `${Object.entries({
     From: "App <app@example.com>",

@@ -32,31 +32,31 @@ export interface SendingParts extends SenderParts {
   ids: Pick<Ids, "messageId">;
   trace: Trace;
   spool: Pick<Spool, "hold">;
-  /** Tries while the caller waits, and queues deferred recipients. */
+  /** Tries to deliver while the caller waits, and queues deferred recipients. */
   transport: Transport;
-  /** Queues, for a client that waits only until the message is durable. */
+  /** Queues mail, for a client that waits only until the message is durable. */
   queue: Transport;
   signer: Signer;
   dkimKeys: Pick<DkimKeys, "signers">;
   suppressions: Pick<Suppressions, "among">;
-  /** Return paths for bounces. Without it bounces go to the sender. */
+  /** Return paths for bounces. If omitted, bounces go to the sender. */
   bounces?: Pick<BouncesService, "pathFor" | "pathsFor" | "noteRefused">;
   isVerified(account: string, address: string): Promise<boolean>;
-  /** Stores mail from a domain that keeps sent messages. The caller keeps ownership of the source. */
+  /** Stores mail from a domain that keeps sent messages. The caller still owns the source. */
   keep?: (mail: { account: string; zone: string; messageId: string; source: MailSource }) => Promise<void>;
   limits?: Partial<SendingLimits>;
 }
 
 export interface SendingLimits extends SendLimits {
-  /** Messages per account and minute, in one process; 0: no limit. */
+  /** Messages per minute per account, in one process; 0 means no limit. */
   perMinute: number;
-  /** Messages per account and day to unverified addresses; 0: no limit. */
+  /** Messages per day per account to unverified addresses; 0 means no limit. */
   perDay: number;
 }
 
 /**
- * Fields removed from a complete message. Message-ID and DKIM-Signature are replaced by our own: a new identifier would
- * break an existing signature. Bcc: RFC 5322 3.6.3. The others are added in transit, not by the sender.
+ * Fields removed from a complete message. Message-ID and DKIM-Signature are replaced by local ones: a new identifier
+ * would break an existing signature. Bcc: RFC 5322 3.6.3. The others are added in transit, not by the sender.
  */
 const DROPPED = new Set([
   "message-id",
@@ -73,7 +73,10 @@ const DROPPED = new Set([
   "tls-report-submitter",
 ]);
 
-/** Rejections logged per account and minute, so that a client that retries endlessly does not fill the disk. */
+/**
+ * Maximum number of rejections logged per minute per account, so that a client that retries endlessly does not fill the
+ * disk.
+ */
 const REFUSALS = 60;
 const MINUTE_MS = 60_000;
 
@@ -111,7 +114,7 @@ export function createSending(parts: SendingParts): Sending {
     }
   }
 
-  /** Logs a rejection for the account; `to` are the recipients that get nothing. */
+  /** Logs a rejection for the account; `to` contains the recipients that did not get the message. */
   function tellRefused(
     { account, via, script }: SendRequest,
     { author, sender, subject }: Letter,
@@ -166,7 +169,7 @@ export function createSending(parts: SendingParts): Sending {
     return { messageId, ...(await sorted(request, from, left, settled)), suppressed };
   }
 
-  /** A small message needs no check of its recipients. */
+  /** A small message is within both limits, so its recipients need no check. */
   async function checkSize({ size }: MailSource, allVerified: () => Promise<boolean>): Promise<void> {
     if (size <= limits.messageBytes) return;
     const limit = (await allVerified()) ? limits.verifiedMessageBytes : limits.messageBytes;
@@ -174,8 +177,8 @@ export function createSending(parts: SendingParts): Sending {
   }
 
   /**
-   * A submitted message is sent to the recipients that are not suppressed (RFC 5321 cannot reject some after DATA); a
-   * call is rejected as a whole, unless its domain is configured otherwise.
+   * Sends a submitted message to the recipients that are not suppressed (RFC 5321 cannot reject some of them after
+   * DATA); a call is rejected as a whole, unless its domain is configured otherwise.
    */
   async function unsuppressed(
     { account, via }: SendRequest,
@@ -277,7 +280,8 @@ export function createSending(parts: SendingParts): Sending {
     sender: string;
   }): Promise<Pick<Outbound, "from" | "fromFor">> {
     if (bounces === undefined) return { from: sender };
-    // The name has no bounce records of its own: bounces come to our forward domain and are passed on to the sender.
+    // The name has no bounce records of its own: bounces arrive at the forward domain of this server and are passed on
+    // to the sender.
     if (use !== "sending")
       return {
         from: await bounces.pathFor({
@@ -301,7 +305,7 @@ export function createSending(parts: SendingParts): Sending {
     const texts = new Map(left.map(({ text, mailbox }) => [mailbox.address, text]));
     const textsOf = (those: DeliveryResult[]) => those.map(({ rcpt }) => texts.get(rcpt) ?? rcpt);
     const refused = settled.filter((one) => !one.ok);
-    // Not even the queue accepted it: the caller still has the message, and can retry.
+    // Even the queue did not accept the message: the caller still has it, and can retry.
     if (refused.length === settled.length && refused.every(({ temporary }) => temporary)) {
       const [{ rcpt, reply }] = refused as [(typeof refused)[number]];
       throw mailErrors.deliveryFailed({

@@ -110,7 +110,7 @@ async function open(
   return { sending, domains, zones, zone, routing, sent, send, suppressions };
 }
 
-test("takes records, return paths and limits from the settings", async (t) => {
+test("uses records, return paths and limits from the settings", async (t) => {
   const { domains, zones, zone, sent, send, sending } = await open(t, {
     dmarc: "v=DMARC1; p=none;",
     daily_limit: 2,
@@ -146,7 +146,7 @@ test("takes records, return paths and limits from the settings", async (t) => {
   assert.deepEqual((await sending.limits(ACCOUNT)).quota, { unit: "day", value: 2 });
 });
 
-test("sends to verified addresses from any routed name, with its routing key and a return path of the forward domain", async (t) => {
+test("sends to verified addresses from any routed name, with the name's routing key and a return path of the forward domain", async (t) => {
   const { routing, zone, sent, send, domains } = await open(t);
   await routing.dns.enable(zone, "in.example.com");
   const { id } = await routing.addresses.create(ACCOUNT, "user@there.example");

@@ -24,7 +24,7 @@ interface SendingDomainsSetupDeps {
   settings: Pick<Settings, "email">;
   zones: Zones;
   routing: Pick<EmailRouting, "settings" | "dkimKeys">;
-  /** Compares records with the public DNS. Default: the records in the zones are trusted. */
+  /** Compares records with public DNS. Default: the records in the zones are trusted. */
   verifier?: RecordVerifier;
 }
 
@@ -64,7 +64,7 @@ interface SendingSetupDeps extends Pick<
   outbound: { relayThenQueue: SendingParts["transport"]; queue: SendingParts["queue"] };
 }
 
-/** The single path for outgoing account mail, with the limits of `email`. */
+/** The single path for all outgoing account mail, with the limits from the `email` settings. */
 export function setUpSending(
   { store: { db }, settings: { email }, routing, outbound, ...deps }: SendingSetupDeps,
   { clock, ids, log, lifecycle }: Basics,

@@ -11,11 +11,11 @@ export type SendWay = "binding" | "rest" | "rest_raw" | "smtp";
 export type SendRequest = {
   account: string;
   via: SendWay;
-  /** Envelope sender, an address; "" is the null sender. The From of a draft takes precedence. */
+  /** Envelope sender address; "" is the null sender. The From of a draft takes precedence. */
   from: string;
   /** Envelope recipients. Those of a draft take precedence. */
   to: readonly string[];
-  /** The worker that sends. */
+  /** The worker that sends the message. */
   script?: string;
   dsn?: DsnRequest;
 } & (
@@ -24,13 +24,13 @@ export type SendRequest = {
   | { raw: MailSource; draft?: undefined }
 );
 
-/** Every recipient is in one of the four lists, in its original spelling. */
+/** Every recipient is in one of the four lists, in the caller's spelling. */
 export interface SendResult {
-  /** With angle brackets; always ours, whatever the message contained. */
+  /** The Message-ID with angle brackets; always generated here, whatever the message contained. */
   messageId: string;
   /** Accepted by the next hop. */
   delivered: string[];
-  /** Stored in our queue, to be delivered. */
+  /** Stored in the local queue for later delivery. */
   queued: string[];
   /** Permanently rejected while the caller waited. */
   permanentBounces: string[];
@@ -40,14 +40,14 @@ export interface SendResult {
   suppressed: string[];
 }
 
-/** The single path for outgoing account mail. */
+/** The single path for all outgoing account mail. */
 export interface Sending {
   /**
-   * Resolves when every recipient's copy is delivered, rejected or on disk. Throws UserError of mailErrors, in which
-   * case nothing is sent: E_SENDER_DOMAIN_NOT_AVAILABLE (senderDomainNotAvailable, sendingDisabled),
-   * E_RECIPIENT_SUPPRESSED, E_TOO_MANY_RECIPIENTS, E_CONTENT_TOO_LARGE, E_DELIVERY_FAILED if no recipient can be sent
-   * to now, E_RATE_LIMIT_EXCEEDED and E_DAILY_LIMIT_EXCEEDED (with `retryAfter`), E_VALIDATION_ERROR, and the errors of
-   * queueing (queueFull, storageFull).
+   * Resolves when every recipient's copy has been delivered, rejected or written to disk. If it throws a UserError of
+   * mailErrors, nothing was sent: E_SENDER_DOMAIN_NOT_AVAILABLE (senderDomainNotAvailable, sendingDisabled),
+   * E_RECIPIENT_SUPPRESSED, E_TOO_MANY_RECIPIENTS, E_CONTENT_TOO_LARGE, E_DELIVERY_FAILED if the message cannot be sent
+   * to any recipient now, E_RATE_LIMIT_EXCEEDED and E_DAILY_LIMIT_EXCEEDED (with `retryAfter`), E_VALIDATION_ERROR, and
+   * the errors of queueing (queueFull, storageFull).
    */
   send(request: SendRequest): Promise<SendResult>;
   limits(account: string): Promise<SendingUsage>;
@@ -56,7 +56,7 @@ export interface Sending {
 }
 
 export interface SendingUsage {
-  /** Messages per day (UTC); null: no limit. */
+  /** Messages per day (UTC); null means no limit. */
   quota: { unit: "day"; value: number } | null;
   usage: { sent: number; overQuota: boolean; resetsAt: number } | null;
 }
@@ -68,7 +68,7 @@ export interface SendingDomain {
   zone: string;
   account: string;
   name: string;
-  /** False: sending was disabled, and mail is still routed for the name. */
+  /** False if sending was disabled but mail is still routed for the name. */
   enabled: boolean;
   dkimSelector: string;
   /** Hosts that receive bounces. */
@@ -119,14 +119,14 @@ export interface SendingPreview {
 
 /** Sending domains of zones, and their records. */
 export interface SendingDomains {
-  /** Enabled sending domains of a zone, by name. */
+  /** Enabled sending domains of a zone, sorted by name. */
   list(zone: Zone): Promise<SendingDomain[]>;
   /** Throws noSendingDomain. */
   get(zone: Zone, id: string): Promise<SendingDomain>;
   /**
-   * Creates and locks the records and enables sending from the name; for an existing one, repairs the records and
-   * returns it. Throws sendingNotInZone, sendingOwnZone, wildcardNotAllowed, tooManySendingDomains, foreignMx,
-   * multipleSpf, multipleDmarc, multipleDkim.
+   * Creates and locks the records and enables sending from the name; if it exists, repairs its records and returns it.
+   * Throws sendingNotInZone, sendingOwnZone, wildcardNotAllowed, tooManySendingDomains, foreignMx, multipleSpf,
+   * multipleDmarc, multipleDkim.
    */
   create(zone: Zone, name: string): Promise<SendingDomain>;
   /** Throws noSendingDomain. */
@@ -137,19 +137,19 @@ export interface SendingDomains {
   ): Promise<SendingDomain>;
   /** Removes the records. Throws noSendingDomain. */
   delete(zone: Zone, id: string): Promise<void>;
-  /** The records the name needs. Throws noSendingDomain. */
+  /** The records that the name needs. Throws noSendingDomain. */
   needed(zone: Zone, id: string): Promise<NeededRecord[]>;
   status(zone: Zone, id: string): Promise<SendingDnsStatus>;
-  /** Creates missing records and locks unlocked ones. Throws the errors of `create`. */
+  /** Creates missing records and locks unlocked ones. Throws the same errors as `create`. */
   fix(zone: Zone, id: string): Promise<SendingDnsStatus>;
   /**
    * Changes no records; generates the keys of a zone's own name in order to show them. Throws sendingNotInZone,
    * sendingOwnZone, wildcardNotAllowed.
    */
   preview(zone: Zone, name: string): Promise<SendingPreview>;
-  /** Zones of an account with sending domains, by name. */
+  /** Zones of an account with sending domains, sorted by name. */
   zones(account: string, page: PageRequest): Promise<Page<SendingZone>>;
-  /** The domain with exactly this name, of any account, enabled or not. */
+  /** The domain with exactly this name, in any account, enabled or not. */
   find(name: string): Promise<SendingDomain | undefined>;
   /**
    * Missing records without which mail would be considered forged. Cached for a few seconds. Throws
@@ -157,7 +157,7 @@ export interface SendingDomains {
    */
   lacks(domain: SendingDomain): Promise<readonly NeededRecord[]>;
   /**
-   * Publishes the next DKIM keys of a name beside the active ones; `promote` of the keys activates them. Throws
+   * Publishes the next DKIM keys of a name alongside the active ones; `promote` of the DKIM keys activates them. Throws
    * noSendingDomain.
    */
   rotateDkim(zone: Zone, name: string): Promise<void>;

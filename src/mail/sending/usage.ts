@@ -15,7 +15,7 @@ export interface Usage {
 const DAY_MS = 86_400_000;
 const KEPT_DAYS = 7;
 
-/** Number of messages sent today per account, over all processes. `limit` 0: nothing is counted. */
+/** Counts messages sent today per account, across all processes. If `limit` is 0, nothing is counted. */
 export function createUsage({ db, clock, limit }: { db: Db; clock: Pick<Clock, "now">; limit: number }): Usage {
   const tables = db.tables<SendingTables>();
   const today = () => Math.floor(clock.now() / DAY_MS);

@@ -96,7 +96,7 @@ test("reports problems at any depth", async () => {
   );
 });
 
-test("ends for records that include each other in a loop", async () => {
+test("terminates for records that include each other in a loop", async () => {
   let asked = 0;
   const found = await inspectSpf("a.example", "v=spf1 include:0.example", async (name) => {
     asked++;

@@ -24,24 +24,24 @@ export interface SpfTerm extends Omit<ParsedSpfTerm, "target"> {
 export interface SpfTree {
   domain: string;
   record: string;
-  /** Includes those of nested records. */
+  /** Number of DNS lookups, including those of nested records. */
   lookups: number;
   terms: SpfTerm[];
 }
 
 export interface SpfInspection extends SpfTree {
-  /** Problems of the whole tree. */
+  /** Problems in the whole tree. */
   problems: SpfProblem[];
 }
 
 /** Maximum nesting depth. */
 const MAX_DEPTH = 12;
-/** Maximum number of DNS queries per inspection: users want to see problems beyond the limit of ten, too. */
+/** Maximum number of DNS queries per inspection: users also want to see problems beyond the limit of ten. */
 const MAX_QUESTIONS = 40;
 
 /**
- * The content of an SPF record, with everything it includes. `resolveTxt` rejects with `code` ENOTFOUND or ENODATA for
- * a missing record.
+ * Inspects the content of an SPF record, with everything it includes. `resolveTxt` rejects with `code` ENOTFOUND or
+ * ENODATA for a missing record.
  */
 export async function inspectSpf(
   domain: string,

@@ -22,7 +22,7 @@ export interface SubmissionListenerOptions<Submitter> extends SubmissionPorts<Su
   /** 0 selects any free port. */
   port: number;
   fd?: number | undefined;
-  /** The name in the greeting. Default: the machine's. */
+  /** The host name in the greeting. Default: the machine's. */
   name?: string;
   tls: Pick<TlsSource, "context">;
   /** Addresses and ranges of load balancers that begin each connection with a PROXY header. */
@@ -37,9 +37,9 @@ export interface SubmissionListenerOptions<Submitter> extends SubmissionPorts<Su
 }
 
 export interface SubmissionLimits extends ServerLimits {
-  /** Maximum octets of a message; announced as SIZE (RFC 1870). Default 5242880. */
+  /** Maximum size of a message in octets; announced as SIZE (RFC 1870). Default 5242880. */
   messageBytes: number;
-  /** Maximum recipients per message; beyond it 452 4.5.3. */
+  /** Maximum number of recipients per message; further ones get 452 4.5.3. */
   recipients: number;
   /** Maximum invalid tokens in ten minutes from one IPv4 address or IPv6 /64. */
   failures: number;
@@ -73,7 +73,9 @@ const UNKNOWN: SmtpReply = {
   enhanced: "5.7.8",
   text: `Authentication credentials invalid: the user is ${USER}, the password an API token that may send mail`,
 };
-/** 421 closes the session. The client reconnects, and a client with an invalid token gets the reason when it authenticates. */
+/**
+ * 421 closes the session. The client reconnects, and if its token is invalid it gets the reason when it authenticates.
+ */
 const NO_LONGER: SmtpReply = {
   code: 421,
   enhanced: "4.7.0",
@@ -83,13 +85,13 @@ const NOT_NOW: SmtpReply = { code: 454, enhanced: "4.7.0", text: "Temporary auth
 
 /** State of an authenticated session. */
 interface User<Submitter> {
-  /** Refreshed at each MAIL command. */
+  /** Refreshed on each MAIL command. */
   submitter: Submitter;
   token: string;
 }
 
 /**
- * Listens for mail submission: TLS from the first octet, AUTH PLAIN and LOGIN. Rejects with UserError if the port is
+ * Listens for mail submission: TLS from the first byte, AUTH PLAIN and LOGIN. Rejects with UserError if the port is
  * unavailable.
  */
 export async function createSubmissionListener<Submitter>(
@@ -105,7 +107,7 @@ export async function createSubmissionListener<Submitter>(
     spool,
     log,
     onRefused,
-    // The message stays as the client wrote it: a Received field would publish the author's IP address.
+    // The message stays as the client wrote it: a Received field would disclose the author's IP address.
     begin: () => ({ id: ids.hex(), prefix: "" }),
     accept: (source, { envelope, client }) => submit(client.user!.submitter, envelope, source),
   });
@@ -156,7 +158,8 @@ export async function createSubmissionListener<Submitter>(
     limits,
     secure: true,
     otherPort: "`submission.port` 0 in the settings",
-    // The hosted service announces these extensions only; others would have to work up to the recipient.
+    // The hosted service announces only these extensions; any others would have to be supported all the way to the
+    // recipient.
     extensions: { pipelining: false, smtputf8: false, dsn: false, chunking: false, auth: true },
     maxSize: limits.messageBytes,
     maxRecipients: limits.recipients,

@@ -190,7 +190,7 @@ test("the user is always api_token; a wrong token gets 535, an internal error 45
   client.socket.destroy();
 });
 
-test("blocks a client that guesses tokens for a while, even with the right one", async (t) => {
+test("temporarily blocks a client that guesses tokens, even if it then uses the right one", async (t) => {
   const asked: string[] = [];
   const { port } = await listen(t, {
     authenticate: async (token) => (asked.push(token), token === TOKEN ? "somebody" : undefined),
@@ -204,7 +204,7 @@ test("blocks a client that guesses tokens for a while, even with the right one",
   assert.equal(await transport(port, { user: "api_token", pass: TOKEN }).verify(), true);
 });
 
-test("rejects the 51st recipient with 452 4.5.3 and serves the others", async (t) => {
+test("rejects the 51st recipient with 452 4.5.3 and accepts the others", async (t) => {
   const { port, sent } = await listen(t);
   const client = await tlsClient(port);
   await client.reply();
@@ -226,7 +226,7 @@ test("rejects messages over 5 MiB after reading them", async (t) => {
   const client = transport(port, { user: "api_token", pass: TOKEN });
   const raw = Buffer.concat([Buffer.from("A: 1\r\n\r\n"), Buffer.alloc(5_242_880, `${"y".repeat(62)}\r\n`)]);
   await assert.rejects(client.sendMail({ ...MAIL, raw }), { responseCode: 552 });
-  // MAIL without the SIZE parameter.
+  // Sends MAIL without the SIZE parameter.
   const plainly = await tlsClient(port);
   await plainly.reply();
   await plainly.say("EHLO x");
@@ -324,7 +324,7 @@ test("aborts a TLS handshake that does not finish", async (t) => {
   assert.doesNotMatch(await plainly.rest(), /^\d{3}/, "nothing is spoken in the clear");
 });
 
-test("behind a proxy: reads the header in plain text, starts TLS right after it, and applies limits and tokens by the client's own address", async (t) => {
+test("behind a proxy: reads the header in plain text, starts TLS right after it, and applies limits and tokens to the client's own address", async (t) => {
   const asked: string[] = [];
   const { port } = await listen(t, {
     proxies: ["127.0.0.1"],

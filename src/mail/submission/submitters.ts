@@ -59,7 +59,7 @@ export function createSubmitters({ accounts, zones, sending }: SubmittersDeps): 
         if (refusal !== undefined && delivered.length + queued.length + suppressed.length === 0) return refusal.reply;
         return { code: 250, enhanced: "2.0.0", text: `Ok ${messageId}` };
       } catch (err) {
-        // An error without an SMTP reply concerns the message, so a retry cannot succeed.
+        // An error without an SMTP reply is caused by the message, so a retry cannot succeed.
         if (err instanceof UserError && err.entry.smtp === undefined && err.entry.http < 500)
           return { code: 554, enhanced: "5.6.0", text: err.message };
         throw err;

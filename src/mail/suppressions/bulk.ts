@@ -24,7 +24,7 @@ const PER_MINUTE = 10;
 /** Rows per statement: SQLite allows 32,766 variables. */
 const AT_ONCE = 250;
 
-/** Adds many suppressions in one transaction: all valid ones or none. */
+/** Adds many suppressions in one transaction: either all valid ones or none. */
 export function createBulk({ clock, rowOf, isOver, transaction }: BulkParts): Suppressions["bulk"] {
   const quota = createQuota({ clock, limit: PER_MINUTE, perMs: 60_000 });
 

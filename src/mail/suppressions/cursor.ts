@@ -3,7 +3,7 @@ import { suppressionErrors } from "./errors.ts";
 import type { Position, SuppressionFilter } from "./suppressions-table.ts";
 import { SUPPRESSION_REASONS } from "./types.ts";
 
-/** State for the next page. It contains no secrets, and changing it gives no access to other data. */
+/** State for the next page. It contains no secrets, and a modified cursor gives no access to other data. */
 export interface Cursor {
   filter: SuppressionFilter;
   after: Position;
@@ -30,7 +30,7 @@ export const writeCursor = (cursor: Cursor): string => Buffer.from(JSON.stringif
 export function readCursor(given: string): Cursor {
   try {
     const cursor = schema.parse(JSON.parse(Buffer.from(given, "base64url").toString()));
-    // A position in one order is invalid in the other.
+    // A position in one sort order is invalid in the other.
     if ("address" in cursor.after === (cursor.filter.prefix !== undefined)) return cursor as Cursor;
   } catch (cause) {
     throw suppressionErrors.badCursor({}, { cause });

@@ -1,6 +1,6 @@
 import { defineErrors } from "../../kernel/index.ts";
 
-/** Texts are those of the hosted API where it has one; the codes are ours. */
+/** The texts are those of the hosted API if it has one; the codes are specific to Reelpost. */
 export const suppressionErrors = defineErrors("suppressions", {
   noSuppression: { code: 2920, http: 404, message: "Suppression not found" },
   readOnlySuppression: {

@@ -13,7 +13,7 @@ export interface SuppressionTables {
     scope: string;
     reason: SuppressionReason;
     note: string | null;
-    /** The sending domain of the mail that bounced or caused the complaint. */
+    /** The sending domain of the mail that bounced or led to the complaint. */
     origin: string | null;
     /** Time of the last bounce or complaint. */
     noted_at: number;
@@ -123,11 +123,11 @@ export interface SuppressionFilter {
   prefix?: string | undefined;
   reason?: SuppressionReason | undefined;
   scope?: string | undefined;
-  /** Any scope except the account. */
+  /** Any scope except the whole account. */
   scoped?: boolean | undefined;
 }
 
-/** Where a page ends: in a list by time, or by address for a prefix search. */
+/** The end of a page: in a list by time, or by address for a prefix search. */
 export type Position = { createdAt: number; id: string } | { address: string; scope: string };
 
 export async function listSuppressions(
@@ -146,7 +146,7 @@ export async function listSuppressions(
   if (reason !== undefined) query = query.where("reason", "=", reason);
   if (scope !== undefined) query = query.where("scope", "=", scope);
   if (scoped === true) query = query.where("scope", "!=", "");
-  // "A" follows "@" in octet order.
+  // "A" follows "@" in byte order.
   if (prefix !== undefined)
     query = query.where("address", ">=", prefix).where("address", "<", `${prefix.slice(0, -1)}A`);
   if (after !== undefined)
@@ -168,7 +168,7 @@ type Key = keyof SuppressionRow;
 const active = (eb: Columns, now: number): Expression<SqlBool> =>
   eb.or([eb("expires_at", "is", null), eb("expires_at", ">", now)]);
 
-/** Written so that both engines start at the position in the index. */
+/** Written so that both database engines start at this position in the index. */
 const behind = (
   eb: Columns,
   [first, a]: [Key, string | number],

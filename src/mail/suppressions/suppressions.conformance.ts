@@ -29,7 +29,7 @@ async function pages(
   const found: string[][] = [];
   let cursor: string | undefined;
   do {
-    // The filters in the cursor override those of the request.
+    // The filters in the cursor override those in the request.
     const { items, next } = await suppressions.list(account, cursor === undefined ? query : {}, { cursor, perPage });
     found.push(items.map(({ email }) => email));
     cursor = next ?? undefined;
@@ -38,7 +38,7 @@ async function pages(
 }
 
 export function suppressionsConformance(engine: TestEngine): void {
-  test("a suppression is created, read, changed and deleted by its own account only", async (t) => {
+  test("a suppression is created, read, changed and deleted only by its own account", async (t) => {
     const { suppressions, clock } = await open(t, engine);
     const made = await suppressions.create(A, { email: " User@Example.COM ", note: "asked for it" });
     assert.match(made.id, /^[0-9a-f-]{36}$/);
@@ -151,7 +151,7 @@ export function suppressionsConformance(engine: TestEngine): void {
     assert.deepEqual(await pages(suppressions, {}, 5, B), [["other@one.example"]]);
   });
 
-  test("bounces and complaints last as long as the longest of them, and keep the most severe reason", async (t) => {
+  test("bounces and complaints keep the latest expiry, and the most severe reason", async (t) => {
     const { suppressions, clock, other } = await open(t, engine);
     const add = async (
       reason: "soft_bounce" | "hard_bounce" | "complaint" | "policy",

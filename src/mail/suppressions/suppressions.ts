@@ -32,7 +32,7 @@ export interface SuppressionsParts {
 
 const MAX_NOTE = 1000;
 const SWEEP_BATCH = 500;
-/** Higher values say more about the mailbox. */
+/** Higher values are stronger evidence about the mailbox. */
 const GRAVITY: Record<SuppressionReason, number> = {
   soft_bounce: 0,
   hard_bounce: 1,
@@ -84,7 +84,7 @@ export function createSuppressions({ db, clock, ids }: SuppressionsParts): Suppr
     };
   }
 
-  /** Replaces an expired row. Returns the existing row if there is one. */
+  /** Inserts a row, replacing an expired one. Returns the existing row if there is one. */
   async function keep(tx: SuppressionExecutor, row: SuppressionRow): Promise<SuppressionRow> {
     const there = (await suppressionsAt(tx, row.account_id, [row.address])).find(({ scope }) => scope === row.scope);
     if (there !== undefined && !isOver(there)) return there;
@@ -93,7 +93,7 @@ export function createSuppressions({ db, clock, ids }: SuppressionsParts): Suppr
     return row;
   }
 
-  /** When two requests insert the same row concurrently, the second finds the first one's. */
+  /** If two requests insert the same row concurrently, the second run finds the row of the other request. */
   async function twice<Result>(work: (tx: SuppressionExecutor) => Promise<Result>): Promise<Result> {
     try {
       return await db.transaction<SuppressionTables, Result>(work);
@@ -168,7 +168,7 @@ export function createSuppressions({ db, clock, ids }: SuppressionsParts): Suppr
         return updateSuppression(tx, there.id, {
           expires_at: until === null || there.expires_at === null ? null : Math.max(until, there.expires_at),
           ...(graver && { reason }),
-          // A note written by a user is kept.
+          // Keeps a note written by a user.
           ...(there.reason !== "manual" && GRAVITY[reason] >= GRAVITY[there.reason]
             ? told
             : { origin: told.origin ?? there.origin, noted_at: now }),
@@ -228,7 +228,7 @@ function filterOf({ email, search, reason, scopeType, scopeValue }: SuppressionQ
   if (user === undefined && address === undefined)
     throw suppressionErrors.badSearch({ search: JSON.stringify(search.slice(0, 100)) });
   if (user !== undefined) return { ...filter, prefix: user.slice(0, user.lastIndexOf("@") + 1) };
-  // Two different addresses match nothing.
+  // Two different addresses can match nothing.
   return filter.address !== undefined && filter.address !== address
     ? { ...filter, address: "" }
     : { ...filter, address };

@@ -1,8 +1,8 @@
-/** Why an address is suppressed. `policy` entries belong to the operator: accounts see them and cannot change them. */
+/** Why an address is suppressed. `policy` entries belong to the operator: accounts see them but cannot change them. */
 export const SUPPRESSION_REASONS = ["manual", "complaint", "hard_bounce", "soft_bounce", "policy"] as const;
 export type SuppressionReason = (typeof SUPPRESSION_REASONS)[number];
 
-/** Applies to mail of the whole account, or of one of its sending domains only. */
+/** Applies to mail of the whole account, or only to mail of one of its sending domains. */
 export type SuppressionScope = { type: "account" } | { type: "sending_domain"; value: string };
 
 /** Times are epoch milliseconds. */
@@ -10,14 +10,14 @@ export interface Suppression {
   /** UUID. */
   id: string;
   account: string;
-  /** In its original spelling. */
+  /** The address in its original spelling. */
   email: string;
   scope: SuppressionScope;
   reason: SuppressionReason;
   note: string | null;
   readOnly: boolean;
   createdAt: number;
-  /** Null: never expires. */
+  /** Null means that it never expires. */
   expiresAt: number | null;
 }
 
@@ -50,7 +50,7 @@ export interface SuppressionPage {
 /** The result of one item of a bulk import. */
 export type BulkItem = { index: number } & (
   | { status: "processed"; email: string; id: string; scope: SuppressionScope }
-  /** Already exists: a duplicate within the import, or an entry that is left unchanged. */
+  /** The address is already suppressed: a duplicate within the import, or an existing entry that is left unchanged. */
   | { status: "skipped"; email: string; id: string; scope: SuppressionScope }
   | { status: "invalid"; error: string }
   /** For example an entry that only the operator may change. */
@@ -68,9 +68,12 @@ export interface BulkResult {
   items: BulkItem[];
 }
 
-/** Addresses to which an account does not send. */
+/** Addresses to which an account does not send mail. */
 export interface Suppressions {
-  /** Newest first; by address with a `search` for a user. Expired entries are omitted. Throws badCursor, badSearch. */
+  /**
+   * Lists newest entries first; sorted by address if `search` is a user. Expired entries are omitted. Throws badCursor,
+   * badSearch.
+   */
   list(
     account: string,
     query: SuppressionQuery,
@@ -84,8 +87,8 @@ export interface Suppressions {
    */
   create(account: string, request: SuppressionRequest): Promise<Suppression>;
   /**
-   * Omitted fields keep their values; an empty note removes it. Throws noSuppression, readOnlySuppression, badExpiry,
-   * noteTooLong.
+   * Omitted fields keep their values; an empty note deletes the note. Throws noSuppression, readOnlySuppression,
+   * badExpiry, noteTooLong.
    */
   update(
     account: string,
@@ -100,15 +103,15 @@ export interface Suppressions {
    */
   bulk(account: string, requests: readonly (SuppressionRequest | { invalid: string })[]): Promise<BulkResult>;
   /**
-   * Adds an entry for the account after a bounce or a complaint. An existing one is kept if it lasts longer, and gets
-   * the more severe reason of both. Safe to repeat. Invalid addresses are ignored.
+   * Adds an entry for the account after a bounce or a complaint. An existing entry is kept if it lasts longer, and gets
+   * the more severe of the two reasons. Idempotent. Invalid addresses are ignored.
    */
   add(entry: SuppressionNote): Promise<void>;
   /** The addresses that are suppressed for mail of an account from this domain, in the given spelling. */
   among(account: string, domain: string, addresses: readonly string[]): Promise<string[]>;
   /** Number of addresses that complained about mail from this domain in [from, to). */
   complaints(account: string, domain: string, from: number, to: number): Promise<number>;
-  /** Deletes expired entries, at most one batch; returns their number. */
+  /** Deletes expired entries, at most one batch; returns how many. */
   sweep(): Promise<number>;
 }
 
@@ -116,7 +119,7 @@ export interface SuppressionNote {
   account: string;
   email: string;
   reason: SuppressionReason;
-  /** Null: never expires. */
+  /** Null means that it never expires. */
   expiresAt: Date | null;
   /** The sending domain of the mail that bounced. */
   domain?: string;

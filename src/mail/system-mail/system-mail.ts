@@ -9,13 +9,13 @@ interface SystemMailDeps {
   signer: Signer;
   /** Signing keys of the forward domain. */
   keys(): Promise<SigningKey[]>;
-  /** True if bounces go to the sender. Default true. */
+  /** True if bounces are sent to the sender. Default true. */
   bounces?: boolean;
   trace: Trace;
   clock: Pick<Clock, "now">;
 }
 
-/** Sends system mail, held in memory and signed for the forward domain. */
+/** Sends system mail, built in memory and signed for the forward domain. */
 export function createSystemMail({
   transport,
   spool,

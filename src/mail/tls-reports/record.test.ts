@@ -19,7 +19,7 @@ test("reads the report addresses of a TLSRPT record", () => {
   ]);
 });
 
-test("ignores records that are not one TLSRPT record with usable addresses", () => {
+test("ignores TXT records unless exactly one is a TLSRPT record with usable addresses", () => {
   for (const texts of [
     [],
     ["v=spf1 -all"],

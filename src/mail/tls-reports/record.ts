@@ -3,7 +3,7 @@ import { parseAddress } from "../../protocol/rfc5322/index.ts";
 /** Report address of a domain (RFC 8460 3). */
 export type ReportTarget = { kind: "mail"; address: string } | { kind: "https"; url: string };
 
-/** A record may name more; the RFC lets a sender choose. */
+/** A record may list more; the RFC lets a sender choose. */
 const MAX_TARGETS = 3;
 const MAX_RECORD = 4096;
 

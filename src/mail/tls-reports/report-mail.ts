@@ -1,7 +1,7 @@
 import type { TlsReportFile } from "./report.ts";
 import type { Reporter } from "./types.ts";
 
-/** The message containing a report (RFC 8460 5.3). Its DKIM signature is added later. */
+/** Composes the message containing a report (RFC 8460 5.3). Its DKIM signature is added later. */
 export function composeReportMail(
   { id, domain, begin, end, gzip }: TlsReportFile,
   { from, to, date, reporter }: { from: string; to: string; date: Date; reporter: Reporter },
@@ -18,7 +18,7 @@ export function composeReportMail(
     `Message-ID: <${id}>`,
     `TLS-Report-Domain: ${domain}`,
     `TLS-Report-Submitter: ${reporter.domain}`,
-    // RFC 8689 5, 8: delivered despite TLS failures on the way.
+    // RFC 8689 5, 8: the message is delivered despite TLS failures on the way.
     "TLS-Required: No",
     "Auto-Submitted: auto-generated",
     "MIME-Version: 1.0",

@@ -7,7 +7,7 @@ import type { Reporter, TlsCount } from "./types.ts";
 
 /** A report, ready to be sent. */
 export interface TlsReportFile extends DomainDay {
-  /** Identical for each attempt, so that a receiver recognizes a duplicate. */
+  /** The same for each attempt, so that a receiver recognizes a duplicate. */
   id: string;
   /** Compressed JSON. */
   gzip: Buffer;
@@ -19,7 +19,7 @@ export interface TlsReportFile extends DomainDay {
 const MAX_POLICIES = 100;
 const compress = promisify<Buffer, Buffer>(gzip);
 
-/** Builds the report of one domain and day (RFC 8460 4.4). */
+/** Builds the report for one domain and one day (RFC 8460 4.4). */
 export async function buildTlsReport(
   { day, domain }: DomainDay,
   counts: readonly TlsCount[],
@@ -72,5 +72,5 @@ function policyOf(domain: string, counts: readonly TlsCount[]) {
   };
 }
 
-/** RFC 3339, without fractional seconds. */
+/** RFC 3339 without fractional seconds. */
 const timeOf = (ms: number) => new Date(ms).toISOString().replace(/\.\d+Z$/, "Z");

@@ -41,7 +41,7 @@ async function open(t: TestContext, engine: TestEngine, records: Record<string, 
   const clock = createManualClock(NOON);
   const state = { mails: [] as Outbound[], posts: [] as { type: string; body: Buffer }[], asked: [] as string[] };
   let answers: DeliveryResult[] = [];
-  /** Number of posts that the site rejects first. */
+  /** Number of POST requests that the site rejects first. */
   let failing = 0;
   const site = createServer(pair, async (request, response) => {
     state.posts.push({ type: request.headers["content-type"] ?? "", body: Buffer.concat(await request.toArray()) });
@@ -88,8 +88,8 @@ async function open(t: TestContext, engine: TestEngine, records: Record<string, 
         ),
     );
   /**
-   * Advances the clock by half an hour at a time, at most `hours`, until the condition is met. Due jobs finish first,
-   * because their leases would expire.
+   * Advances the clock in steps of half an hour, for at most `hours`, until the condition is met. Due jobs finish
+   * first, because otherwise their leases would expire.
    */
   async function pass(hours: number, until: () => boolean = () => false) {
     while ((await planned()).length === 0) await new Promise((resolve) => void setTimeout(resolve, 5));
@@ -117,7 +117,7 @@ const readMail = async (mail: Outbound) => {
 };
 
 onEveryDatabase((engine) => {
-  test("mails one report of the past day, which the parser of received reports accepts", async (t) => {
+  test("mails one report for the past day, which the parser for received reports accepts", async (t) => {
     const { make, transport, pass, mails, asked } = await open(t, engine, {
       "there.example": "v=TLSRPTv1; rua=mailto:tls@there.example",
     });
@@ -221,7 +221,7 @@ onEveryDatabase((engine) => {
     assert.equal(mails.length, 1);
   });
 
-  test("sends one report from two processes", async (t) => {
+  test("sends only one report from two processes", async (t) => {
     const { make, transport, pass, mails } = await open(t, engine, {
       "there.example": "v=TLSRPTv1; rua=mailto:tls@there.example",
     });

@@ -15,7 +15,7 @@ interface TlsReportsDeps {
   clock: Clock;
   log: Log;
   reporter: Reporter;
-  /** Same signature as node:dns/promises. */
+  /** Has the signature of `resolveTxt` in node:dns/promises. */
   resolveTxt: (name: string) => Promise<string[][]>;
   /** Posts reports to https addresses. */
   fetch: GuardedFetch;
@@ -32,13 +32,13 @@ interface TlsReportLimits extends ResultLogLimits {
 const HOUR_MS = 3_600_000;
 const PLAN = "mail.tls-reports";
 const SEND = "mail.tls-report";
-/** When a day is processed: all processes have stored their counts by then. */
+/** Delay after midnight before a day is processed: by then all processes have stored their counts. */
 const AFTER_MIDNIGHT_MS = HOUR_MS / 4;
 const LIMITS = { spreadMs: 4 * HOUR_MS, pollMs: 30_000 };
-/** About five hours, doubling from ten minutes. RFC 8460 5.5: at most one day. */
+/** About five hours in total, doubling from ten minutes. RFC 8460 5.5: at most one day. */
 const ATTEMPTS = 6;
 const BACKOFF_MS = HOUR_MS / 6;
-/** Number of past days reported after a server was down. */
+/** Number of past days that are still reported after a server was down. */
 const KEPT_DAYS = 3;
 const MAX_ROWS = 1000;
 const PAGE = 500;
@@ -62,7 +62,7 @@ export function createTlsReports({
   const today = () => Math.floor(clock.now() / DAY_MS);
   let workers: JobWorker[] = [];
 
-  /** Creates one job for each past day of a domain. */
+  /** Creates one job for each past day and domain. */
   async function plan(): Promise<void> {
     await table.expire(today() - KEPT_DAYS);
     for (let after: DomainDay | undefined = { day: 0, domain: "" }; after !== undefined;) {

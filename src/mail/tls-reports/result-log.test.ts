@@ -37,7 +37,7 @@ async function open(t: TestContext, engine: TestEngine, limits: Partial<ResultLo
 }
 
 onEveryDatabase((engine) => {
-  test("adds up the sessions of all processes by domain, day and result", async (t) => {
+  test("aggregates the sessions of all processes by domain, day and result", async (t) => {
     const { clock, make, stored } = await open(t, engine);
     const [one, other] = [make(), make()];
     for (const log of [one, other, one]) {
@@ -73,7 +73,7 @@ onEveryDatabase((engine) => {
     assert.deepEqual(await stored("a.example"), [{ sessions: 2 }]);
   });
 
-  test("stores counts when it closes", async (t) => {
+  test("stores its counts when it closes", async (t) => {
     const { make, stored } = await open(t, engine);
     const log = make();
     log.record(resultOf("a.example"));
@@ -81,7 +81,7 @@ onEveryDatabase((engine) => {
     assert.deepEqual(await stored("a.example"), [{ sessions: 1 }]);
   });
 
-  test("counts without details beyond the limit of a domain, and no domains beyond the limit of a day", async (t) => {
+  test("above the limit of a domain, counts without details; above the limit of a day, counts no further domains", async (t) => {
     const { make, stored } = await open(t, engine, { domains: 2, perDomain: 3 });
     const log = make();
     for (let host = 1; host <= 9; host++)
@@ -97,7 +97,7 @@ onEveryDatabase((engine) => {
     assert.deepEqual([await stored("c.example"), await stored("[192.0.2.1]")], [[], []]);
   });
 
-  test("omits a private address of this server", async (t) => {
+  test("omits this server's address if it is private", async (t) => {
     const { make, stored } = await open(t, engine);
     const log = make();
     log.record(resultOf("a.example", { type: "validation-failure" }, { sendingIp: "10.0.0.5" }));

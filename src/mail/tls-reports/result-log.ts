@@ -27,7 +27,7 @@ export interface ResultLogLimits {
 interface ResultLog {
   record(result: TlsResult): void;
   flush(): Promise<void>;
-  /** Stores the counts in memory and stops. */
+  /** Stores the counts held in memory and stops. */
   close(): Promise<void>;
 }
 
@@ -36,7 +36,10 @@ const LIMITS: ResultLogLimits = { domains: 10_000, perDomain: 100, flushMs: 10_0
 const MAX_LINES = 50;
 const MAX_LINE = 300;
 
-/** Counts sessions in memory and adds them to the table in batches: a killed process loses the counts of the last seconds. */
+/**
+ * Counts sessions in memory and adds them to the table in batches: a killed process loses the counts of the last few
+ * seconds.
+ */
 export function createResultLog({ table, clock, log, limits: changes }: ResultLogDeps): ResultLog {
   const limits = { ...LIMITS, ...changes };
   let pending = new Map<string, TlsResultRow>();
@@ -44,7 +47,7 @@ export function createResultLog({ table, clock, log, limits: changes }: ResultLo
   let seen = { day: -1, domains: new Map<string, Set<string>>() };
   const repetition = every(limits.flushMs, write, { name: "tls-reports: storing counts", log });
 
-  /** The row to count in; undefined if the day is full. */
+  /** Returns the row to count in; undefined if the day is full. */
   function rowOf(result: TlsResult): Omit<TlsResultRow, "sessions"> | undefined {
     const { domain } = result;
     const day = Math.floor(clock.now() / DAY_MS);
@@ -53,7 +56,7 @@ export function createResultLog({ table, clock, log, limits: changes }: ResultLo
     if (keys === undefined) {
       if (seen.domains.size >= limits.domains) {
         if (seen.domains.size === limits.domains)
-          log.warn({ domains: limits.domains }, "tls-reports: daily limit of domains reached");
+          log.warn({ domains: limits.domains }, "tls-reports: daily limit of domains has been reached");
         return undefined;
       }
       seen.domains.set(domain, (keys = new Set()));
@@ -111,7 +114,7 @@ function detailOf({ policy, failure, mx, ip, sendingIp }: TlsResult): Omit<TlsCo
         ...(failure.reason !== undefined && { reason: failure.reason.slice(0, MAX_LINE) }),
         mx,
         ip,
-        // Behind a NAT it is a private address, which should not be disclosed.
+        // Behind a NAT this is a private address, which should not be disclosed.
         ...(sendingIp !== undefined && isPublic(sendingIp) && { sendingIp }),
       },
     }),

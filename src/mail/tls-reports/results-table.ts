@@ -8,11 +8,11 @@ interface Tables {
     domain: string;
     /** SHA-256 of `detail`. */
     result_key: string;
-    /** JSON: a TlsCount without its sessions. */
+    /** JSON: a TlsCount without its number of sessions. */
     detail: string;
     sessions: number;
   };
-  /** Days of domains that are reported, or never will be. */
+  /** Days of domains that have been reported, or never will be. */
   email_tls_reports: { day: number; domain: string; finished_at: number };
 }
 
@@ -50,9 +50,9 @@ export type TlsResultsTable = ReturnType<typeof createTlsResultsTable>;
 export function createTlsResultsTable(db: Db) {
   const tables = db.tables<Tables>();
   return {
-    /** Adds to the sessions of existing rows. */
+    /** Adds to the session counts of existing rows. */
     async add(rows: readonly TlsResultRow[]): Promise<void> {
-      // The same order in all processes, so that two of them do not deadlock.
+      // All processes use the same order, so that they do not deadlock.
       const sorted = rows.toSorted((a, b) => (a.domain + a.result_key < b.domain + b.result_key ? -1 : 1));
       for (let start = 0; start < sorted.length; start += BATCH)
         await db.write(
@@ -77,7 +77,7 @@ export function createTlsResultsTable(db: Db) {
           .orderBy("result_key")
           .limit(limit),
       ),
-    /** Days before `day` with results, in order. */
+    /** Days before `day` that have results, in order. */
     daysBefore(day: number, after: DomainDay, limit: number): Promise<DomainDay[]> {
       return db.read(
         tables

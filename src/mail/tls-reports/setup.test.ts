@@ -88,7 +88,7 @@ async function open(t: TestContext, input: SettingsInput) {
   return { outbound, reports, systemMail, clock };
 }
 
-test("sends the report of a day over SMTP, and the parser of received reports accepts it", async (t) => {
+test("sends the report of a day over SMTP, and the parser for received reports accepts it", async (t) => {
   const sink = await startSink(selfSigned("mx.there.example"));
   const { outbound, reports, systemMail, clock } = await open(t, {
     outbound: { deliver: "mx", port: sink.port, allow_private: true },

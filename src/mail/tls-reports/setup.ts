@@ -14,7 +14,7 @@ interface TlsReportsSetupDeps {
   lookups: Pick<Lookups, "resolveTxt" | "resolve4" | "resolve6">;
 }
 
-/** TLS reports about outbound SMTP sessions; undefined if disabled by the settings or without a public name. */
+/** Builds TLS reports about outbound SMTP sessions; undefined if disabled in the settings or without a public name. */
 export function setUpTlsReports(
   { store: { db, jobs }, settings: { outbound, email, tls }, lookups }: TlsReportsSetupDeps,
   { clock, log, lifecycle }: Basics,
@@ -45,5 +45,5 @@ export function setUpTlsReports(
   return reports;
 }
 
-/** RFC 9476 2: not a name on the internet. The default of `email.forward_domain` is such a name. */
+/** RFC 9476 2: not a public internet name. The default of `email.forward_domain` is such a name. */
 const isInternal = (domain: string) => /(^|\.)(internal|localhost)$/.test(domain);

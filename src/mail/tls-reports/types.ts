@@ -8,7 +8,7 @@ export interface TlsCount {
   sessions: number;
 }
 
-/** The reporting organization (RFC 8460 4.4, 5.3). */
+/** The organization that sends reports (RFC 8460 4.4, 5.3). */
 export interface Reporter {
   /** Domain of the report sender: TLS-Report-Submitter. */
   domain: string;
@@ -17,14 +17,17 @@ export interface Reporter {
   contact: string;
 }
 
-/** TLS reports to the domains that mail is sent to (RFC 8460). */
+/** TLS reports for the domains to which mail is sent (RFC 8460). */
 export interface TlsReports {
-  /** Records the results of outbound SMTP. Counts are on disk a few seconds later. */
+  /** Records the results of outbound SMTP sessions. Counts are on disk a few seconds later. */
   readonly results: TlsResults;
-  /** Sends the reports of past days in this process, by jobs. `transport` signs messages and stores them for delivery. */
+  /**
+   * Sends the reports for past days in this process, using jobs. `transport` signs messages and stores them for
+   * delivery.
+   */
   start(transport: Transport): void;
-  /** Stores the counts in memory. Never rejects: counts that could not be stored remain for the next attempt. */
+  /** Stores the counts held in memory. Never rejects: counts that could not be stored are kept for the next attempt. */
   flush(): Promise<void>;
-  /** Ends the jobs and stores the counts in memory. */
+  /** Ends the jobs and stores the counts held in memory. */
   close(): Promise<void>;
 }

@@ -20,7 +20,7 @@ const tlsa = (usage: number, selector: number, matchingType: number, certificate
   certificate,
 });
 
-/** A domain with one signed host that presents `pair` and publishes `records`. */
+/** Delivers to a domain with one signed host that presents `pair` and publishes `records`. */
 async function deliver(
   t: TestContext,
   pair: Pair | undefined,
@@ -89,7 +89,7 @@ test("defers mail if the certificate does not match or TLS is missing, and never
   assert.match((await deliver(t, undefined, records)).how, /^451 4\./);
 });
 
-test("RFC 7672 3.1.2: a trust anchor covers certificates below it with a matching name and valid dates", async (t) => {
+test("RFC 7672 3.1.2: a trust anchor covers certificates issued under it with a matching name and valid dates", async (t) => {
   const byRoot = [tlsa(2, 0, 1, hash("sha256", root.der))];
   assert.equal((await deliver(t, leaf, byRoot)).how, "TLS");
   assert.equal(
@@ -178,12 +178,12 @@ test("DANE does not apply unless the domain, the host and the record are all sig
   assert.equal((await deliver(t, undefined, { records: {} })).how, "plain");
 });
 
-test("mail waits while it is unknown whether DANE applies", async (t) => {
+test("mail waits until it is known whether DANE applies", async (t) => {
   const { how, text } = await deliver(t, own, { fail: ["TLSA"] });
   assert.match(`${how} ${text}`, /^451 4\.7\.5 it cannot be looked up whether mx\.there\.example has TLSA records/);
 });
 
-test("uses the records of the host's alias target, else of the host; a domain without MX is its own host", async (t) => {
+test("uses the records of the host's alias target if there are any, otherwise those of the host; a domain without MX is its own host", async (t) => {
   const good = tlsa(3, 1, 1, hash("sha256", spkiOf(derOf(own))));
   const alias = {
     "mx.there.example": { records: { CNAME: ["real.else.example"] } },
@@ -210,7 +210,7 @@ test("uses the records of the host's alias target, else of the host; a domain wi
   );
 });
 
-test("RFC 8461 2: DANE takes precedence over MTA-STS, which never compensates for a DANE failure", async (t) => {
+test("RFC 8461 2: DANE takes precedence over MTA-STS, which never makes up for a DANE failure", async (t) => {
   const enforced = { policyFor: () => ({ level: "verified" as const, mx: ["mx.there.example"] }) };
   assert.equal(
     (await deliver(t, own, [tlsa(3, 1, 1, hash("sha256", spkiOf(derOf(own))))], enforced)).how,

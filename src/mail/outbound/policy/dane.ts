@@ -3,11 +3,14 @@ import type { DaneFinding, DaneFor, ReportedPolicy } from "../types.ts";
 import { checkTlsa, formatTlsa, isUsable, readTlsa } from "./tlsa.ts";
 
 /**
- * DNS lookups that report whether DNSSEC validated the answer. Requires a validating resolver under the operator's
+ * DNS lookups that report whether DNSSEC validated the response. Requires a validating resolver under the operator's
  * control.
  */
 export interface SecureLookups {
-  /** Rejects with `code` ENOTFOUND, ENODATA, or any other for temporary failures. `name`: the target of the aliases. */
+  /**
+   * Rejects with `code` ENOTFOUND or ENODATA, or any other code for temporary failures. `name` in the result: the
+   * target of the aliases.
+   */
   query(
     name: string,
     type: "A" | "AAAA" | "MX" | "TLSA",
@@ -34,7 +37,7 @@ export function createDane({ lookups, port }: { lookups: SecureLookups; port: nu
   }
 
   /**
-   * RFC 7672 2.2.2: if the address of a host is unsigned, so are its TLSA records, and many servers fail on TLSA
+   * RFC 7672 2.2.2: if the address of a host is unsigned, so are its TLSA records, and many DNS servers fail on TLSA
    * queries in such zones.
    */
   async function secureName(host: string): Promise<string | undefined> {
@@ -46,7 +49,7 @@ export function createDane({ lookups, port }: { lookups: SecureLookups; port: nu
   }
 
   async function look(domain: string, host: string): Promise<DaneFinding> {
-    // RFC 7672 2.2.1: an attacker who can forge the MX could name any host, including its TLSA records.
+    // RFC 7672 2.2.1: an attacker who can forge the MX record could insert any host together with its TLSA records.
     const mx = await ask(domain, "MX");
     if (mx.there ? !mx.authentic : host !== domain) return NONE;
     const expanded = await secureName(host);
@@ -57,7 +60,7 @@ export function createDane({ lookups, port }: { lookups: SecureLookups; port: nu
       const records = tlsa.data.slice(0, MAX_RECORDS).map(readTlsa);
       const reported: ReportedPolicy = { type: "tlsa", lines: records.map(formatTlsa), mx: [name] };
       const usable = records.filter(isUsable);
-      // 2.2: unusable records still indicate that the server supports TLS.
+      // 2.2: even unusable records indicate that the server supports TLS.
       if (usable.length === 0) return { kind: "policy", host: name, policy: { level: "require", reported } };
       const names = [...new Set([name, host, domain])];
       return {
@@ -74,7 +77,7 @@ export function createDane({ lookups, port }: { lookups: SecureLookups; port: nu
     try {
       return await look(domain, host);
     } catch (err) {
-      // 2.1.2: an attacker may be suppressing the missing answer.
+      // 2.1.2: an attacker may be suppressing the missing response.
       return {
         kind: "unknown",
         why: `it cannot be looked up whether ${host} has TLSA records: ${messageOf(err)}`,

@@ -16,8 +16,8 @@ export interface Told {
 }
 
 /**
- * A validating resolver over UDP with scripted answers, which may change during the test, and our own lookups to query
- * it.
+ * Starts a validating resolver over UDP with scripted responses, which may change during the test, and our own lookups
+ * that query it.
  */
 export async function startDns(t: TestContext, names: Record<string, Told>): Promise<Lookups & { asked: string[] }> {
   const asked: string[] = [];

@@ -8,11 +8,11 @@ import type { MailResolver, TlsFailureType } from "../types.ts";
 
 export interface StsFetchOptions {
   resolver: Pick<MailResolver, "resolve4" | "resolve6">;
-  /** True if a policy host's DNS may point us to this address. */
+  /** True if the DNS records of a policy host may direct a request to this address. */
   mayConnect: (address: string) => boolean;
   /** Default 443. */
   port?: number;
-  /** Trusted certificates besides the system's, PEM. */
+  /** Trusted certificates in addition to the system's, PEM. */
   ca?: string;
   /** RFC 8461 3.3 suggests a minute; mail waits for the result, so default 10 s. */
   timeoutMs?: number;
@@ -21,8 +21,8 @@ export interface StsFetchOptions {
 export type StsFetched = { ok: true; policy: StsPolicy } | { ok: false; why: string; failure: TlsFailureType };
 
 /**
- * Fetches the policy of a domain (RFC 8461 3.3): over HTTPS, from a host whose certificate names it, without following
- * redirects. Never rejects.
+ * Fetches the policy of a domain (RFC 8461 3.3): over HTTPS, from a host with a certificate for its name, without
+ * following redirects. Never rejects.
  */
 export function createStsFetch({
   resolver,
@@ -113,7 +113,7 @@ function lookupBy(resolver: StsFetchOptions["resolver"], mayConnect: (address: s
   }
   return async (host, { all }, done) => {
     const answer = await find(host, all === true).catch((err: unknown): Answer => [err as NodeJS.ErrnoException, []]);
-    // Outside of the promise, so that the caller gets what it throws.
+    // Runs outside the promise, so that the caller receives exceptions thrown by its callback.
     setImmediate(done, ...answer);
   };
 }

@@ -5,7 +5,7 @@ import type { Db, Migration } from "../../../store/index.ts";
 interface StsTables {
   outbound_sts: {
     domain: string;
-    /** The id in the TXT record it was fetched for. */
+    /** The id in the TXT record for which the policy was fetched. */
     policy_id: string;
     /** JSON. */
     policy: string;
@@ -39,7 +39,7 @@ export interface KeptPolicy {
 
 export type StsTable = ReturnType<typeof createStsTable>;
 
-/** Policies survive the process: protection depends on what was known before an attack (RFC 8461 10.2). */
+/** Policies are stored persistently: protection depends on what was known before an attack (RFC 8461 10.2). */
 export function createStsTable(db: Db) {
   const tables = db.tables<StsTables>();
   return {

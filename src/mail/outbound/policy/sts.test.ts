@@ -29,7 +29,7 @@ interface Site {
   fetched: number;
 }
 
-/** The web server of a domain. */
+/** Starts the web server of a domain. */
 async function startSite(t: TestContext, pair: Pair = web): Promise<Site> {
   const site: Site = { port: 0, status: 200, type: "text/plain", body: ENFORCE, fetched: 0 };
   const server = createServer(pair, ({ url }, response) => {
@@ -144,14 +144,14 @@ test("an old policy is refetched in the background before it expires", async (t)
   clock.advance(DAY + MINUTE);
   assert.deepEqual(await policyFor("there.example"), ENFORCED);
   while (site.fetched < 2) await new Promise((resolve) => void setTimeout(resolve, 1));
-  // Its lifetime counts from the second fetch, once that is stored.
+  // The lifetime counts from the second fetch, once its result has been stored.
   clock.advance(7 * DAY - 2 * MINUTE);
   const before = performance.now();
   while ((await policyFor("there.example")) === undefined && performance.now() - before < 5000) clock.advance(1);
   assert.deepEqual(await policyFor("there.example"), ENFORCED);
 });
 
-test("an invalid policy, or one from an unauthorized host, leaves the domain without one and is not refetched immediately", async (t) => {
+test("an invalid policy, or one from an unauthorized host, leaves the domain without a policy and is not refetched immediately", async (t) => {
   const cases: [string, string, (site: Site) => void][] = [
     ["not found", "sts-policy-fetch-error", (site) => void (site.status = 404)],
     [
@@ -182,7 +182,7 @@ test("an invalid policy, or one from an unauthorized host, leaves the domain wit
   assert.equal(inside.site.fetched, 0, "nothing is fetched from inside");
 });
 
-test("without a record nothing is fetched; testing and none do not hold back mail", async (t) => {
+test("fetches nothing without a record; the modes testing and none do not hold back mail", async (t) => {
   const { site, names, policyFor, clock } = await open(t, await temporary(t));
   assert.equal(await policyFor("other.example"), undefined);
   assert.equal(policyFor("[192.0.2.1]"), undefined);
@@ -200,7 +200,7 @@ test("without a record nothing is fetched; testing and none do not hold back mai
   assert.equal(site.fetched, 2);
 });
 
-test("mail to an enforcing domain goes to the hosts it names, over verified TLS, or waits", async (t) => {
+test("mail to a domain in enforce mode goes to the hosts listed in the policy, over verified TLS, or waits", async (t) => {
   const mx = selfSigned("mx.there.example");
   for (const [what, { pair, host, outcome }] of Object.entries({
     "a certificate that verifies": { pair: mx, host: "mx.there.example", outcome: "delivered" },

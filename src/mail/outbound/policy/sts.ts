@@ -7,7 +7,7 @@ import type { KeptPolicy, StsTable } from "./sts-table.ts";
 export interface StsOptions {
   table: StsTable;
   fetch: (domain: string, signal: AbortSignal) => Promise<StsFetched>;
-  /** Same signature as node:dns/promises. */
+  /** Has the signature of `resolveTxt` in node:dns/promises. */
   resolveTxt: (name: string) => Promise<string[][]>;
   clock: Pick<Clock, "now">;
   log: Log;
@@ -16,8 +16,8 @@ export interface StsOptions {
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
 /**
- * How long an answer is used before the record is queried again, and how long a failed host is not fetched from (RFC
- * 8461 3.3).
+ * How long a response is used before the record is queried again, and how long fetches from a failed host are suspended
+ * (RFC 8461 3.3).
  */
 const BELIEVED_MS = MINUTE;
 const FAILED_MS = 5 * MINUTE;
@@ -25,7 +25,7 @@ const MAX_KNOWN = 5000;
 
 /**
  * MTA-STS policies of domains (RFC 8461): the cached policy until it expires; a new one when the record announces it.
- * If a lookup or fetch fails, the cached policy remains, or the domain has none.
+ * If a lookup or fetch fails, the cached policy stays in use, or the domain has no policy.
  */
 export function createStsPolicies({ table, fetch, resolveTxt, clock, log }: StsOptions): {
   policyFor: PolicyFor;
@@ -46,7 +46,7 @@ export function createStsPolicies({ table, fetch, resolveTxt, clock, log }: StsO
     try {
       return policyIdOf((await resolveTxt(`_mta-sts.${domain}`)).map((strings) => strings.join("")));
     } catch {
-      // RFC 8461 3.1, 5.1: a missing record announces nothing new; a cached policy remains until it expires.
+      // RFC 8461 3.1, 5.1: a missing record announces nothing new; a cached policy stays valid until it expires.
       return undefined;
     }
   }
@@ -116,7 +116,8 @@ function asTls(held: KeptPolicy | undefined): TlsPolicy | undefined {
 }
 
 /**
- * The policy of the domain cannot be fetched: mail is sent as if there were none, and the report contains the reason.
+ * Used if the policy of the domain cannot be fetched: mail is sent as if there were no policy, and the report contains
+ * the reason.
  */
 const withoutPolicy = (failure: TlsFailure): TlsPolicy => ({
   level: "opportunistic",

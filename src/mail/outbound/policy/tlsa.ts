@@ -12,7 +12,7 @@ export interface Tlsa {
   certificate: Uint8Array;
 }
 
-/** Parses the fields of its DNS record (see checkData of protocol/dns). */
+/** Parses the fields of a TLSA DNS record (see checkData in protocol/dns). */
 export function readTlsa(data: unknown): Tlsa {
   const { usage, selector, matching_type, certificate } = data as Record<
     "usage" | "selector" | "matching_type",
@@ -37,8 +37,8 @@ export function isUsable({ usage, selector, matchingType, certificate }: Tlsa): 
 }
 
 /**
- * Throws SessionFailure if no record matches the server's certificate. `names`: those allowed in a certificate below a
- * trust anchor.
+ * Throws SessionFailure if no record matches the server's certificate. `names`: the names allowed in a certificate
+ * under a trust anchor.
  */
 export function checkTlsa(socket: TLSSocket, records: Tlsa[], names: string[]): void {
   const chain = chainOf(socket.getPeerX509Certificate());
@@ -62,11 +62,11 @@ interface Refusal {
 const refused = ({ type, why }: Refusal) =>
   new SessionFailure(reply(451, "4.7.5", `DANE: ${why}`), { tls: true, tlsFailure: { type, reason: why } });
 
-/** RFC 6698 2.2. */
+/** Formats a record as in RFC 6698 2.2. */
 export const formatTlsa = ({ usage, selector, matchingType, certificate }: Tlsa): string =>
   `${usage} ${selector} ${matchingType} ${Buffer.from(certificate).toString("hex")}`;
 
-/** In the order sent by the server, each certificate followed by its issuer's. */
+/** Returns the certificates in the order sent by the server, each followed by its issuer's. */
 function chainOf(leaf: X509Certificate | undefined): X509Certificate[] {
   const chain: X509Certificate[] = [];
   for (let one = leaf; one !== undefined && chain.length < MAX_CHAIN; one = one.issuerCertificate) {
@@ -83,8 +83,8 @@ function matches({ selector, matchingType, certificate }: Tlsa, shown: X509Certi
 }
 
 /**
- * RFC 7672 3.1.2, 3.2.2: every link from the server's certificate up to one matched by a record is valid now, and the
- * server's certificate names the server.
+ * RFC 7672 3.1.2, 3.2.2: checks that every link from the server's certificate up to one matched by a record is
+ * currently valid, and that the server's certificate contains the server's name.
  */
 function whyNotAnchored(chain: X509Certificate[], anchors: Tlsa[], names: string[], now: Date): Refusal | undefined {
   const [leaf] = chain as [X509Certificate];
@@ -113,7 +113,7 @@ function withAnchor(chain: X509Certificate[], anchors: Tlsa[]): X509Certificate[
       const anchor = new X509Certificate(certificate);
       if (last.checkIssued(anchor)) return [...chain, anchor];
     } catch {
-      // Not a valid certificate, so it anchors nothing.
+      // This is not a valid certificate, so it cannot be an anchor.
     }
   }
   return chain;

@@ -5,12 +5,13 @@ import { watchFacts, type Facts } from "./facts.ts";
 import type { BodyPlace } from "./migrations.ts";
 
 /**
- * The content of queued messages: small bodies in the database, large ones as one object each, below the day of
+ * The content of queued messages: small bodies in the database, large ones as one object each, under the day of
  * arrival.
  */
 export interface Bodies {
   /**
-   * The caller writes a small body in the transaction of its message rows. A large one is on disk when this resolves.
+   * A small body is written by the caller in the transaction of its message rows. A large one is on disk when this
+   * resolves.
    */
   take(message: BodyName, raw: Readable | Uint8Array): Promise<{ facts: Facts; small: Uint8Array | undefined }>;
   /** Undefined if it no longer exists. */
@@ -43,11 +44,11 @@ export interface BodiesParts {
   maxBytes: number;
 }
 
-/** The queue's own prefix: objects without a row are garbage. */
+/** The queue's own prefix: objects without a row can be deleted. */
 const PREFIX = "mail/out/";
 const AT_ONCE = 500;
 /**
- * Most mail is smaller. A row of that size writes its pages twice, to the log and to the file; a file costs a directory
+ * Most mail is smaller. A row of this size writes its pages twice, to the log and to the file; a file costs a directory
  * entry and two more fsyncs.
  */
 export const SMALL_BODY_BYTES = 64 * 1024;

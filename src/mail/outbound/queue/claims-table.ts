@@ -25,7 +25,7 @@ export function createClaimsTable(db: Db, { write }: Commits) {
   async function claim(wanted: typeof ids, { token, until }: Lease): Promise<RecipientRow[]> {
     const { rows } = await write(
       tables
-        // Materialized, because PostgreSQL may otherwise run the subquery again for each row, past its limit.
+        // Materialized, because PostgreSQL may otherwise run the subquery again for each row and exceed its limit.
         .with(
           (cte) => cte("picked").materialized(),
           () => (db.dialect === "postgres" ? wanted.forUpdate().skipLocked() : wanted),
@@ -49,9 +49,9 @@ export function createClaimsTable(db: Db, { write }: Commits) {
 
   return {
     /**
-     * Destinations with queued mail, in order, starting after `after`, and when their first recipient is due. Skips
-     * through the index from one destination to the next, so a million messages for one destination cost no more than
-     * one.
+     * Destinations with queued mail, in order, starting after `after`, with the time when their first recipient is due.
+     * Skips through the index from one destination to the next, so a million messages for one destination cost no more
+     * than one message.
      */
     async destinations(after: string, limit: number): Promise<{ destination: string; due: number }[]> {
       const query = sql<{ destination: string; due: number }>`
@@ -67,8 +67,8 @@ export function createClaimsTable(db: Db, { write }: Commits) {
     },
 
     /**
-     * Claims the recipients that have been due longest, up to `limit`, and the other recipients of the last of their
-     * messages.
+     * Claims the recipients that have been due longest, up to `limit`, plus the other recipients of the last claimed
+     * message.
      */
     async claim(destination: string, limit: number, lease: Lease): Promise<RecipientRow[]> {
       const rows = await claim(
@@ -114,9 +114,7 @@ export function createClaimsTable(db: Db, { write }: Commits) {
       return [...new Set(rows.map(({ destination }) => destination))];
     },
 
-    /**
-     * Releases recipients that were not tried: they are due immediately, and the claim does not count as an attempt.
-     */
+    /** Releases recipients without an attempt: they are due immediately, and the claim does not count as an attempt. */
     async release(token: string, recipientIds: string[], now: number): Promise<void> {
       await write(
         tables
@@ -133,7 +131,7 @@ export function createClaimsTable(db: Db, { write }: Commits) {
       );
     },
 
-    /** Returns the ids whose claim was still valid. */
+    /** Stores the result; returns the ids whose claim was still valid. */
     async settle(token: string, recipientIds: string[], values: Partial<RecipientRow>): Promise<string[]> {
       const { rows } = await write(
         tables
@@ -165,7 +163,7 @@ export function createClaimsTable(db: Db, { write }: Commits) {
       return rows;
     },
 
-    /** Failures not yet reported to the sender; leased to the caller until `until`. */
+    /** Failures that have not been reported to the sender; leased to the caller until `until`. */
     async untold(now: number, until: number): Promise<RecipientRow[]> {
       const open = ids.where("tell_at", "<=", now).orderBy("tell_at").limit(100);
       if ((await db.read(open)).length === 0) return [];
@@ -186,8 +184,8 @@ export function createClaimsTable(db: Db, { write }: Commits) {
     },
 
     /**
-     * Records which of these messages are done. Returns those whose body can be deleted now. The process that settles
-     * the last recipient sees all others settled.
+     * Records which of these messages are done. Returns those whose body can be deleted now. The process that finishes
+     * the last recipient sees that all others are finished.
      */
     async finish(
       messageIds: string[],
@@ -222,7 +220,7 @@ export function createClaimsTable(db: Db, { write }: Commits) {
   };
 }
 
-/** An expired claim has been counted as an attempt. */
+/** An expired claim counts as an attempt. */
 const waitingState = sql`case when reply_code is null then 'queued' else 'deferred' end` as never;
 
 const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);

@@ -6,7 +6,7 @@ export interface DestinationLimits {
   lanes: number;
   /** Maximum number of concurrent messages to one destination. */
   perDestination: number;
-  /** Messages started per minute and destination. Default: no limit. */
+  /** Messages started per minute per destination. Default: no limit. */
   perMinute?: number;
 }
 
@@ -17,11 +17,11 @@ export interface Destinations {
   leave(destination: string): void;
   /** True if the next message may start now, in which case it is counted. */
   mayBegin(destination: string): boolean;
-  /** The same without counting. */
+  /** Like `mayBegin`, but without counting. */
   mayGoOn(destination: string): boolean;
   /** Records whether the destination was reached. */
   ended(destination: string, went: { reached: boolean; why: string }): void;
-  /** True after failures: one message suffices to probe the destination. */
+  /** True after failures: one message is enough to probe the destination. */
   isDoubtful(destination: string): boolean;
   /** The earliest time at which a delayed destination may continue. */
   readonly nextAt: number;
@@ -30,7 +30,7 @@ export interface Destinations {
 
 interface State {
   lanes: number;
-  /** Maximum number of lanes. Grows with success, so that a destination that hangs never holds many. */
+  /** Maximum number of lanes. Grows with success, so that a destination that hangs never holds many lanes. */
   window: number;
   notBefore: number;
 }
@@ -52,7 +52,7 @@ export function createDestinations({
 
   function stateOf(destination: string): State {
     const known = states.get(destination) ?? { lanes: 0, window: Math.min(2, limits.perDestination), notBefore: 0 };
-    // Evicts the least recently used destination.
+    // Moves this destination to the end, then evicts the least recently used idle ones.
     states.delete(destination);
     states.set(destination, known);
     if (states.size > MAX_IDLE)

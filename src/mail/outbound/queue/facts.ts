@@ -9,7 +9,7 @@ export interface Facts {
   utf8Header: boolean;
 }
 
-/** Inspects a message while it is read. `facts` are final at its end. */
+/** Inspects a message while it is being read. `facts` are final at its end. */
 export function watchFacts() {
   const facts: Facts = { size: 0, eightBit: false, utf8Header: false };
   const scan = createHeaderEnd();
@@ -51,7 +51,7 @@ export function watchFacts() {
   };
 }
 
-/** The facts of a message that can be read again. */
+/** Returns the facts of a message that can be read again. */
 export async function factsOf(raw: Readable | Uint8Array): Promise<Facts> {
   const watch = watchFacts();
   for await (const _chunk of watch.passing(raw)) continue;

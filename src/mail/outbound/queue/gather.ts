@@ -1,6 +1,6 @@
 /**
- * Batches concurrent calls: those that arrive during a write wait and form the next one. `write` gets all of them, and
- * its result applies to all. At most `most` per batch.
+ * Batches concurrent calls: items that arrive during a write wait and form the next batch. `write` gets all items of a
+ * batch, and its result applies to all of them. At most `most` items per batch.
  */
 export function gather<Item>(write: (items: Item[]) => Promise<void>, most: number): (item: Item) => Promise<void> {
   let waiting: { item: Item; resolve: () => void; reject: (err: unknown) => void }[] = [];

@@ -15,7 +15,7 @@ export interface HousekeepingParts {
   leaseMs: number;
   /** How long messages are remembered after they are done. */
   rowsMs: number;
-  /** Leases of a dead process expired: its recipients are due again. */
+  /** Called when leases of a dead process have expired: its recipients are due again. */
   recovered: (destinations: string[]) => void;
   /** Deletes expired pauses. */
   forgetPauses: () => Promise<void>;
@@ -23,10 +23,10 @@ export interface HousekeepingParts {
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
-/** After its lifetime, a recipient of an untried destination gets this long for one attempt of its own. */
+/** After its lifetime, a recipient that was never tried gets this long for a single attempt. */
 const GRACE_MS = HOUR;
 
-/** Periodic tasks. `run` runs those that are due, each at its own interval, and never rejects. */
+/** Periodic tasks. `run` runs the tasks that are due, each at its own interval, and never rejects. */
 export function createHousekeeping({
   table,
   queue,
@@ -109,7 +109,7 @@ export function createHousekeeping({
   };
 }
 
-/** A bounded number of rounds; the rest is done next time. */
+/** Runs a bounded number of rounds; the rest is done next time. */
 async function untilFewer(round: () => Promise<number>) {
   for (let n = 0; n < 20 && (await round()) === 500; n++) continue;
 }

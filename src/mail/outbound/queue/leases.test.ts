@@ -5,7 +5,7 @@ import { createManualClock, silentLog } from "../../../kernel/index.ts";
 import type { ClaimsTable } from "./claims-table.ts";
 import { keepLeases } from "./leases.ts";
 
-test("a claim is given up in time, even if the database does not respond", async () => {
+test("a claim is given up in time even if the database does not respond", async () => {
   const clock = createManualClock(0);
   let asked = 0;
   const table = { renew: () => (asked++, new Promise(() => {})) } as unknown as ClaimsTable;

@@ -43,7 +43,7 @@ export function keepLeases({
   async function renew() {
     // The previous renewal is still in progress.
     if (renewing) return;
-    // A new claim may not be stored yet, so only earlier claims can be recognized as lost.
+    // A new claim may not have been stored yet, so only earlier claims can be recognized as lost.
     const mine = [...held].filter(({ lost }) => !lost);
     if (mine.length === 0) return;
     const until = clock.now() + leaseMs;

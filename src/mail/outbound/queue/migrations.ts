@@ -67,7 +67,7 @@ const queueMigration: Migration = {
       .addColumn("expires_at", "bigint", (column) => column.notNull())
       .addColumn("finished_at", "bigint")
       .execute();
-    // A queued recipient has next_try, one being delivered has lease_until, a finished one has neither.
+    // A queued recipient has next_try, one being delivered has lease_until, a finished recipient has neither.
     await sql`create index outbound_due on outbound_recipients (destination, next_try, message_id, id) where next_try is not null`.execute(
       db,
     );
@@ -95,7 +95,7 @@ export const queueMigrations: Migration[] = [queueMigration, ownSendersMigration
 
 export interface MessageRow {
   id: string;
-  /** "" is the platform itself. */
+  /** "" for system mail. */
   account_id: string;
   zone_id: string | null;
   cause: "forward" | "reply" | "send";
@@ -105,14 +105,14 @@ export interface MessageRow {
   /** Message-ID, with angle brackets. */
   header_id: string;
   mail_from: string;
-  /** 1: the sender is authenticated. */
+  /** 1 means that the sender is authenticated. */
   vouched: number;
   size: number;
   eight_bit: number;
   utf8_header: number;
   /** JSON: ret and envid. */
   dsn: string | null;
-  /** Where the body is stored; null: deleted. */
+  /** Where the body is stored; null means deleted. */
   body_in: BodyPlace | null;
   created_at: number;
   /** When the last recipient was done. */
@@ -121,10 +121,13 @@ export interface MessageRow {
   body_until: number | null;
 }
 
-/** Small bodies are rows, written in the transaction of the message: no file to create, and one fsync for many. */
+/**
+ * Small bodies are rows, written in the transaction of the message: no file has to be created, and many share one
+ * fsync.
+ */
 export type BodyPlace = "table" | "objects";
 
-/** Separate from the messages, so that updating or listing them never touches the pages of a body. */
+/** Stored separately from the messages, so that updating or listing them never touches the pages of a body. */
 export interface BodyRow {
   message_id: string;
   body: Uint8Array;
@@ -137,12 +140,12 @@ export interface RecipientRow {
   message_id: string;
   account_id: string;
   rcpt: string;
-  /** Envelope sender for this recipient; null: that of the message. */
+  /** Envelope sender for this recipient; null means the message's own. */
   mail_from: string | null;
   domain: string;
-  /** The unit that shares limits and connections: the domain, or the smart host. */
+  /** The unit that shares limits and connections: a domain or the smart host. */
   destination: string;
-  /** Other recipients of the message with the same destination. */
+  /** Number of other recipients of the message with the same destination. */
   siblings: number;
   /** Comma-separated. */
   notify: string | null;
@@ -150,7 +153,7 @@ export interface RecipientRow {
   state: RecipientState;
   attempts: number;
   next_try: number | null;
-  /** The fencing token of the current claim: a process without it has lost the recipient. */
+  /** The fencing token of the current claim: a process that does not have it has lost the recipient. */
   token: string | null;
   lease_until: number | null;
   reply_code: number | null;

@@ -1,7 +1,10 @@
 import type { Commits, Db, Migration } from "../../../store/index.ts";
 import { sql } from "kysely";
 
-/** A destination or host that a runner does not try after failures. A row with `until` in the past has no effect. */
+/**
+ * A destination or host that runners do not try for a while after failures. A row with `until` in the past has no
+ * effect.
+ */
 export interface Pause {
   /** The destination, or the host as `mx1.example.com [192.0.2.1]:25`. */
   name: string;
@@ -41,7 +44,9 @@ const MAX_PAUSES = 1000;
 
 export type PausesTable = ReturnType<typeof createPausesTable>;
 
-/** Runners store their pauses here, so that every process can show them and the next start restores them. */
+/**
+ * Runners store their pauses here, so that every process can show them and the next process restores them at startup.
+ */
 export function createPausesTable(db: Db, { write }: Commits) {
   const tables = db.tables<PauseTables>();
   return {
@@ -57,7 +62,7 @@ export function createPausesTable(db: Db, { write }: Commits) {
     async delete(names: string[]): Promise<void> {
       if (names.length > 0) await write(tables.deleteFrom("outbound_pauses").where("name", "in", names));
     },
-    /** Pauses in force at `now`, optionally only for `names`. */
+    /** Pauses active at `now`, optionally only for `names`. */
     async active(now: number, names?: string[]): Promise<Pause[]> {
       if (names?.length === 0) return [];
       let query = tables.selectFrom("outbound_pauses").selectAll().where("paused_until", ">", now);

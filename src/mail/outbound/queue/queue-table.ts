@@ -14,7 +14,7 @@ export interface ListFilter {
   limit: number;
 }
 
-/** A message to insert; with `body` if it is small. */
+/** A message to insert; includes `body` if it is small. */
 export interface NewMessage {
   message: MessageRow;
   recipients: RecipientRow[];
@@ -105,8 +105,8 @@ export function createQueueTable(db: Db, commits: Commits) {
     },
 
     /**
-     * Makes all recipients due now that are neither delivered nor in progress. Undefined if the body was deleted; else
-     * the recipients to retry.
+     * Makes all recipients due now that are neither delivered nor in progress. Undefined if the body was deleted;
+     * otherwise the recipients to retry.
      */
     resend: (id: string, now: number, expiresAt: number): Promise<RecipientRow[] | undefined> =>
       db.transaction<OutboundTables, RecipientRow[] | undefined>(async (tx) => {
@@ -138,7 +138,9 @@ export function createQueueTable(db: Db, commits: Commits) {
           .execute();
       }),
 
-    /** Outbound messages created for inbound ones. Not indexed: used only for the few left over after a crash. */
+    /**
+     * Outbound messages created for inbound ones. Not indexed: used only for the few messages left over after a crash.
+     */
     async ofInbound(inbound: string[]): Promise<{ message: MessageRow; recipients: RecipientRow[] }[]> {
       if (inbound.length === 0) return [];
       const messages = await db.read(
@@ -201,8 +203,8 @@ export function createQueueTable(db: Db, commits: Commits) {
     },
 
     /**
-     * Bodies that are no longer needed. Their references are removed first, so that a resend never finds a partly
-     * deleted message.
+     * Returns bodies that are no longer needed. References to them are removed first, so that a resend never finds a
+     * partly deleted message.
      */
     async dropBodies(now: number): Promise<MessageRow[]> {
       const over = tables
@@ -243,7 +245,7 @@ export function createQueueTable(db: Db, commits: Commits) {
       });
     },
 
-    /** The same for messages delivered to all recipients. */
+    /** Like `dropBodies`, for messages delivered to all recipients. */
     dropDelivered: (ids: string[]): Promise<void> =>
       commits.all([
         tables.deleteFrom("outbound_bodies").where("message_id", "in", ids),
@@ -254,7 +256,7 @@ export function createQueueTable(db: Db, commits: Commits) {
           .where("finished_at", "is not", null),
       ]),
 
-    /** Deletes messages finished before that time; returns their number. */
+    /** Deletes messages finished before that time; returns how many. */
     async forget(before: number): Promise<number> {
       return db.transaction<OutboundTables, number>(async (tx) => {
         const old = await tx
@@ -273,7 +275,7 @@ export function createQueueTable(db: Db, commits: Commits) {
       });
     },
 
-    /** Messages that are done but not marked, because the process that settled the last recipient died. */
+    /** Messages that are done but not marked as done, because the process that finished the last recipient died. */
     async unnoted(before: number): Promise<string[]> {
       const rows = await db.read(
         tables

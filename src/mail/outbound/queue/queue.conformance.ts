@@ -22,12 +22,12 @@ import {
 } from "./queue.testing.ts";
 import type { Failure } from "./settle.ts";
 
-/** Behaviour of the outbound queue on every database engine. */
+/** Tests the outbound queue on every database engine. */
 export function queueConformance(engine: TestEngine): void {
   const open = openOn(engine);
 
   describe("a queued message", () => {
-    test("is on disk when accepted, is delivered, and is then only remembered", async (t) => {
+    test("is on disk when accepted, is delivered, and afterwards only its record is kept", async (t) => {
       const { start, bodies, events, objects } = await open(t);
       const { carrier, nth } = controlledCarrier();
       const service = await start(carrier);
@@ -124,7 +124,7 @@ export function queueConformance(engine: TestEngine): void {
       );
     });
 
-    test("is rejected if it breaks off during input, and leaves nothing behind", async (t) => {
+    test("is rejected if the input breaks off, and leaves nothing behind", async (t) => {
       const { start, bodies } = await open(t);
       const service = await start(controlledCarrier().carrier, { run: false });
       async function* broken(text: string) {
@@ -139,7 +139,7 @@ export function queueConformance(engine: TestEngine): void {
       assert.deepEqual([(await bodies()).length, (await service.list({})).items], [0, []]);
     });
 
-    test("shares a commit with concurrent ones", async (t) => {
+    test("shares a commit with concurrent messages", async (t) => {
       const { start, db } = await open(t);
       const service = await start(controlledCarrier().carrier, { run: false });
       const all = await Promise.all(
@@ -198,7 +198,7 @@ export function queueConformance(engine: TestEngine): void {
       let last = 0;
       while ((await stateOf(service, id!)) !== "expired") {
         await until(async () => {
-          // The runner checks again, however slow the database was when the clock advanced.
+          // Lets the runner check again, even if the database was slow when the clock advanced.
           clock.advance(100);
           return deliveries.length > last && (await stateOf(service, id!)) !== "delivering";
         });
@@ -209,7 +209,7 @@ export function queueConformance(engine: TestEngine): void {
       const found = (await service.get(id!))!;
       assert.ok(found.recipients[0]!.finishedAt!.getTime() - NOON >= 5 * DAY);
       assert.ok(found.recipients[0]!.finishedAt!.getTime() - NOON < 5 * DAY + 5 * HOUR);
-      // Every four hours plus up to a tenth, checked every four and a half hours.
+      // Attempts every four hours plus up to a tenth, checked every four and a half hours.
       assert.ok(last >= 28 && last < 45, `${last} attempts`);
       await until(() => failures.length === 1);
       assert.deepEqual(
@@ -220,7 +220,7 @@ export function queueConformance(engine: TestEngine): void {
       assert.equal((await bodies()).length, 1, "kept for a while");
     });
 
-    test("has a separate result for every recipient, and reports failures once, with the content available", async (t) => {
+    test("has a separate result for every recipient, and reports each failure once, while the content is still available", async (t) => {
       const { start, failures, clock } = await open(t);
       const { carrier, nth, deliveries } = controlledCarrier();
       const service = await start(carrier);
@@ -249,7 +249,7 @@ export function queueConformance(engine: TestEngine): void {
       assert.deepEqual([failures.length, deliveries.length], [1, 2]);
     });
 
-    test("is reported again after the report of its failure failed", async (t) => {
+    test("is reported again if the report of its failure failed", async (t) => {
       const { start, clock } = await open(t);
       const { carrier } = controlledCarrier({ answer: ({ end }) => end("permanent") });
       let calls = 0;
@@ -321,7 +321,7 @@ export function queueConformance(engine: TestEngine): void {
       assert.deepEqual(await service.ofInbound([]), []);
     });
 
-    test("traces a report about several recipients without a recipient", async (t) => {
+    test("traces a report about several recipients without listing a recipient", async (t) => {
       const { start, events } = await open(t);
       const service = await start(controlledCarrier().carrier, { run: false });
       await service.enqueue(mail(["a@there.example"], { cause: "reply", inbound: { id: "in1" } }));
@@ -374,7 +374,7 @@ export function queueConformance(engine: TestEngine): void {
       assert.equal((await bodies()).length, 1);
     });
 
-    test("is not accepted if it cannot be stored", async (t) => {
+    test("is rejected if it cannot be stored", async (t) => {
       const { start, objects } = await open(t);
       const full: ObjectStore = {
         ...objects,
@@ -403,7 +403,7 @@ export function queueConformance(engine: TestEngine): void {
     });
   });
 
-  test("lists the recipients of its own account, newest first, by page", async (t) => {
+  test("lists the recipients of an account only to that account, newest first, by page", async (t) => {
     const { start, clock } = await open(t);
     const service = await start(controlledCarrier().carrier, { run: false });
     for (let n = 0; n < 7; n++) {

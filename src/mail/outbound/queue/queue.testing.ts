@@ -57,7 +57,7 @@ export function controlledCarrier({
         };
         const breakOff = () => finish(() => "temporary", true);
         signal.addEventListener("abort", breakOff, { once: true });
-        // It may have been aborted while the body was read.
+        // The delivery may have been aborted while the body was being read.
         if (signal.aborted) breakOff();
         const delivery: Delivery = {
           domain,
@@ -99,7 +99,7 @@ export const mail = (to: string[], more: Partial<Outbound> = {}): Outbound => ({
   ...more,
 });
 
-/** Opens an outbound queue on one engine: a database, an object folder, a clock, and any number of processes. */
+/** Opens an outbound queue on one engine, with a database, an object folder, a clock, and any number of processes. */
 export const openOn = (engine: TestEngine) => async (t: TestContext) => {
   const folder = await mkdtemp(join(tmpdir(), "reelpost-outbound-"));
   const stops: (() => Promise<void>)[] = [];
@@ -170,7 +170,7 @@ export async function keysOf(objects: ObjectStore): Promise<string[]> {
   return keys;
 }
 
-/** Waits until everything that needs no clock advance has happened. */
+/** Waits until everything that does not need the clock to advance has happened. */
 export async function settleDown(rounds = 15): Promise<void> {
   for (let n = 0; n < rounds; n++) await new Promise((resolve) => void setTimeout(resolve, 1));
 }

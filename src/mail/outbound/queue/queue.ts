@@ -20,7 +20,7 @@ export interface QueuedRecipient {
   nextTry: Date | undefined;
   /** Set while the recipient is queued and its destination, or the host that replied last, is paused after failures. */
   paused: { until: Date; why: string } | undefined;
-  /** The last reply of a next hop, and its name. */
+  /** The last reply of a next hop, and the name of that host. */
   reply: SmtpReply | undefined;
   host: string | undefined;
   finishedAt: Date | undefined;
@@ -36,10 +36,10 @@ export interface QueuedMessage {
   messageId: string;
   script: string | undefined;
   inbound: { id: string; rcpt: string | undefined } | undefined;
-  /** The envelope sender is authenticated, so it may receive failure reports. */
+  /** True if the envelope sender is authenticated, so that it may receive failure reports. */
   senderAuthenticated: boolean;
   size: number;
-  /** True if it can be sent again. */
+  /** True if the message can be sent again. */
   hasBody: boolean;
   createdAt: Date;
   finishedAt: Date | undefined;
@@ -56,7 +56,7 @@ export interface Queue {
   /** Resolves when everything is on disk. Throws UserError (queueFull, noRecipients, senderInvalid), StoreError. */
   enqueue(mail: Outbound, options?: { replies?: ReadonlyMap<string, Result> }): Promise<Queued>;
   get(id: string): Promise<{ message: QueuedMessage; recipients: QueuedRecipient[] } | undefined>;
-  /** Forwards and replies queued for these inbound messages. */
+  /** Returns the forwards and replies queued for these inbound messages. */
   ofInbound(messages: string[]): Promise<{ message: QueuedMessage; recipients: QueuedRecipient[] }[]>;
   /**
    * Newest first; `next` is the `after` of the next page, undefined at the end. Without `account`, lists system mail.
@@ -68,7 +68,10 @@ export interface Queue {
     after?: string;
     limit?: number;
   }): Promise<{ items: (QueuedRecipient & { message: QueuedMessage })[]; next: string | undefined }>;
-  /** Immediately retries all undelivered recipients, with the retry period of a new message, and ends the pauses of their destinations. Throws UserError outboundNotFound, outboundGone. */
+  /**
+   * Retries all undelivered recipients immediately, with the retry period of a new message, and ends the pauses of
+   * their destinations. Throws UserError outboundNotFound, outboundGone.
+   */
   resend(id: string): Promise<void>;
   /**
    * Cancels queued recipients; deliveries in progress continue. Resolves with the cancelled recipients. Throws
@@ -83,19 +86,19 @@ export interface QueueParts {
   clock: Pick<Clock, "now">;
   ids: Pick<Ids, "hex">;
   trace: Trace;
-  /** The destination shared by the recipients of a domain: the domain, or one name for all. */
+  /** The destination shared by the recipients of a domain: the domain itself, or one name for all domains. */
   destinationOf: (domain: string) => string;
   /** Wakes the runners of this and other processes. */
   announce: (destinations: string[]) => void;
   pauses: Pick<PausesTable, "active" | "delete">;
   /** Ends the pauses of destinations, in this and other processes, then wakes the runners. */
   resume: (destinations: string[]) => void;
-  /** Marks a message as done if its last recipient is. */
+  /** Marks a message as done if its last recipient is done. */
   finished: (messageId: string) => Promise<void>;
   isFull: () => Promise<{ waiting: number; limit: number } | undefined>;
   insert: (rows: NewMessage) => Promise<void>;
   lifetimeMs: number;
-  /** Milliseconds to wait after attempt n, from 1. */
+  /** Milliseconds to wait after attempt n, starting with 1. */
   backoff: (attempt: number) => number;
 }
 
@@ -236,7 +239,7 @@ export function createQueue(parts: QueueParts): Queue {
       const found = await table.message(id);
       if (rows === undefined || found === undefined)
         throw found === undefined ? mailErrors.outboundNotFound({ id }) : mailErrors.outboundGone({ id });
-      // There was nothing left to send.
+      // There are no recipients left to send to.
       if (rows.length === 0) await parts.finished(id);
       for (const { rcpt } of rows)
         trace({
@@ -302,7 +305,7 @@ export const showMessage = (row: MessageRow): QueuedMessage => ({
   finishedAt: dateOf(row.finished_at),
 });
 
-/** `rcpt` of a trace event: the inbound recipient if the message has one. */
+/** The `rcpt` of a trace event: the inbound recipient if the message has one. */
 export function rcptOf(
   { cause, inbound }: { cause: Outbound["cause"]; inbound?: { rcpt?: string | undefined } | undefined },
   to: string,
@@ -314,7 +317,10 @@ export function rcptOf(
 export const replyOfRow = ({ reply_code, reply_enhanced, reply_text }: RecipientRow): SmtpReply | undefined =>
   reply_code === null ? undefined : { code: reply_code, enhanced: reply_enhanced ?? "", text: reply_text ?? "" };
 
-/** Steps of a forwarded message are traced under the inbound message and its recipient. A report about several recipients is traced without one. */
+/**
+ * Steps of a forwarded message are traced under the inbound message and its recipient. A report about several
+ * recipients is traced without a recipient.
+ */
 export const tracedAs = (
   message: MessageRow,
   to: string,

@@ -36,7 +36,7 @@ const recipient: RecipientRow = {
 };
 
 onPostgres((engine) => {
-  /** Runs `work` on a row with an uncommitted change by another process, so that it waits for that commit. */
+  /** Runs `work` on a row with an uncommitted change by another process, so that it waits for the commit. */
   async function meet<Result>(
     t: Parameters<typeof engine.open>[0] & { after(end: () => Promise<void>): void },
     row: Partial<RecipientRow>,

@@ -11,7 +11,7 @@ import type { Settle } from "./settle.ts";
 
 export interface RunnerParts {
   table: ClaimsTable;
-  /** Deliveries start after it resolves. */
+  /** Deliveries start after this promise resolves. */
   ready?: Promise<void>;
   bodies: Bodies;
   carrier: Carrier;
@@ -27,13 +27,13 @@ export interface RunnerParts {
 }
 
 export interface Runner {
-  /** These destinations may have due messages. */
+  /** Notifies the runner that these destinations may have due messages. */
   wake(destinations: string[]): void;
   /** Starts no new messages, waits for those in progress, and aborts the rest after `graceMs`. */
   stop(options?: { graceMs?: number }): Promise<void>;
 }
 
-/** Messages per claim, and recipients per message and destination. */
+/** Maximum number of messages per claim, and of recipients per message per destination. */
 const CLAIM = 10;
 const MAX_RECIPIENTS = 100;
 /** Small messages are read into memory; larger ones are streamed. */
@@ -84,7 +84,7 @@ export function startRunner(parts: RunnerParts): Runner {
     }
   }
 
-  /** Continues where the last scan ended, so that every destination is reached however many there are. */
+  /** Continues where the last scan ended, so that every destination is reached regardless of their number. */
   async function scan() {
     for (let page = 0; page < PAGES_AT_ONCE && candidates.size < MAX_CANDIDATES; page++) {
       const found = await table.destinations(cursor, PAGE);
@@ -94,7 +94,7 @@ export function startRunner(parts: RunnerParts): Runner {
     }
   }
 
-  /** Starts one more lane for each destination with work; a lane that finds a full claim requests another. */
+  /** Starts one more lane for each destination with due messages; a lane that gets a full claim requests another. */
   function startLanes() {
     for (const destination of candidates) {
       if (destinations.busy >= parts.limits.lanes || stopping.signal.aborted) return;
@@ -120,7 +120,7 @@ export function startRunner(parts: RunnerParts): Runner {
     await clock.sleep(Math.min(pollMs, Math.max(1, nextAt - clock.now())), sleep.signal).catch(() => {});
     wakeUp = () => {};
     rung = false;
-    // The scan finds the destination whose pause has ended.
+    // A scan finds the destination whose pause has ended.
     if (nextAt <= clock.now()) lastScan = -Infinity;
   }
 
@@ -138,7 +138,7 @@ export function startRunner(parts: RunnerParts): Runner {
     }
   }
 
-  /** Processes one claim. False if the destination has nothing due, or has to wait. */
+  /** Processes one claim. Returns false if nothing is due for the destination, or it has to wait. */
   async function runClaim(destination: string): Promise<boolean> {
     const held = leases.take(ids.hex());
     const stop = () => held.controller.abort(over.signal.reason);
@@ -153,7 +153,7 @@ export function startRunner(parts: RunnerParts): Runner {
       const groups: [MessageRow | undefined, RecipientRow[]][] = [];
       for (const [messageId, some] of Map.groupBy(rows, (row) => row.message_id))
         groups.push([messages.get(messageId), await withSiblings(some, destination, held)]);
-      // A full claim means that there is more, for as many lanes as the destination may use by now.
+      // A full claim means that more messages are due: starts as many lanes as the destination may use by now.
       const askForMore = () => {
         if (rows.length < CLAIM) return;
         add(destination);

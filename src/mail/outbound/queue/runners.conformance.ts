@@ -6,7 +6,7 @@ import { createLocalEvents } from "../../../store/index.ts";
 import type { OutboundTables } from "./migrations.ts";
 import { NOON, HOUR, MINUTE, controlledCarrier, until, mail, openOn, stateOf, settleDown } from "./queue.testing.ts";
 
-/** Behaviour of queue runners on every database engine: several concurrent runners, and many destinations. */
+/** Tests queue runners on every database engine: several concurrent runners, and many destinations. */
 export function runnersConformance(engine: TestEngine): void {
   const open = openOn(engine);
 
@@ -29,11 +29,11 @@ export function runnersConformance(engine: TestEngine): void {
       assert.deepEqual(delivered.sort(), Array.from({ length: 60 }, (_, n) => `b${n}@d${n % 4}.example`).sort());
     });
 
-    test("take over from a dead one when its lease has expired", async (t) => {
+    test("take over from a dead runner when its lease has expired", async (t) => {
       const { start, clock } = await open(t);
       const dead = controlledCarrier();
       const alive = controlledCarrier();
-      // Its clock does not advance, so it renews nothing.
+      // The clock of this runner does not advance, so it renews no leases.
       const first = await start(dead.carrier, { clock: createManualClock(NOON) });
       const { id } = await first.enqueue(mail(["b@there.example"]));
       await dead.nth(1);
@@ -44,7 +44,7 @@ export function runnersConformance(engine: TestEngine): void {
       clock.advance(45_000);
       (await alive.nth(1)).end();
       await until(async () => (await stateOf(second, id!)) === "delivered");
-      // Later results of the dead runner change nothing.
+      // Later results of the dead runner have no effect.
       dead.deliveries[0]!.end("permanent");
       await settleDown();
       assert.equal(await stateOf(second, id!), "delivered");
@@ -71,7 +71,7 @@ export function runnersConformance(engine: TestEngine): void {
       await until(async () => (await stateOf(first, id!)) === "delivered");
     });
 
-    test("release deliveries that are unfinished when they stop; that attempt does not count", async (t) => {
+    test("release deliveries that are unfinished when the runners stop; that attempt does not count", async (t) => {
       const { start } = await open(t);
       const hung = controlledCarrier();
       const service = await start(hung.carrier);
@@ -88,7 +88,7 @@ export function runnersConformance(engine: TestEngine): void {
   });
 
   describe("destinations", () => {
-    test("use few lanes if they hang, and delay no others", async (t) => {
+    test("use few lanes if they hang, and do not delay others", async (t) => {
       const { start } = await open(t);
       const { carrier, deliveries } = controlledCarrier({
         answer: ({ domain, end }) => void (domain !== "slow.example" && setImmediate(end)),
@@ -103,7 +103,7 @@ export function runnersConformance(engine: TestEngine): void {
       assert.ok(deliveries.filter(({ domain }) => domain === "slow.example").length <= 2, "no success, no more lanes");
     });
 
-    test("have a limited number of messages in progress, which grows to the limit with success", async (t) => {
+    test("have a maximum number of messages in progress, which grows to the limit with success", async (t) => {
       const { start } = await open(t);
       let now = 0;
       let most = 0;
@@ -132,7 +132,7 @@ export function runnersConformance(engine: TestEngine): void {
       assert.equal(most, 4);
     });
 
-    test("start at most the allowed number of messages per minute", async (t) => {
+    test("start at most the maximum number of messages per minute", async (t) => {
       const { start, clock } = await open(t);
       const { carrier, deliveries } = controlledCarrier({ answer: ({ end }) => setImmediate(end) });
       const service = await start(carrier, { limits: { perMinute: 6 } });
@@ -203,7 +203,7 @@ export function runnersConformance(engine: TestEngine): void {
       assert.deepEqual([second.paused().map(({ name }) => name), deliveries.length], [["gone.example"], before]);
     });
 
-    test("are paused if unreachable, and probed with one message later; their mail still expires", async (t) => {
+    test("are paused if unreachable, and later probed with one message; their mail still expires", async (t) => {
       const { start, clock, failures } = await open(t);
       const { carrier, deliveries } = controlledCarrier({ answer: ({ end }) => setImmediate(end, "unreachable") });
       const service = await start(carrier, { run: false });
@@ -234,7 +234,7 @@ export function runnersConformance(engine: TestEngine): void {
       await until(() => failures.length === 30);
     });
 
-    test("count as one if behind a smart host, which gets a message once for all its domains", async (t) => {
+    test("count as one behind a smart host, which gets a message once for all its domains", async (t) => {
       const { start } = await open(t);
       const { carrier, nth } = controlledCarrier({ toSmartHost: true });
       const service = await start(carrier);

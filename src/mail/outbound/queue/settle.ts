@@ -14,7 +14,7 @@ export interface Failure {
   message: QueuedMessage;
   recipients: FailedRecipient[];
   dsn: Pick<DsnRequest, "ret" | "envid">;
-  /** Reads the message while it is stored. */
+  /** Reads the message while its content is still stored. */
   open(): Promise<Buffer | undefined>;
 }
 
@@ -42,7 +42,7 @@ export interface SettleParts {
   onFailed?: (failure: Failure) => Promise<void> | void;
 }
 
-/** Timeout for reporting a failure, before another process takes over. */
+/** Timeout for reporting a failure before another process takes over. */
 export const TELLING_MS = 30_000;
 const INSIST_MS = 1000;
 const FINISHED_AT_ONCE = 200;
@@ -84,12 +84,13 @@ export function createSettle({ table, queue, bodies, clock, log, trace, backoff,
       return { ...words, state: "delivered", finished_at: now, ...(notices && { notify: null }) };
     if (outcome === "permanent") return { ...words, state: "failed", finished_at: now, tell_at: now + TELLING_MS };
     if (now >= row.expires_at) return { ...words, state: "expired", finished_at: now, tell_at: now + TELLING_MS };
-    // The last attempt is at the end of the lifetime.
+    // The last attempt happens at the end of the lifetime.
     return { ...words, state: "deferred", next_try: Math.min(now + wait(row.attempts), row.expires_at) };
   }
 
   /**
-   * Retries the write during a database outage while the lease is valid: a delivery whose result is lost is repeated.
+   * Retries the write during a database outage while the lease is valid: if the result were lost, the delivery would be
+   * repeated.
    */
   async function insist(held: Held, giveUp: AbortSignal, write: () => Promise<string[]>): Promise<string[]> {
     while (!held.lost && clock.now() <= held.until) {
@@ -113,7 +114,7 @@ export function createSettle({ table, queue, bodies, clock, log, trace, backoff,
   ): Promise<void> {
     const byRcpt = new Map(results.map((result) => [result.rcpt, result]));
     const now = clock.now();
-    // One retry time per kind, so that they are written together and retried together.
+    // One retry time per number of attempts, so that these recipients are written and retried together.
     const waits = new Map(
       [...new Set(rows.map(({ attempts }) => attempts))].map((attempts) => [attempts, backoff(attempts)]),
     );
@@ -157,7 +158,7 @@ export function createSettle({ table, queue, bodies, clock, log, trace, backoff,
       }
     }
     if (failed.length > 0) await bounce(message, failed);
-    // The next message need not wait for that.
+    // The next message does not have to wait for this.
     if (done) inBackground(finish(message.id));
   }
 
@@ -211,7 +212,7 @@ export function createSettle({ table, queue, bodies, clock, log, trace, backoff,
     try {
       await finishSoon(messageId);
     } catch (err) {
-      // Housekeeping finds it.
+      // Housekeeping finds the message later.
       log.warn({ err, outbound: messageId }, "outbound: failed to mark a message as done, will retry");
     }
   }

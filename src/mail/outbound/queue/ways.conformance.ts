@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import type { TestEngine } from "../../../../test/support/databases.ts";
 import { controlledCarrier, until, mail, openOn } from "./queue.testing.ts";
 
-/** The ways to submit a message: immediate relay, queue, or relay then queue. */
+/** Tests the three ways to submit a message: relay, queue, or relay then queue. */
 export function waysConformance(engine: TestEngine): void {
   const open = openOn(engine);
 

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { createManualClock } from "../../../kernel/index.ts";
 import { createBreaker } from "./breaker.ts";
 
-test("pauses after consecutive failures, longer each time, and resets at the first success", () => {
+test("pauses after consecutive failures, longer each time, and resets on the first success", () => {
   const clock = createManualClock(0);
   const breaker = createBreaker({ clock, after: 2, minMs: 1000, maxMs: 3000 });
   const pause = () => (breaker.blocked("a")?.until ?? clock.now()) - clock.now();
@@ -46,7 +46,7 @@ test("resumes a paused key; the next failure pauses it for longer", () => {
   assert.deepEqual(changes, ["a paused until 1000", "a resumed", "a paused until 2000", "a resumed"]);
 });
 
-test("restores only pauses that are still in force", () => {
+test("restores only pauses that are still active", () => {
   const clock = createManualClock(5000);
   const breaker = createBreaker({ clock, after: 3, minMs: 1000, maxMs: 9000 });
   breaker.restore({ key: "a", until: 6000, why: "down" });

@@ -3,19 +3,19 @@ import type { Clock } from "../../../kernel/index.ts";
 /** A circuit breaker: remembers recent failures, so that not every message has to rediscover them. */
 export interface Breaker {
   /**
-   * Until when `key` is paused, and why. Undefined if it may be tried; the first attempt after a pause decides whether
-   * another follows.
+   * Returns until when `key` is paused, and why. Undefined if it may be tried; the first attempt after a pause decides
+   * whether another pause follows.
    */
   blocked(key: string): { until: number; why: string } | undefined;
   failed(key: string, why: string): void;
-  /** Failures since the last success. */
+  /** Number of failures since the last success. */
   failures(key: string): number;
   succeeded(key: string): void;
   /** Ends a pause. The next failure starts a longer one. */
   resume(key: string): void;
   /** Restores a pause started by an earlier process. */
   restore(pause: BreakerPause): void;
-  /** The pauses in force. */
+  /** The active pauses. */
   list(): BreakerPause[];
 }
 
@@ -28,9 +28,9 @@ export interface BreakerPause {
 
 export interface BreakerOptions {
   clock: Pick<Clock, "now">;
-  /** Consecutive failures before a pause. */
+  /** Number of consecutive failures before a pause. */
   after: number;
-  /** Length of the first pause; each one after it is twice as long, up to `maxMs`. */
+  /** Length of the first pause; each further pause is twice as long, up to `maxMs`. */
   minMs: number;
   maxMs: number;
   /** Called when a pause starts. */
@@ -39,7 +39,7 @@ export interface BreakerOptions {
   onResume?: (key: string) => void;
 }
 
-/** Maximum number of entries; beyond it the one with the oldest failure is evicted. */
+/** Maximum number of entries; above it, the entry with the oldest failure is evicted. */
 const MAX_ENTRIES = 10_000;
 
 export function createBreaker({ clock, after, minMs, maxMs, onPause, onResume }: BreakerOptions): Breaker {
@@ -52,7 +52,7 @@ export function createBreaker({ clock, after, minMs, maxMs, onPause, onResume }:
     },
     failed(key, why) {
       const before = entries.get(key);
-      // An attempt started before the pause; its failure adds nothing.
+      // This attempt started before the pause; its failure adds nothing.
       if (before !== undefined && before.until > clock.now()) return;
       const failures = (before?.failures ?? 0) + 1;
       const pause = failures < after ? 0 : Math.min(maxMs, minMs * 2 ** Math.min(failures - after, 30));

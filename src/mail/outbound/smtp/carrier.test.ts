@@ -41,7 +41,7 @@ const told = ({ results }: Carried) =>
     ({ rcpt, outcome, reply }) => `${rcpt.split("@")[0]} ${outcome} ${reply.code} ${reply.enhanced} ${reply.text}`,
   );
 
-test("delivers a message octet for octet, and returns the reply of the host that accepted it", async () => {
+test("delivers a message byte for byte, and returns the reply of the host that accepted it", async () => {
   const sink = await startSink();
   const { carry } = open(sink);
   const text = "Subject: dots\r\n\r\n.\r\n..two\r\nplain\r\n";
@@ -152,7 +152,7 @@ for (const [phase, { greeting, script }] of Object.entries(phases)) {
   });
 }
 
-test("gives up on a host that reads slowly only when it stops", async () => {
+test("a host that reads slowly is abandoned only when it stops reading", async () => {
   let read = 0;
   const host = await startScripted((command, socket) => {
     if (command !== "DATA") return undefined;
@@ -261,7 +261,7 @@ test("sends recipients beyond the limit of a host in the next transaction", asyn
 
 // ---- ESMTP parameters
 
-test("sends SIZE, 8BITMIME, SMTPUTF8 and the DSN parameters where they are supported", async () => {
+test("sends SIZE, 8BITMIME, SMTPUTF8 and the DSN parameters if they are supported", async () => {
   const sink = await startSink({ size: 1_000_000 });
   const { carry } = open(sink);
   const body = { ...bodyOf("Subject: ü\r\n\r\nhi\r\n"), utf8Header: true };
@@ -486,9 +486,9 @@ test("starts TLS with the first octet", async () => {
   );
 });
 
-// ---- this server
+// ---- local domains
 
-test("sends mail for a local domain to the local listener, or by its MX records, which would be a loop for other domains", async () => {
+test("sends mail for a local domain to the local listener, or by its MX records, which would cause a loop for other domains", async () => {
   const sink = await startSink();
   const resolver = resolverOf({
     "mine.example": { mx: [[10, "out.example"]] },
@@ -519,7 +519,7 @@ test("sends mail for a local domain to the local listener, or by its MX records,
 
 // ---- aborts
 
-test("an aborted attempt reports this and leaves no connection open", async () => {
+test("an aborted attempt reports the abort and leaves no connection open", async () => {
   const hung = new AbortController();
   const host = await startScripted((command) => {
     if (command !== "DATA") return undefined;

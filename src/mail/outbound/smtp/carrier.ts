@@ -32,7 +32,7 @@ export interface CarrierOptions {
   /** The name in EHLO; it should resolve to the sending address. */
   name: string;
   resolver: MailResolver;
-  /** All mail goes to the first of these that works. Default: to the domain's own servers. */
+  /** All mail goes to the first of these hosts that works. Default: to the domain's own servers. */
   smartHosts?: SmartHost[];
   /** The port of mail servers. Default 25. */
   port?: number;
@@ -42,16 +42,16 @@ export interface CarrierOptions {
    */
   families?: (4 | 6)[];
   localAddress?: { 4?: string; 6?: string };
-  /** Other names of this server, beside `name`. */
+  /** Other names of this server, in addition to `name`. */
   ownNames?: string[];
   /**
-   * True if mail may go to an address from a foreign domain's DNS. Default: always. A server with a private network
-   * behind it excludes that network.
+   * True if mail may be sent to an address found in a foreign domain's DNS. Default: always. A server with a private
+   * network behind it excludes that network.
    */
   mayConnect?: (address: string) => boolean;
-  /** TLS policy of a domain. Default: opportunistic TLS. */
+  /** Returns the TLS policy of a domain. Default: opportunistic TLS. */
   policyFor?: PolicyFor;
-  /** DANE policy of a host; takes precedence over the TLS policy. Default: none. */
+  /** Returns the DANE policy of a host; it takes precedence over the TLS policy. Default: none. */
   daneFor?: DaneFor;
   /**
    * Records TLS results for reports. Default: nothing is recorded. Deliveries to smart hosts and to this server are not
@@ -62,10 +62,10 @@ export interface CarrierOptions {
   localHop?: LocalHop;
   /** Converts messages for servers without 8BITMIME or SMTPUTF8. Default: such messages are rejected. */
   downgrade?: Downgrade;
-  /** Trusted certificates besides the system's, PEM. */
+  /** Trusted certificates in addition to the system's, PEM. */
   ca?: string | string[];
   timeouts?: Partial<SmtpTimeouts>;
-  /** Hosts tried per message. Default 4. */
+  /** Maximum number of hosts tried per message. Default 4. */
   maxHosts?: number;
   messagesPerConnection?: number;
   idleMs?: number;
@@ -96,14 +96,14 @@ export function createCarrier(options: CarrierOptions): Carrier & { breaker: Bre
     name: options.name,
     timeouts,
     ...(options.localAddress && { localAddress: options.localAddress }),
-    // `ca` alone would replace the system's certificates.
+    // `ca` on its own would replace the system's certificates.
     ...(options.ca !== undefined && { ca: [...getCACertificates("default"), ...[options.ca].flat()] }),
     messagesPerConnection: options.messagesPerConnection ?? 100,
     idleMs: options.idleMs ?? 10 * SECOND,
     maxIdle: options.maxIdle ?? 100,
   });
 
-  /** The connection for this message. If opportunistic TLS fails, continues without (RFC 7435 3). */
+  /** Returns the connection for this message. If opportunistic TLS fails, continues without TLS (RFC 7435 3). */
   async function connect(
     domain: string,
     target: SessionTarget,
@@ -142,7 +142,7 @@ export function createCarrier(options: CarrierOptions): Carrier & { breaker: Bre
     }
   }
 
-  /** The message in a form that this server accepts (RFC 6152 3, RFC 6531 3.2). */
+  /** Returns the message in a form that this server accepts (RFC 6152 3, RFC 6531 3.2). */
   async function fitted(
     { peer: host, extensions }: Session,
     { body, own = false }: Parcel,
@@ -243,7 +243,7 @@ export function createCarrier(options: CarrierOptions): Carrier & { breaker: Bre
       reached,
       interrupted: signal.aborted,
     });
-    /** Sets the result of all recipients without a better one. */
+    /** Sets the result of all recipients that do not have a better one. */
     const leave = (outcome: Result["outcome"], answer: SmtpReply, host?: string) => {
       for (const { rcpt } of parcel.to)
         if (!done.has(rcpt)) done.set(rcpt, { rcpt, outcome, reply: answer, ...(host !== undefined && { host }) });
@@ -340,7 +340,7 @@ const refuseAll: Downgrade = async ({ utf8Header }, { smtpUtf8 }) => ({
       : reply(554, "5.6.3", "the server does not support 8BITMIME"),
 });
 
-/** Some recipients were done when the connection failed. */
+/** Thrown if some recipients were done when the connection failed. */
 class PartlyDone extends Error {
   readonly results: Result[];
   constructor(results: Result[], cause: unknown) {

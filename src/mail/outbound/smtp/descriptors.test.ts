@@ -19,7 +19,7 @@ import {
 } from "../outbound.testing.ts";
 import { createCarrier, type CarrierOptions } from "./carrier.ts";
 
-/** A spooled message holds a descriptor from open() to the end of its delivery attempt. */
+/** Tests that no descriptors leak: a spooled message holds one from open() to the end of its delivery attempt. */
 
 const dns = resolverOf({
   "there.example": { mx: [[10, "mx.there.example"]] },
@@ -42,7 +42,7 @@ before(async () => {
 });
 after(() => rm(dir, { recursive: true }));
 
-/** Open descriptors of spool files, after pending closes have finished. */
+/** Counts open descriptors of spool files after pending closes have finished. */
 async function openDescriptors(): Promise<number> {
   for (let tries = 0; ; tries++) {
     const targets = await Promise.all(

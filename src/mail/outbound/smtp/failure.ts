@@ -5,17 +5,17 @@ import { clean, parseReply, reply } from "./replies.ts";
 import { tlsFailureOf } from "./tls-failure.ts";
 
 /**
- * A session with a host could not be opened, or failed. Says nothing about the message; `reply` is temporary unless the
- * host declined all mail.
+ * A session with a host could not be opened, or failed. This does not concern the message itself; `reply` is temporary
+ * unless the host declined all mail.
  */
 export class SessionFailure extends Error {
   override readonly name = "SessionFailure";
   readonly reply: SmtpReply;
-  /** TLS failed: an opportunistic policy may retry without. */
+  /** True if TLS failed: an opportunistic policy may retry without TLS. */
   readonly tls: boolean;
-  /** A local problem: the message could not be read, or the attempt was aborted. */
+  /** True for a local problem: the message could not be read, or the attempt was aborted. */
   readonly ours: boolean;
-  /** The connection failed after the complete message: it may have arrived, so no other host is tried. */
+  /** True if the connection failed after the complete message: it may have arrived, so no other host is tried. */
   readonly afterMessage: boolean;
   /** For the TLS report of the domain; defined if `tls` is true. */
   readonly tlsFailure: TlsFailure | undefined;
@@ -42,8 +42,8 @@ export class SessionFailure extends Error {
 }
 
 /**
- * A failure before, between or after transactions, with RFC 3463 codes. `at` names the host; `inHandshake` is true
- * during the TLS handshake.
+ * Describes a failure before, between or after transactions, with RFC 3463 codes. `at` names the host; `inHandshake` is
+ * true during the TLS handshake.
  */
 export function sessionFailure(err: unknown, at: string, inHandshake = false): SessionFailure {
   if (err instanceof SessionFailure) return err;
@@ -68,8 +68,9 @@ export function sessionFailure(err: unknown, at: string, inHandshake = false): S
 }
 
 /**
- * A host that rejects the session has a problem with us or with itself, so the message waits. Only 521 and 556 decline
- * all mail permanently (RFC 7504). A rejected login is an error in our configuration and must not cause bounces either.
+ * A host that rejects the session has a problem with this server or with itself, so the message waits. Only 521 and 556
+ * decline all mail permanently (RFC 7504). A rejected login is an error in the local configuration and must not cause
+ * bounces either.
  */
 function fromHost(said: SmtpReply, at: string): SmtpReply {
   if (said.code === 521 || said.code === 556) return said;

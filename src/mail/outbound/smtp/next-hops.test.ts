@@ -90,7 +90,7 @@ test("the order of address families is configurable, and one can be omitted", as
   assert.deepEqual(await route("a.example", { families: [4] }), ["a.example/192.0.2.1"]);
 });
 
-test("ignores addresses that mail may not go to", async () => {
+test("ignores addresses to which mail may not be sent", async () => {
   assert.deepEqual(await route("many.example", { mayConnect: (address) => address === "192.0.2.1" }), [
     "a.example/192.0.2.1",
   ]);

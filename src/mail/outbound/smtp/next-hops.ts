@@ -5,7 +5,7 @@ import { reply } from "./replies.ts";
 
 /** One address to connect to. */
 export interface NextHop {
-  /** The name that the certificate must match; the address itself for a literal. */
+  /** The name for which the certificate must be valid; the address itself for a literal. */
   host: string;
   address: string;
   port: number;
@@ -20,17 +20,17 @@ export interface RouteOptions {
   families: (4 | 6)[];
   /** Our own names: hosts of the same or lower preference would cause a mail loop (RFC 5321 5.1). */
   ownNames: ReadonlySet<string>;
-  /** True if a foreign MX record may point us to this address. */
+  /** True if a foreign MX record may direct mail to this address. */
   mayConnect: (address: string) => boolean;
   /** Orders hosts of equal preference; replaced in tests. */
   random: () => number;
 }
 
-/** Maximum number of hosts per domain, and of addresses per host. */
+/** Maximum number of hosts per domain and of addresses per host. */
 const MAX_HOSTS = 10;
 const MAX_ADDRESSES = 4;
 
-/** The next hops of `domain`, best first: RFC 5321 5.1, the null MX of RFC 7505, address literals. */
+/** Returns the next hops of `domain`, best first: RFC 5321 5.1, the null MX of RFC 7505, address literals. */
 export async function routeTo(domain: string, options: RouteOptions): Promise<Routed> {
   const literal = addressOf(domain);
   if (literal !== undefined)
@@ -53,7 +53,7 @@ export async function routeTo(domain: string, options: RouteOptions): Promise<Ro
   return hopsOf(found, options);
 }
 
-/** The next hops of a host name, not of a mail domain: a smart host. */
+/** Returns the next hops of a host name rather than a mail domain: a smart host. */
 export async function resolveHost(
   host: string,
   options: Pick<RouteOptions, "resolver" | "families" | "port">,
@@ -66,7 +66,7 @@ export async function resolveHost(
     : refused(451, "4.4.3", `the address of ${host} cannot be found`);
 }
 
-/** Host names in order of preference; only the domain itself without an MX record. */
+/** Host names in order of preference; without an MX record, the domain itself. */
 async function exchangesOf(
   domain: string,
   { resolver, ownNames, random }: RouteOptions,
@@ -125,7 +125,10 @@ function hopsOf(
     : refused(550, "5.4.4", `no mail may be sent to ${all[0]?.address ?? "nowhere"}`);
 }
 
-/** `[192.0.2.1]`, `[IPv6:2001:db8::1]` (RFC 5321 4.1.3); "" for brackets around anything else, undefined without brackets. */
+/**
+ * The address in `[192.0.2.1]` or `[IPv6:2001:db8::1]` (RFC 5321 4.1.3); "" for brackets around anything else,
+ * undefined without brackets.
+ */
 function addressOf(domain: string): string | undefined {
   const inside = /^\[(?:IPv6:)?(.*)\]$/i.exec(domain)?.[1];
   if (inside === undefined) return undefined;

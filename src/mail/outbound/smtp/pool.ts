@@ -68,7 +68,7 @@ export function createPool(options: PoolOptions): Pool {
   };
 }
 
-/** Connections are shared only between identical targets; above all the TLS policy must be the same. */
+/** Connections are shared only between identical targets; in particular, the TLS policy must be the same. */
 const keyOf = ({ host, address, port, implicitTls, auth, policy }: SessionTarget): string =>
   JSON.stringify([
     host,

@@ -5,7 +5,7 @@ const MAX_TEXT = 1000;
 
 /**
  * Parses a reply of one or more lines: `550-5.7.1 not`, `550 5.7.1 you` -> 550, "5.7.1", "not you". The enhanced code
- * is the peer's; if missing (RFC 2034 is an extension) it is x.0.0. Undefined for an invalid reply.
+ * is the peer's; if it is missing (RFC 2034 is an extension), x.0.0 is used. Undefined for an invalid reply.
  */
 export function parseReply(raw: string): SmtpReply | undefined {
   const lines = raw.split(/\r?\n/).filter((line) => line !== "");
@@ -21,7 +21,7 @@ export function parseReply(raw: string): SmtpReply | undefined {
   return { code, enhanced: enhanced ?? `${String(code)[0]}.0.0`, text: clean(words.join(" ")) };
 }
 
-/** A reply can contain anything; it is reduced to one line that every database and log accepts. */
+/** A reply can contain anything, so it is reduced to one line that every database and log accepts. */
 export const clean = (text: string): string =>
   text
     .replace(/[\p{Cc}\p{Cs}]+/gu, " ")
@@ -37,7 +37,7 @@ export type Command = "MAIL" | "RCPT" | "DATA" | "message";
 export function outcomeOf({ code, enhanced }: SmtpReply, command: Command): Result["outcome"] {
   if (code >= 200 && code < 300) return "delivered";
   if (code < 500) return "temporary";
-  // Our session was out of sequence; the message may succeed in the next one.
+  // The session was out of sequence; the message may succeed in the next one.
   if (code === 503) return "temporary";
   // RFC 5321 4.5.3.1.10: 552 to RCPT once meant "too many recipients".
   if (code === 552 && command === "RCPT" && (enhanced === "5.5.3" || enhanced === "5.0.0")) return "temporary";
@@ -45,7 +45,7 @@ export function outcomeOf({ code, enhanced }: SmtpReply, command: Command): Resu
 }
 
 /**
- * "Too many recipients": earlier ones are accepted, the rest may follow in a separate transaction (RFC 5321
+ * "Too many recipients": earlier recipients are accepted, the rest may follow in a separate transaction (RFC 5321
  * 4.5.3.1.10).
  */
 export const isTooManyRecipients = ({ code, enhanced }: SmtpReply): boolean =>

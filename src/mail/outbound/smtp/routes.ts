@@ -55,7 +55,7 @@ export function createRoutes({
     if (found !== undefined && found.until > clock.now()) return found.routed;
     const routed = await look();
     known.delete(key);
-    // Failures are not cached: the queue waits long enough before its next lookup.
+    // Failures are not cached: the queue waits long enough before the next lookup.
     if (routed.ok) known.set(key, { until: clock.now() + BELIEVED_MS, routed });
     if (known.size > MAX_BELIEVED) known.delete(known.keys().next().value!);
     return routed;
@@ -76,12 +76,12 @@ export function createRoutes({
   }
 
   return {
-    /** `ours`: a local domain, for which a route to this server is not a loop. */
+    /** `ours` is true for a local domain, for which a route to this server is not a loop. */
     to: (domain: string, { ours = false } = {}): Promise<Routed> =>
       remembered(`domain ${domain}`, () => routeTo(domain, ours ? { ...options, ownNames: NOBODY } : options)),
     /** All addresses of one configured host. */
     host: targetsOf,
-    /** All addresses of all smart hosts, in the order of the list. */
+    /** All addresses of all smart hosts, in the configured order. */
     async smart(): Promise<SessionTarget[] | Exclude<Routed, { ok: true }>> {
       const each = await Promise.all(smartHosts.map(targetsOf));
       const targets = each.flatMap((one) => (Array.isArray(one) ? one : []));

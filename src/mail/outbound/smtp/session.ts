@@ -23,7 +23,7 @@ export interface SessionOptions {
 
 export interface SessionTarget extends NextHop {
   policy: TlsPolicy;
-  /** TLS from the first octet. */
+  /** TLS from the first byte. */
   implicitTls?: boolean;
   auth?: { user: string; pass: string };
 }
@@ -31,11 +31,11 @@ export interface SessionTarget extends NextHop {
 /** An open connection that carries one message at a time. */
 export interface Session {
   readonly target: SessionTarget;
-  /** `mx1.example.com [192.0.2.1]:25` */
+  /** Such as `mx1.example.com [192.0.2.1]:25`. */
   readonly peer: string;
-  /** "TLSv1.3"; undefined for plain text. */
+  /** Such as "TLSv1.3"; undefined for plain text. */
   readonly tls: string | undefined;
-  /** Why the certificate does not verify for the host; undefined if it does, and for plain text. */
+  /** Why the certificate is not valid for the host; undefined if it is valid, and for plain text. */
   readonly certificateFailure: TlsFailure | undefined;
   /** Our address on this connection. */
   readonly sendingIp: string | undefined;
@@ -47,7 +47,7 @@ export interface Session {
   readonly sent: number;
   readonly usable: boolean;
   /**
-   * Runs one transaction. Rejects with SessionFailure if the connection did not survive it; replies received until then
+   * Runs one transaction. Rejects with SessionFailure if the connection fails during it; replies received until then
    * are in `answers`.
    */
   send(

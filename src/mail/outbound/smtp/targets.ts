@@ -15,7 +15,7 @@ export interface TargetsOptions {
   localHop?: LocalHop | undefined;
 }
 
-/** Why there is nowhere to send the mail. */
+/** Why mail cannot be sent to any host. */
 export interface Nowhere {
   ok: false;
   permanent: boolean;
@@ -23,7 +23,7 @@ export interface Nowhere {
 }
 
 interface TargetRequest {
-  /** Uses opportunistic TLS regardless of the domain's policy: for TLS reports. */
+  /** Uses opportunistic TLS regardless of the domain's policy: needed for TLS reports. */
   ignorePolicy?: boolean;
   /** Called for each host that the policy excludes. */
   onExcluded?: (hop: NextHop, policy: ReportedPolicy | undefined, failure: TlsFailure) => void;
@@ -32,7 +32,7 @@ interface TargetRequest {
 const NO_POLICY: ReportedPolicy = { type: "no-policy-found", lines: [], mx: [] };
 const OPPORTUNISTIC: TlsPolicy = { level: "opportunistic", reported: NO_POLICY };
 
-/** The targets for a domain, in order, with their TLS requirements; or why the domain has none. */
+/** The targets for a domain, in order, with their TLS requirements, or the reason why the domain has none. */
 export function createTargets({
   routes,
   smartHosts,
@@ -58,7 +58,7 @@ export function createTargets({
     let why: string | undefined;
     for (const hop of routed.hops) {
       const found = dane.get(hop.host);
-      // RFC 8461 2: an MTA-STS policy never compensates for a DANE failure, so with DANE no other policy is consulted.
+      // RFC 8461 2: an MTA-STS policy never makes up for a DANE failure, so with DANE no other policy is consulted.
       if (found?.kind === "policy") targets.push({ ...hop, host: found.host, policy: found.policy });
       else if (found?.kind === "unknown") {
         why ??= found.why;

@@ -3,17 +3,17 @@
  * better than waiting.
  */
 export interface SmtpTimeouts {
-  /** TCP connect, per address. */
+  /** TCP connect timeout, per address. */
   connectMs: number;
-  /** The greeting; the same again for TLS. */
+  /** Timeout for the greeting, and separately for TLS. */
   greetingMs: number;
-  /** EHLO, MAIL, RCPT, DATA, RSET: maximum silence of the peer. */
+  /** EHLO, MAIL, RCPT, DATA, RSET: maximum time without data from the peer. */
   commandMs: number;
-  /** Maximum time between two chunks of the message that the peer reads. */
+  /** Maximum time between two chunks of the message being read by the peer. */
   blockMs: number;
-  /** The reply to the message. */
+  /** Timeout for the reply to the message. */
   finalMs: number;
-  /** A whole transaction, however active: a peer that reads an octet a minute would never finish. */
+  /** Timeout of a whole transaction, even while data flows: a peer that reads an octet a minute would never finish. */
   transactionMs: number;
 }
 

@@ -86,7 +86,7 @@ test("records a failed handshake of an opportunistic session that continues in p
   assert.deepEqual(summary(), ["there.example no-policy-found validation-failure"]);
 });
 
-test("records certificate errors by MTA-STS, in mode testing without stopping mail", async (t) => {
+test("records certificate errors under MTA-STS; mode testing does not stop mail", async (t) => {
   const pairs: [string, Pair][] = [
     ["ok", good],
     ["certificate-host-mismatch", issuedBy(root, ["mx.elsewhere.example"])],
@@ -110,14 +110,14 @@ test("records a host that the MTA-STS policy does not list", async (t) => {
   }
 });
 
-test("records a session as failed while the MTA-STS policy cannot be fetched", async (t) => {
+test("records a session as failed if the MTA-STS policy cannot be fetched", async (t) => {
   const reported: ReportedPolicy = { type: "sts", lines: [], mx: [], failure: { type: "sts-policy-fetch-error" } };
   const { send, summary } = await open(t, good, { policyFor: () => ({ level: "opportunistic", reported }) });
   assert.equal(await send(), "delivered");
   assert.deepEqual(summary(), ["there.example sts sts-policy-fetch-error"]);
 });
 
-test("records that TLSA records cannot be looked up", async (t) => {
+test("records that TLSA records could not be looked up", async (t) => {
   const finding: DaneFinding = { kind: "unknown", why: "SERVFAIL", reported: { type: "tlsa", lines: [], mx: [] } };
   const { send, summary, sink } = await open(t, good, { daneFor: async () => finding });
   assert.equal(await send(), "temporary");
@@ -125,7 +125,7 @@ test("records that TLSA records cannot be looked up", async (t) => {
   assert.deepEqual(summary(), ["there.example tlsa dnssec-invalid"]);
 });
 
-test("records no session that failed outside of TLS, to a smart host, or to this server", async (t) => {
+test("does not record sessions that failed outside of TLS, went to a smart host, or went to this server", async (t) => {
   const refusing = await startScripted(() => undefined, { greeting: "421 4.3.2 busy" });
   const refused = await open(t, undefined, { port: refusing.port });
   assert.equal(await refused.send(), "temporary");
@@ -139,7 +139,7 @@ test("records no session that failed outside of TLS, to a smart host, or to this
   }
 });
 
-test("delivers TLS reports despite TLS failures and records nothing of them (RFC 8460 5.3)", async (t) => {
+test("delivers TLS reports despite TLS failures and records nothing about these deliveries (RFC 8460 5.3)", async (t) => {
   const { send, summary, sink } = await open(t, selfSigned("any.example"), {
     policyFor: () => sts("enforce", ["mx.elsewhere.example"]),
   });

@@ -6,19 +6,19 @@ import { allowsHost } from "./tls-policy.ts";
 
 /** Records the result of each session once for each domain that uses it. */
 interface SessionResults {
-  /** True if messages of this envelope sender are TLS reports. */
+  /** True if messages with this envelope sender are TLS reports. */
   isReport(from: string): boolean;
   established(domain: string, target: SessionTarget, session: Session): void;
   /** Failures outside of TLS are not recorded. */
   failed(domain: string, target: SessionTarget, err: SessionFailure): void;
-  /** The policy excluded a host: no session was opened. */
+  /** Called if the policy excluded a host: no session was opened. */
   excluded(domain: string, hop: NextHop, policy: ReportedPolicy | undefined, failure: TlsFailure): void;
 }
 
 export const WRONG_HOST: TlsFailure = { type: "validation-failure", reason: "the policy does not list the MX host" };
 
 export function createSessionResults(results: TlsResults | undefined): SessionResults {
-  /** One connection carries mail of several domains with the same host. */
+  /** One connection can carry mail for several domains with the same host. */
   const recorded = new WeakMap<Session, Set<string>>();
 
   function record(
@@ -51,7 +51,7 @@ export function createSessionResults(results: TlsResults | undefined): SessionRe
   };
 }
 
-/** A policy in mode "testing" is evaluated only here: it stops no mail. */
+/** A policy in mode "testing" is evaluated only here, because it stops no mail. */
 function failureOf({ type, mx }: ReportedPolicy, host: string, session: Session): TlsFailure | undefined {
   if (session.tls === undefined) return { type: "starttls-not-supported" };
   if (type !== "sts") return undefined;

@@ -1,7 +1,7 @@
 import { defineErrors } from "../kernel/index.ts";
 
 /**
- * Errors of the video service. Codes up to 10059 are those that clients know from the hosted API; those from 10900 are
+ * Errors of the video service. Codes up to 10059 are those that clients know from the hosted API; codes from 10900 are
  * specific to this server.
  */
 export const streamErrors = defineErrors("stream", {

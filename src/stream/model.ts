@@ -1,16 +1,16 @@
 /**
  * Description of a video for playback and encoding: a source, a grid of whole frames, and a ladder. Created once by
- * `probe/`, stored as JSON in the row of the video; manifests, segments, thumbnails and downloads are all derived from
- * it. Times in seconds, sizes in pixels, rates in bits per second.
+ * `probe/`, stored as JSON in the video's row; manifests, segments, thumbnails and downloads are all derived from it.
+ * Times in seconds, sizes in pixels, rates in bits per second.
  */
 export interface MediaModel {
   version: 1;
-  /** Measured from the packets; for a clip, the duration of its part. */
+  /** Measured from the packets; for a clip, the duration of the clip. */
   duration: number;
   source: MediaSource;
-  /** Absent: audio only. */
+  /** Absent for audio-only videos. */
   video?: VideoTrack;
-  /** The main audio track of the source. Absent: silent. */
+  /** The main audio track of the source. Absent if there is no audio. */
   audio?: AudioTrack;
   /** Other audio tracks of the source (languages, commentary), added to the video as audio tracks. */
   moreAudio?: EmbeddedAudio[];
@@ -22,31 +22,33 @@ export interface MediaModel {
   ladder: VideoRendition[];
   watermark?: BurnedWatermark;
   /**
-   * Composition offsets of video segments are shifted to be non-negative, and an edit list in the initialisation segment cancels the shift: without it libavformat presents video late.
-   * Absent in models of earlier versions, whose stored segments need no edit list.
+   * Composition offsets of video segments are shifted to be non-negative, and an edit list in the initialisation
+   * segment cancels the shift: without it libavformat presents video late. Absent in models from earlier versions,
+   * whose stored segments need no edit list.
    */
   editLists?: true;
   /**
-   * Encoded audio begins with the priming frame of the encoder, without which no decoder reproduces the first 21 ms. An edit list in the initialisation segment removes it.
-   * Absent in models of earlier versions, whose stored segments have no priming frame.
+   * Encoded audio begins with the priming frame of the encoder, without which no decoder reproduces the first 21 ms. An
+   * edit list in the initialisation segment removes it. Absent in models from earlier versions, whose stored segments
+   * have no priming frame.
    */
   primedAudio?: true;
 }
 
 export interface MediaSource {
-  /** Object that ffmpeg reads: the uploaded file, or its indexed copy ("mezzanine"). */
+  /** Object that ffmpeg reads: the uploaded file, or an indexed copy of it ("mezzanine"). */
   key: string;
-  /** The uploaded file, if that is another object. */
+  /** The uploaded file, if it is a different object. */
   originalKey?: string;
-  /** ffmpeg's name of the demuxer: "mov", "matroska". The only one allowed for this file. */
+  /** ffmpeg's name for the demuxer: "mov", "matroska". The only one allowed for this file. */
   format: string;
   /**
-   * Start of the video, in seconds from the first timestamp of the source in any stream (ffmpeg's -start_at_zero): the
-   * time of its first frame; for clips the requested start, or rather the frame shown then. Frames are rounded to the
-   * grid from here.
+   * Start of the video, in seconds from the first timestamp of any stream in the source (ffmpeg's -start_at_zero): the
+   * time of its first frame; for clips the requested start, more precisely that of the frame shown then. Frames are
+   * aligned to the grid from here.
    */
   start: number;
-  /** Octets. */
+  /** Maximum size in bytes. */
   size: number;
 }
 
@@ -58,7 +60,7 @@ export interface Fraction {
 export interface VideoTrack {
   /** Index of the stream in the source. */
   stream: number;
-  /** ffmpeg's name: "h264". */
+  /** ffmpeg's name for the codec: "h264". */
   codec: string;
   profile?: string;
   pixelFormat: string;
@@ -98,47 +100,50 @@ export interface EmbeddedAudio {
   sampleRate: number;
   /** BCP 47 tag. */
   language?: string;
-  /** Track title in the file. */
+  /** Track title from the file. */
   title?: string;
 }
 
 export interface EmbeddedText {
   stream: number;
-  /** BCP 47 tag; only the first track of each language is used. */
+  /** BCP 47 tag; only the first track in each language is used. */
   language: string;
   title?: string;
 }
 
 /**
- * Segment n covers frames [n * framesPerSegment, (n + 1) * framesPerSegment) of `fps`, the last one the rest of
- * `frames`. Audio only: 25 nominal "frames" per second, 100 per segment.
+ * Segment n covers frames [n * framesPerSegment, (n + 1) * framesPerSegment) of `fps`; the last segment covers the rest
+ * of `frames`. Audio only: 25 nominal "frames" per second, 100 per segment.
  */
 export interface SegmentGrid {
-  /** Frame rate of the renditions: the source's if it is a standard or low rate, else the next higher standard rate; renditions below 720p may halve it (`halved`). */
+  /**
+   * Frame rate of the renditions: the source's rate if it is a standard or low rate, else the next higher standard
+   * rate; renditions below 720p may halve it (`halved`).
+   */
   fps: Fraction;
-  /** Even if a rendition is `halved`. */
+  /** The same even if a rendition is `halved`. */
   framesPerSegment: number;
   frames: number;
   /** Number of segments. */
   count: number;
 }
 
-/** Bitrates are those of the encoder: capped CRF. */
+/** Bitrates are those used by the encoder: capped CRF. */
 export interface VideoRendition {
-  /** "360p": named by the shorter side; unique within the ladder. */
+  /** Named after the shorter side, for example "360p"; unique within the ladder. */
   name: string;
   codec: "h264" | "hevc" | "av1";
   /** Even numbers. */
   width: number;
   height: number;
-  /** Cap, bits per second. */
+  /** Maximum bit rate in bits per second. */
   bitrate: number;
   /**
-   * Lowest codec level that allows the rendition, in the codec's numbering (see encode/codecs.ts). Absent in ladders of
-   * earlier versions.
+   * Lowest codec level that allows the rendition, in the codec's numbering (see encode/codecs.ts). Absent in ladders
+   * from earlier versions.
    */
   level?: number;
-  /** Only every second frame of the grid: for sources over 30 frames per second, below 720p. */
+  /** Contains only every second frame of the grid: for sources over 30 frames per second, below 720p. */
   halved?: true;
 }
 
@@ -154,7 +159,7 @@ export interface BurnedWatermark {
   position: "upperRight" | "upperLeft" | "lowerLeft" | "lowerRight" | "center";
 }
 
-/** The audio rendition made from the source: AAC, at most stereo. Extra tracks are `audio-<uid>`. */
+/** The audio rendition encoded from the source: AAC, at most stereo. Extra tracks are `audio-<uid>`. */
 export const MAIN_AUDIO = "audio";
 /** Name of the rendition of an added audio track. */
 export const audioRendition = (track: string): string => `audio-${track}`;
@@ -162,8 +167,9 @@ export const audioRendition = (track: string): string => `audio-${track}`;
 export const SOURCE_RENDITION = "source";
 
 /**
- * The rendition that is encoded first, and that players start with: fast to encode and good enough to watch. 360p, or the next one below it, or the
- * lowest that every player plays, or the lowest. Undefined: the video has no frames.
+ * The rendition that is encoded first, and that players start with: fast to encode and good enough to watch. 360p, or
+ * else the next one below it, or the lowest that every player supports, or the lowest. Undefined: the video has no
+ * frames.
  */
 export function firstRung(ladder: readonly VideoRendition[]): VideoRendition | undefined {
   const short = ({ width, height }: VideoRendition) => Math.min(width, height);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 
 /** Temporary folders on this machine, each for one unit of work. */
 export interface Scratch {
-  /** `kind` is the prefix of its name, to identify it on the disk. */
+  /** `kind` is the prefix of the folder's name, to identify it on disk. */
   make(kind: string): Promise<{ path: string; remove(): Promise<void> }>;
   /** Removes the leftovers of dead processes. */
   sweep(): Promise<void>;
@@ -25,7 +25,7 @@ export function createScratch(folder: string): Scratch {
     async sweep() {
       for (const name of await readdir(folder).catch(() => [])) {
         const [, pid, token] = NAME.exec(name) ?? [];
-        // A child of a killed server keeps writing briefly, into a folder that is being removed.
+        // A child of a killed server keeps writing for a short time, into a folder that is being removed.
         if (pid !== undefined && isOver(Number(pid), token!))
           await rm(join(folder, name), { recursive: true, force: true, maxRetries: 5 });
       }

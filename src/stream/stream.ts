@@ -42,7 +42,7 @@ interface StreamDeps {
   settings: Settings;
   roles: { has(role: StreamRole): boolean };
   metrics?: Metrics;
-  /** The server's own URL, as clients reach it, without a trailing slash. */
+  /** The server's own URL, as used by clients, without a trailing slash. */
   serverUrl: () => string;
   /** Path prefix of all delivery URLs: "/cdn-cgi/stream" in `reelpost dev`. Default "". */
   base?: string;
@@ -52,9 +52,9 @@ interface StreamDeps {
   own?: OwnAddresses;
   /** For RTMPS. Absent: the server does not listen for RTMPS. */
   tls?: Pick<TlsSource, "context">;
-  /** True to look for ffmpeg at startup and log its absence. Default: true in processes that need it. */
+  /** Whether to look for ffmpeg at startup and log its absence. Default: true in processes that need it. */
   warm?: boolean;
-  /** True if other machines can reach this server. Default false. */
+  /** Whether other machines can reach this server. Default false. */
   exposed?: boolean;
   /** Account whose videos are visible to workers without an account. */
   defaultAccount?: string;
@@ -82,9 +82,9 @@ interface StreamServices {
 
 export interface Stream {
   services: StreamServices;
-  /** Serves viewers and players. False if the URL is not that of a video; nothing was sent. */
+  /** Serves viewers and players. False: not the URL of a video; no response was sent. */
   deliver(request: IncomingMessage, response: ServerResponse): Promise<boolean>;
-  /** Serves `/embed/` only: for processes that show upload pages but deliver no videos. */
+  /** Serves only `/embed/`: for processes that show upload pages but do not deliver videos. */
   deliverAssets(request: IncomingMessage, response: ServerResponse): Promise<boolean>;
   /** Serves `/upload/`. */
   upload(request: IncomingMessage, response: ServerResponse): Promise<void>;
@@ -99,11 +99,11 @@ export interface Stream {
    * Opens the RTMP and SRT ports, in the process that publishers connect to. Rejects with UserError liveListenFailed.
    */
   listen(): Promise<LivePorts>;
-  /** Starts the jobs and sweeps for the roles of this process. Call it when the whole server is composed. */
+  /** Starts the jobs and sweeps for the roles of this process. Call it after the whole server has been assembled. */
   start(): void;
 }
 
-/** Video, from upload or publisher to the player's requests. */
+/** The video service, from upload or publisher to the player's requests. */
 export function createStream(
   {
     store,
@@ -232,7 +232,7 @@ export function createStream(
     encoders: settings.stream.encoders,
     adoptTracks: async (video) => void (await Promise.all([audio.adopt(video), captions.adopt(video)])),
   });
-  // Stops before the segments that it waits for.
+  // Processing stops before the segments it waits for.
   lifecycle.onStop("processing of videos", () => processing.close(), { timeoutMs: 5000 });
 
   const live = createLive(

@@ -58,7 +58,7 @@ test("an unguarded video plays by its uid, and one that requires signed URLs doe
     await assert.rejects(access.check(id, "play", HERE), refused("videoNotFound"));
 });
 
-test("a token plays only the video it names, and none of another account", async () => {
+test("a token plays only the video it is issued for, and no video of another account", async () => {
   const { access } = setUp();
   assert.equal((await access.check(token(), "play", HERE)).uid, PRIVATE);
   assert.equal((await access.check(token({ sub: PUBLIC }), "play", HERE)).uid, PUBLIC);
@@ -66,7 +66,7 @@ test("a token plays only the video it names, and none of another account", async
   await assert.rejects(access.check(token({ sub: "9".repeat(32) }), "play", HERE), refused("videoNotFound"));
 });
 
-test("forged tokens are rejected: unknown key, foreign signature, no signature, the public key as a secret", async () => {
+test("forged tokens are rejected: unknown key, foreign signature, missing signature, public key used as a shared secret", async () => {
   const { access } = setUp();
   await assert.rejects(
     access.check(token({ kid: "0".repeat(32) }), "play", HERE),
@@ -117,7 +117,7 @@ test("revoking a key invalidates its cached tokens immediately", async () => {
   await assert.rejects(access.check(text, "play", HERE), refused("tokenRefused", /revoked/));
 });
 
-test("the current settings of the video apply, not those from when the token was cached", async () => {
+test("the video's current settings apply, not those at the time the token was cached", async () => {
   const { access, videos } = setUp();
   const text = token();
   await access.check(text, "play", HERE);
@@ -152,7 +152,7 @@ test("downloads of a guarded video need their claim, those of an unguarded one d
   await access.check(token({ sub: PUBLIC }), "download", HERE);
 });
 
-test("the original file needs a token that allows it, or any download permission where the settings offer it", async () => {
+test("downloading the original file requires a token that allows it, or any download permission if the settings enable this", async () => {
   const { access } = setUp();
   await assert.rejects(access.check(PUBLIC, "original", HERE), refused("originalNotAllowed"));
   await assert.rejects(access.check(token({ downloadable: true }), "original", HERE), refused("originalNotAllowed"));
@@ -164,7 +164,7 @@ test("the original file needs a token that allows it, or any download permission
   await assert.rejects(open.check(token(), "original", HERE), refused("originalNotAllowed"));
 });
 
-test("pages that are not listed are rejected, with or without an origin; programs and the server's own pages need no entry", async () => {
+test("pages that are not listed are rejected, with or without an origin; requests from non-browser clients and from the server's own pages need no entry", async () => {
   const { access, videos } = setUp();
   videos.set(PUBLIC, { ...videos.get(PUBLIC)!, allowedOrigins: ["example.com"] });
   await access.check(PUBLIC, "play", { ...HERE, origin: "https://example.com" });

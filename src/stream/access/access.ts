@@ -17,10 +17,10 @@ import { isAllowedOrigin } from "./origins.ts";
 import type { Access, LiveAddresses } from "./port.ts";
 
 export interface AccessOptions {
-  /** Usually answered from memory, like `keys`: both are read for every segment. */
+  /** Usually served from memory, like `keys`: both are read for every segment. */
   videos: Pick<Videos, "find">;
   keys: Pick<SigningKeys, "find">;
-  /** Absent: uids of live inputs are unknown. */
+  /** If absent, the uids of live inputs are unknown. */
   live?: LiveAddresses;
   /** ISO 3166-1 alpha-2 country code of an IP address. */
   countryOf(ip: string): string | undefined;
@@ -49,7 +49,7 @@ export function createAccess({
   tokenHours = 24,
   remembered = 20_000,
 }: AccessOptions): Access {
-  /** Keyed by digest: tokens may be long, their parsed claims are short. */
+  /** Keyed by digest: tokens may be long, but their parsed claims are short. */
   const checked = new Map<string, Checked>();
 
   async function readAndVerify(text: string): Promise<Checked> {
@@ -66,7 +66,7 @@ export function createAccess({
     const name = hash("sha256", text, "base64");
     const known = checked.get(name);
     if (known !== undefined) {
-      // Only the key reports its revocation, not what was derived from it: see SigningKeys.find.
+      // A revocation is visible only on the key, not on anything derived from it: see SigningKeys.find.
       if ((await keys.find(known.kid)) !== undefined) return known;
       checked.delete(name);
       throw refused("its key (kid) is unknown or revoked");
@@ -92,7 +92,7 @@ export function createAccess({
     if (video.account !== token.account) throw refused("its key belongs to another account");
     if (token.judge({ ip: viewer.ip, country: () => countryOf(viewer.ip) }) === "block")
       throw refused("its access rules block this viewer");
-    // A token does not restrict a video that plays without one.
+    // A token does not restrict a video that can be played without one.
     const downloadable = token.downloadable || !video.requireSignedURLs;
     if (want === "download" && !downloadable) throw streamErrors.downloadNotAllowed();
     if (want === "original" && !token.original && !(originals && downloadable)) throw streamErrors.originalNotAllowed();
@@ -115,7 +115,7 @@ export function createAccess({
   };
 }
 
-/** Programs are not on a page, so this is not embedding. */
+/** Non-browser clients are not part of a page, so this is not embedding. */
 function checkOrigin({ allowedOrigins }: Video, { origin, place }: Viewer): void {
   if (allowedOrigins.length === 0 || place === "ours") return;
   if (origin === undefined && place === undefined) return;

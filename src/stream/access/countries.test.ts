@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { createCountries } from "./countries.ts";
 
-test("the bundled database knows well-known IP addresses of both families, and no private ones", () => {
+test("the bundled database knows well-known IPv4 and IPv6 addresses, and no private ones", () => {
   const countryOf = createCountries();
-  // Networks of the registries themselves: RIPE NCC and LACNIC.
+  // Networks of the regional registries RIPE NCC and LACNIC.
   assert.equal(countryOf("193.0.6.139"), "NL");
   assert.equal(countryOf("::ffff:193.0.6.139"), "NL");
   assert.equal(countryOf("200.3.14.147"), "UY");
@@ -16,7 +16,7 @@ test("the bundled database knows well-known IP addresses of both families, and n
     assert.equal(countryOf(ip), undefined, ip);
 });
 
-test("a file that is not a database is rejected by name immediately", (t) => {
+test("a file that is not a database is rejected immediately, with its name in the error", (t) => {
   const folder = mkdtempSync(join(tmpdir(), "reelpost-countries-"));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const file = join(folder, "x.mmdb");

@@ -6,8 +6,8 @@ import { messageOf } from "../../kernel/index.ts";
 import { streamErrors } from "../errors.ts";
 
 /**
- * ISO 3166-1 alpha-2 country code of an IP address; undefined if unknown: private addresses, and text that is not an
- * address.
+ * ISO 3166-1 alpha-2 country code of an IP address; undefined for private addresses, other unknown addresses, and text
+ * that is not an address.
  */
 export type CountryOf = (ip: string) => string | undefined;
 
@@ -15,9 +15,9 @@ export type CountryOf = (ip: string) => string | undefined;
 const BUNDLED = "@ip-location-db/geo-whois-asn-country-mmdb/geo-whois-asn-country.mmdb";
 
 /**
- * Looks up IP addresses in a MaxMind DB file: the bundled one, or any that has `country_code` or, like MaxMind and
- * DB-IP, `country.iso_code`. The file is read on the first lookup and stays in memory (8 MB). Throws
- * badCountryDatabase: immediately if a file was named.
+ * Looks up IP addresses in a MaxMind DB file: the bundled one, or any file with `country_code` or, like those of
+ * MaxMind and DB-IP, `country.iso_code`. The file is read on the first lookup and stays in memory (8 MB). Throws
+ * badCountryDatabase, immediately if `file` is set.
  */
 export function createCountries({ file = "" }: { file?: string } = {}): CountryOf {
   let reader: Reader<Response> | undefined = file === "" ? undefined : open(file);

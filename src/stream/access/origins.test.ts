@@ -10,7 +10,7 @@ test("an empty list allows every page", () => {
   assert.ok(on("null"));
 });
 
-test("a host covers itself at the default ports, but not its subdomains", () => {
+test("a host matches itself at the default ports, but not its subdomains", () => {
   assert.ok(on("https://example.com", "example.com"));
   assert.ok(on("http://example.com", "example.com"));
   assert.ok(on("https://EXAMPLE.com", "Example.COM"));
@@ -23,7 +23,7 @@ test("a host covers itself at the default ports, but not its subdomains", () => 
   assert.ok(on("https://xn--bcher-kva.example", "bücher.example"));
 });
 
-test("a wildcard covers subdomains at any depth, but not the host itself", () => {
+test("a wildcard matches subdomains at any depth, but not the host itself", () => {
   assert.ok(on("https://a.example.com", "*.example.com"));
   assert.ok(on("https://a.b.example.com", "*.example.com"));
   assert.ok(!on("https://example.com", "*.example.com"));
@@ -44,7 +44,7 @@ test("localhost needs its port unless it is the default one", () => {
   assert.ok(on("http://[::1]:3000", "[::1]:3000"));
 });
 
-test("one matching entry is enough; opaque and malformed origins match no list", () => {
+test("one matching entry is enough; opaque and malformed origins match no entry", () => {
   assert.ok(on("https://b.example", "a.example", "b.example"));
   for (const origin of ["null", "", "example.com", "https://", "//example.com", "data:text/html,x", "about:blank"])
     assert.ok(!on(origin, "example.com"), origin);
@@ -66,7 +66,7 @@ test("a scheme before a host is ignored, and a path makes an entry invalid", () 
     assert.ok(["", undefined].includes(hostEntry(entry)) || !on("https://example.com", entry), entry);
 });
 
-test("every entry and origin get a result, and a plain name never covers a longer host", () => {
+test("every combination of entry and origin has a result, and a plain name never matches a longer host", () => {
   fc.assert(fc.property(fc.string(), fc.string(), (origin, entry) => void isAllowedOrigin(origin, [entry])));
   fc.assert(
     fc.property(fc.domain(), fc.domain(), (name, prefix) => {
@@ -78,14 +78,14 @@ test("every entry and origin get a result, and a plain name never covers a longe
   );
 });
 
-test("browsers receive the list of pages that may embed the video", () => {
+test("browsers receive the list of pages that may embed the video, in a header", () => {
   assert.equal(frameAncestors([]), undefined);
   assert.equal(frameAncestors(["example.com", "*"]), undefined);
   assert.equal(
     frameAncestors(["example.com", "*.x.test:3000"]),
     "frame-ancestors 'self' http://example.com https://example.com http://*.x.test:3000 https://*.x.test:3000",
   );
-  // Text that could end the header or start another directive is dropped.
+  // Text that could end the header or start another directive is removed.
   assert.equal(
     frameAncestors(["a.example; script-src *", "a;script-src", "a,b", "b\r\nSet-Cookie: x"]),
     "frame-ancestors 'self'",

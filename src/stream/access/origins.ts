@@ -5,7 +5,7 @@ import { domainToASCII } from "node:url";
  *
  *     example.com       that host, at the default port; not www.example.com
  *     *.example.com     its subdomains, at any depth; not example.com itself
- *     localhost:3000    ports other than 80 and 443 must be named
+ *     localhost:3000    ports other than 80 and 443 must be included
  *
  * Paths are not supported. A scheme before the host is ignored.
  */
@@ -33,7 +33,7 @@ export function hostEntry(entry: string): string | undefined {
     /^([a-z][a-z0-9+.-]*:\/\/)?(\*\.)?([^/:*\s[\]]+|\[[0-9a-f:.]+\]|\*)(:\d{1,5})?\/?$/i.exec(entry.trim()) ?? [];
   if (name === "*") return wildcard === "" && port === "" ? "*" : undefined;
   const ascii = name.startsWith("[") ? name.toLowerCase() : domainToASCII(name);
-  // The URL standard also allows characters that have a meaning in a header.
+  // The URL standard also allows characters that have a special meaning in a header.
   return !/^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])$/.test(ascii)
     ? undefined
     : `${wildcard}${ascii}${port === ":80" || port === ":443" ? "" : port}`;

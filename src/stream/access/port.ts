@@ -1,7 +1,7 @@
 import type { Video } from "../videos/index.ts";
 
 /**
- * Access control for viewers: uids, signed tokens, their rules, and origins. Called for every manifest and every
+ * Access control for viewers: uids, signed tokens, access rules, and origins. Called for every manifest and every
  * segment.
  */
 export interface Access {
@@ -13,7 +13,7 @@ export interface Access {
 }
 
 /**
- * Resolves uids of live inputs. Implemented by `live/addresses`; called for every playlist, so usually answered from
+ * Resolves uids of live inputs. Implemented by `live/addresses`; called for every playlist, so usually served from
  * memory.
  */
 export interface LiveAddresses {
@@ -34,6 +34,9 @@ export interface Viewer {
   ip: string;
   /** Origin of the embedding page: the Origin field, or else the origin of Referer. */
   origin?: string;
-  /** "ours": the server's own player or a navigation. "hidden": a page of another site that hides its origin. Absent: `origin` decides. */
+  /**
+   * "ours": the server's own player or a navigation. "hidden": a page of another site that hides its origin. If absent,
+   * `origin` decides.
+   */
   place?: "ours" | "hidden";
 }

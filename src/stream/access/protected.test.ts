@@ -20,11 +20,11 @@ import { createCountries } from "./countries.ts";
 
 const ACCOUNT = "a".repeat(32);
 const UID = "e".repeat(32);
-/** RIPE NCC's address, in the Netherlands; and one without a country. */
+/** An address of RIPE NCC in the Netherlands, and an address without a country. */
 const DUTCH = "193.0.6.139";
 const NOWHERE = "10.0.0.1";
 
-/** Keys in a database, tokens, access and delivery connected as in production, over HTTP. */
+/** Keys in a database, with tokens, access and delivery wired as in production, over HTTP. */
 async function setUp(t: TestContext) {
   const folder = mkdtempSync(join(tmpdir(), "reelpost-protected-"));
   const db = openSqlite({ path: join(folder, "test.db") });
@@ -82,7 +82,7 @@ async function setUp(t: TestContext) {
 
 const PATHS = ["manifest/video.m3u8", "segments/360p/init.mp4", "segments/360p/7.m4s", "iframe"];
 
-test("a token plays its video while the token, its key, its rules and its origins allow it, and not a segment longer", async (t) => {
+test("a token plays its video only as long as the token, its key, its rules and its origins allow it", async (t) => {
   const { status, tokens, keys, clock } = await setUp(t);
   const all = async (id: string, expected: number, viewer?: Record<string, string>) => {
     for (const path of PATHS) assert.equal(await status(`${id}/${path}`, viewer), expected, path);

@@ -27,7 +27,7 @@ test("requests of the server's own player count as ours", () => {
     viewer({ referer: "https://videos.example/abc/iframe", "sec-fetch-site": "cross-site", "sec-fetch-dest": "video" }),
     { ip, origin: "https://videos.example" },
   );
-  // Behind an untrusted proxy, the server does not know its public name.
+  // Behind an untrusted proxy, the server does not know its public host name.
   assert.deepEqual(viewer({ origin: "https://outside.example", "sec-fetch-site": "same-origin" }), {
     ip,
     origin: "https://outside.example",

@@ -22,7 +22,7 @@ const SOUND = { ...mediaClips.soundOnly, seconds: 3 } satisfies ClipRecipe;
 export function audioConformance(engine: TestEngine): void {
   async function setUp(t: TestContext) {
     const stops: Audio[] = [];
-    // Hooks run in order of registration: workers stop before their database closes.
+    // Hooks run in order of registration: workers stop before their database is closed.
     t.after(async () => void (await Promise.all(stops.map((one) => one.close()))));
     const world = await openVideos(t, await engine.open(t, [...videosTestMigrations, ...audioMigrations]));
     const { videos, objects, jobs, db, events } = world;
@@ -44,7 +44,7 @@ export function audioConformance(engine: TestEngine): void {
         ids: randomIds,
         log: silentLog,
       });
-    /** Acts as another process. */
+    /** Simulates another process. */
     function restarted(): Audio {
       const one = create();
       stops.push(one);
@@ -66,7 +66,7 @@ export function audioConformance(engine: TestEngine): void {
         await systemClock.sleep(20);
       }
     }
-    /** Sends a form over real HTTP. */
+    /** Sends a form in a real HTTP request. */
     async function send(label: string | undefined, bytes: Uint8Array<ArrayBuffer>): Promise<AddedTrack> {
       const origin = await listen(t, async (incoming) => audio.form(ACCOUNT, uid, incoming));
       const form = new FormData();
@@ -83,7 +83,7 @@ export function audioConformance(engine: TestEngine): void {
   }
 
   describe("an audio track", needsFfmpeg, () => {
-    test("is fetched, probed, and available to manifests and the encoder", async (t) => {
+    test("is fetched, probed, and made available to manifests and the encoder", async (t) => {
       const { audio, uid, settled, videos } = await setUp(t);
       audio.start();
       const path = await clip(SOUND);
@@ -111,7 +111,7 @@ export function audioConformance(engine: TestEngine): void {
       assert.equal(await audio.sources.find(video, "audio"), undefined);
     });
 
-    test("is uploaded as a form; one without an index gets one", async (t) => {
+    test("is uploaded as a form; a file without an index gets one", async (t) => {
       const { audio, send, settled, uid, videos, keysOf } = await setUp(t);
       audio.start();
       const added = await send("Deutsch", await bytesOf({ ...SOUND, extension: "mp3", audio: ["-c:a", "libmp3lame"] }));
@@ -124,7 +124,7 @@ export function audioConformance(engine: TestEngine): void {
       assert.deepEqual(await keysOf(), [source.key]);
     });
 
-    test("may be the audio of a video file", async (t) => {
+    test("may come from a video file", async (t) => {
       const { audio, send, settled, uid, videos } = await setUp(t);
       audio.start();
       const added = await send("x", await bytesOf(mediaClips.plain));
@@ -249,7 +249,7 @@ export function audioConformance(engine: TestEngine): void {
   test("an abandoned track is resumed", needsFfmpeg, async (t) => {
     const { audio, uid, send, settled, db, restarted } = await setUp(t);
     const added = await send("x", await bytesOf(SOUND));
-    // State after a crash: a row without a job.
+    // State after a crash: a row whose job is missing.
     await db.tables<{ jobs: { id: string } }>().deleteFrom("jobs").execute();
     await db.tables<AudioTrackTables>().updateTable("stream_audio_tracks").set({ created_at: 1 }).execute();
     const next = restarted();
@@ -270,7 +270,7 @@ export function audioConformance(engine: TestEngine): void {
     assert.equal((await settled(added.uid)).status, "ready");
   });
 
-  test("a video has at most 32, a deleted video none", async (t) => {
+  test("a video has at most 32 audio tracks, and a deleted video has none", async (t) => {
     const { audio, send, uid } = await setUp(t);
     for (let i = 0; i < 32; i++) await send(String(i), Buffer.from("1"));
     await assert.rejects(send("one more", Buffer.from("1")), /at most 32/);
@@ -282,7 +282,7 @@ export function audioConformance(engine: TestEngine): void {
 const bytesOf = async (recipe: ClipRecipe): Promise<Uint8Array<ArrayBuffer>> =>
   new Uint8Array(await readFile(await clip(recipe)));
 
-/** A server that responds with the result of `answer`: JSON, or a file (or 404) that it sends. */
+/** A server that responds with the result of `answer`: JSON, or a file, or 404. */
 async function listen(
   t: TestContext,
   answer: (incoming: IncomingMessage, send: (path: string | undefined) => void) => Promise<AddedTrack> | void,

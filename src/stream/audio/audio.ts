@@ -62,11 +62,11 @@ export interface Audio {
   clean(video: string): Promise<void>;
   /** Enqueues work whose job was lost in a crash. */
   recover(): Promise<void>;
-  /** For manifests. */
+  /** Audio tracks for manifests. */
   readonly tracks: AudioTracks;
-  /** For the encoder. */
+  /** Audio sources for the encoder. */
   readonly sources: AudioSources;
-  /** Runs the job `stream.audio`, and `recover` every minute, until closed. In processes that encode. */
+  /** Runs the job `stream.audio`, and `recover` every minute, until closed. Called in processes that encode. */
   start(): void;
   close(): Promise<void>;
 }
@@ -78,7 +78,7 @@ const RECOVER_MS = 60_000;
 const SILENT_MS = 60_000;
 const RECOVERED_AT_ONCE = 200;
 const KNOWN = { max: 2000, freshMs: 60_000 };
-/** Every manifest contains one playlist per track. */
+/** Each manifest contains one playlist per track. */
 const MOST_TRACKS = 32;
 const MAX_LABEL = 200;
 const MAX_URL = 8192;
@@ -192,7 +192,7 @@ export function createAudio(parts: AudioParts): Audio {
         });
         if (size === 0) throw streamErrors.badParameter({ reason: "the file is empty" });
         await confirm?.();
-        // The video may have been deleted while the form was read.
+        // The video may have been deleted while the form was being read.
         await videos.get(account, video);
         return await insert(account, video, { uid, label: await checkLabel(video, fields.get("label")), url: null });
       } catch (err) {

@@ -15,20 +15,20 @@ export interface PrepareParts {
   fetch: GuardedFetch;
   table: TracksTable;
   log: Log;
-  /** Directory for indexed copies while they are written. */
+  /** Directory for indexed copies while they are being written. */
   folder: string;
-  /** Maximum number of octets to fetch. */
+  /** Maximum number of bytes to fetch. */
   maxBytes: number;
-  /** Called when the tracks of this video changed. */
+  /** Called when the tracks of this video have changed. */
   changed(video: string): void;
 }
 
 export const ATTEMPTS = 6;
 const LONGEST_MS = 6 * 3_600_000;
-/** Minimum octets per 30 s; a slower origin is abandoned. */
+/** Minimum bytes per 30 s; the download from a slower origin is aborted. */
 const SLOWEST = 64 * 1024;
 
-/** Holds everything of a track except its segments. */
+/** Contains everything that belongs to a track except its segments. */
 export const trackFolder = (video: string, track: string): string => `stream/${video}/tracks/${track}`;
 export const uploadedKey = (video: string, track: string): string => `${trackFolder(video, track)}/source`;
 
@@ -45,7 +45,7 @@ export function createPreparer(parts: PrepareParts) {
     if (row === undefined || row.status !== "queued" || (await videos.find(row.video_uid)) === undefined) return;
     try {
       const source = await prepare(parts, row, signal);
-      // Deleted meanwhile: the result is unreferenced.
+      // The track was deleted in the meantime: the result is unreferenced.
       if (!(await table.change(track, { status: "ready", source: JSON.stringify(source) })))
         await objects.delete([source.key]);
     } catch (err) {
@@ -82,7 +82,7 @@ async function prepare(
   let looked = await look(uploaded);
   if (needsMezzanine(looked.description)) {
     const { size } = (await objects.open(uploaded))!;
-    // Named below the track, as a video's own file is below the video.
+    // Stored under the track, as a video's own file is stored under the video.
     looked = await look(
       await makeMezzanine(parts, `${video}/tracks/${uid}`, looked.path, size, { audio: looked.audio }, options),
     );
@@ -123,7 +123,7 @@ async function fetchFile(
   }
 }
 
-/** The default audio stream of the file, else its first. */
+/** The file's default audio stream, or else its first. */
 function soundOf({ streams }: FileDescription): FileDescription["streams"][number] {
   const sounds = streams.filter(
     ({ kind, codec, channels, sampleRate }) =>

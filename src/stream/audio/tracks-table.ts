@@ -109,7 +109,7 @@ export function createTracksTable(db: Db) {
           return "inserted";
         }),
       ),
-    /** Setting the default clears the flag of the other tracks. Undefined: the video has no such track. */
+    /** Setting the default flag clears it on the other tracks. Undefined: the video has no such track. */
     edit: (
       video: string,
       uid: string,

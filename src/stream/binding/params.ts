@@ -1,7 +1,9 @@
 import { z } from "zod";
 import { streamErrors } from "../errors.ts";
 
-/** Parameters of the binding's methods, in its names; validated here because a worker may pass anything. */
+/**
+ * Parameters of the binding's methods, under the binding's names; validated here because a worker may pass anything.
+ */
 
 const text = z.string();
 const instant = text
@@ -55,7 +57,7 @@ export const listParams = z.object({
   after: instant.optional(),
   afterComp: comparison.default("gte"),
 });
-/** Their bounds are checked where profiles are created. */
+/** Bounds are checked where profiles are created. */
 export const watermarkParams = z.object({
   name: text.optional(),
   opacity: z.number().optional(),

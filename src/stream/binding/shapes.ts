@@ -1,7 +1,7 @@
 import { type Download, downloadName } from "../downloads/index.ts";
 import { type ListedVideo, showVideo, showWatermark, type StreamUrls, type WatermarkProfile } from "../videos/index.ts";
 
-/** Results of the binding where they differ from the API: ids, and flat playback URLs. */
+/** Results of the binding, which differ from those of the API: ids, and flat playback URLs. */
 
 export function boundVideo(video: ListedVideo, urls: Pick<StreamUrls, "of">) {
   const { uid: id, playback, watermark: _, liveInput, clippedFrom, ...rest } = showVideo(video, urls);

@@ -9,7 +9,7 @@ export type CaptionStatus = "ready" | "inprogress" | "error";
 
 export interface CaptionRow {
   video_uid: string;
-  /** BCP 47, canonical. */
+  /** Canonical BCP 47 tag. */
   language: string;
   account_id: string;
   label: string;
@@ -57,15 +57,15 @@ export interface CaptionsTable {
   of(uid: string): Promise<CaptionRow[]>;
   find(uid: string, language: string): Promise<CaptionRow | undefined>;
   /**
-   * Stores the row unless `mayReplace` rejects the existing one, which is then returned. Otherwise returns the object
-   * left unreferenced. "full": the video already has `max`.
+   * Stores the row unless `mayReplace` rejects the existing one; in that case returns the existing row. Otherwise
+   * returns the object that is now unreferenced. "full": the video already has `max`.
    */
   put(
     row: CaptionRow,
     max: number,
     mayReplace?: (there: CaptionRow) => boolean,
   ): Promise<{ replaced?: string | undefined } | { refused: CaptionRow } | "full">;
-  /** Stores the result of a generation; false if it was superseded or deleted. */
+  /** Stores the result of a generation; false if the row was superseded or deleted. */
   finish(
     uid: string,
     language: string,
@@ -76,7 +76,7 @@ export interface CaptionsTable {
   /** Returns the deleted row. */
   delete(uid: string, language: string): Promise<CaptionRow | undefined>;
   deleteAll(uid: string): Promise<void>;
-  /** Rows in generation without a sign of life since `before`. */
+  /** Rows in generation without a heartbeat since `before`. */
   making(before: number, limit: number): Promise<CaptionRow[]>;
 }
 

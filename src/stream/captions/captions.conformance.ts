@@ -61,7 +61,7 @@ async function setUp(
     for await (const { key } of objects.list(`stream/${uid}/captions/`)) keys.push(key);
     return keys;
   };
-  /** A playable video with the audio of this file. */
+  /** A playable video with the audio from this file. */
   async function ready(path: string | undefined, model: Partial<MediaModel> = {}) {
     const key = `stream/${uid}/source`;
     const { size } = await objects.put(
@@ -202,7 +202,7 @@ export function captionsConformance(engine: TestEngine): void {
     assert.equal(await captions.vtt(uid, "de"), undefined);
   });
 
-  test("a second file of a language replaces the first, and leaves no object behind", async (t) => {
+  test("a second file for a language replaces the first, and leaves no object behind", async (t) => {
     const { captions, uid, kept } = await setUp(t, engine);
     await captions.upload(A, uid, "en", VTT);
     assert.equal((await captions.of(uid)).length, 1);
@@ -224,11 +224,11 @@ export function captionsConformance(engine: TestEngine): void {
     await new Promise((resolve) => setImmediate(resolve));
     assert.equal((await elsewhere.of(uid)).length, 1);
     await captions.upload(A, uid, "en", SRT);
-    // Before the notification arrives: the file it knows was deleted.
+    // Before the notification arrives: the file that this process knows has been deleted.
     assert.match((await elsewhere.vtt(uid, "en"))!, /merhaba/);
   });
 
-  test("captions of another account's video cannot be read or changed, and bad files and tags are rejected", async (t) => {
+  test("captions of another account's video cannot be read or changed; invalid files and tags are rejected", async (t) => {
     const { captions, uid, kept } = await setUp(t, engine);
     await captions.upload(A, uid, "en", VTT);
     for (const call of [
@@ -250,7 +250,7 @@ export function captionsConformance(engine: TestEngine): void {
     assert.equal((await kept()).length, 2);
   });
 
-  test("captions of a deleted video are not stored, even if they arrive at the same moment", async (t) => {
+  test("captions of a deleted video are not stored, even if they arrive during the deletion", async (t) => {
     const { captions, videos, uid, kept } = await setUp(t, engine);
     await captions.upload(A, uid, "en", VTT);
     await videos.delete(A, uid);
@@ -372,7 +372,7 @@ export function captionsConformance(engine: TestEngine): void {
         assert.equal((await captions.generate(A, uid, "de")).status, "inprogress");
         await captions.delete(A, uid, "de");
         assert.deepEqual(await captions.list(A, uid), []);
-        // The database still exists here, so running work can finish.
+        // The database is still open here, so running work can finish.
         await captions.close();
       }
     },

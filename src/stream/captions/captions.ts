@@ -36,7 +36,7 @@ export function createCaptions(parts: CaptionsParts): Captions {
     await objects.put(key, Buffer.from(vtt));
     return key;
   }
-  /** A leftover object is deleted with its video. */
+  /** A leftover object is deleted together with its video. */
   async function drop(key: string | null | undefined) {
     if (key == null) return;
     await objects
@@ -49,7 +49,7 @@ export function createCaptions(parts: CaptionsParts): Captions {
 
   const embedded = createEmbedded({ ...parts, store });
 
-  /** Stores subtitles of a file, unless captions in this language exist. */
+  /** Stores subtitles from a file, unless captions in this language exist. */
   async function store(
     { uid, account }: Pick<Video, "uid" | "account">,
     { language, title }: { language: string; title?: string },
@@ -82,7 +82,7 @@ export function createCaptions(parts: CaptionsParts): Captions {
     }
   }
 
-  /** Captions of a video deleted meanwhile may be written after the cleanup. */
+  /** Captions of a video that was deleted in the meantime may be written after the cleanup. */
   async function stillThere({ uid }: Video, key: string): Promise<void> {
     if ((await videos.find(uid)) !== undefined) return;
     await table.deleteAll(uid);
@@ -178,7 +178,7 @@ export function createCaptions(parts: CaptionsParts): Captions {
       const row = (await known.get(uid))!.find(({ language }) => language === given);
       const text = row && (await read(row));
       if (text !== undefined || row === undefined) return text;
-      // Replaced after the row was read and before its file was.
+      // The captions were replaced after the row was read and before the file was read.
       const now = await table.find(uid, given);
       return now && read(now);
     },

@@ -22,7 +22,7 @@ export interface Embedded {
 const KIND = "stream.embedded-captions";
 const ATTEMPTS = 5;
 const LEASE_MS = 30_000;
-/** Slowest disk read rate that the timeout allows for, in octets per millisecond. */
+/** Slowest disk read rate that the timeout allows for, in bytes per millisecond. */
 const OCTETS_PER_MS = 10_000;
 const MAX_FILE_BYTES = 64 << 20;
 

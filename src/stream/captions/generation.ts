@@ -26,7 +26,7 @@ export interface Generation {
 const KIND = "stream.caption";
 const ATTEMPTS = 5;
 const LEASE_MS = 30_000;
-/** A row without a sign of life for this long is checked. */
+/** A row without a heartbeat for this long is checked. */
 const SILENT_MS = 60_000;
 const RECOVERED_AT_ONCE = 200;
 
@@ -36,7 +36,9 @@ interface Payload {
   attempt: string;
 }
 
-/** Captions generated from speech: one row with the state, and one job. Only the job named by the row may finish it. */
+/**
+ * Captions generated from speech: one row with the state, and one job. Only the job specified in the row may finish it.
+ */
 export function createGeneration(parts: GenerationParts): Generation {
   const { jobs, table, clock, ids, log, settings, videos, folder, keep, drop, changed } = parts;
   const scratch = createScratch(folder);
@@ -132,7 +134,7 @@ export function createGeneration(parts: GenerationParts): Generation {
   };
 }
 
-/** For a row in generation: it has an attempt. */
+/** For a row in generation, which always has an attempt. */
 const payloadOf = ({ video_uid: uid, language, attempt }: CaptionRow): Payload => ({
   uid,
   language,

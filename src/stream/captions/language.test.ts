@@ -4,7 +4,7 @@ import * as fc from "fast-check";
 import { UserError } from "../../kernel/index.ts";
 import { canonicalLanguage, generatedLabel, languageLabel } from "./language.ts";
 
-test("tags are written in their BCP 47 form", () => {
+test("tags are converted to their canonical BCP 47 form", () => {
   for (const [given, expected] of [
     ["en", "en"],
     ["EN-gb", "en-GB"],
@@ -53,7 +53,7 @@ test("a label is the language's name in that language", () => {
   assert.equal(generatedLabel("en"), "English (auto-generated)");
 });
 
-test("any input is a stable tag that can be part of a path, or is rejected", () => {
+test("any input either becomes a stable tag that can be part of a path, or is rejected", () => {
   fc.assert(
     fc.property(
       fc.oneof(fc.string({ maxLength: 40 }), fc.stringMatching(/^[a-zA-Z]{1,8}(-[a-zA-Z0-9]{1,8}){0,4}$/)),

@@ -3,7 +3,7 @@ import { streamErrors } from "../errors.ts";
 /** RFC 5646 4.4.1: long enough for every reasonable tag. */
 const MAX_TAG = 35;
 
-/** The tag in its BCP 47 form: "en-gb" becomes en-GB. Throws badLanguage. */
+/** The tag in canonical BCP 47 form: "en-gb" becomes en-GB. Throws badLanguage. */
 export function canonicalLanguage(tag: string): string {
   const refuse = (reason: string) =>
     streamErrors.badLanguage({ language: JSON.stringify(tag.slice(0, MAX_TAG + 1)), reason });

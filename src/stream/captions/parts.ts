@@ -15,6 +15,6 @@ export interface CaptionsParts {
   ids: Ids;
   log: Log;
   settings: Pick<Settings["stream"], "caption_command" | "caption_languages" | "caption_minutes">;
-  /** Private directory for audio on its way to the transcription program: 2 MB a minute. */
+  /** Private directory for audio that is passed to the transcription program: 2 MB per minute. */
   folder: string;
 }

@@ -2,13 +2,13 @@ import type { TextTracks } from "../playback/index.ts";
 import type { Video } from "../videos/index.ts";
 
 /**
- * Captions of videos, one file per language. Throws videoNotFound and badLanguage wherever a video and a language are
- * named.
+ * Captions of videos, one file per language. Every method that takes a video and a language throws videoNotFound and
+ * badLanguage.
  */
 export interface Captions extends TextTracks {
   /**
-   * WebVTT or SubRip in UTF-8; replaces existing captions in this language. `unread`: what could not be parsed and was
-   * left out. Throws badCaptions, tooManyCaptions.
+   * WebVTT or SubRip in UTF-8; replaces existing captions in this language. `unread`: the parts that could not be
+   * parsed and were left out. Throws badCaptions, tooManyCaptions.
    */
   upload(
     account: string,
@@ -21,7 +21,7 @@ export interface Captions extends TextTracks {
    * noAudio, videoTooLong, captionsExist.
    */
   generate(account: string, uid: string, language: string): Promise<Caption>;
-  /** Queues a job that turns text subtitles of the uploaded file into captions. Idempotent. */
+  /** Queues a job that converts text subtitles of the uploaded file to captions. Idempotent. */
   adopt(video: Pick<Video, "uid" | "account" | "model">): Promise<void>;
   /** Ordered by language; includes captions in progress and failed ones. */
   list(account: string, uid: string): Promise<Caption[]>;
@@ -29,11 +29,11 @@ export interface Captions extends TextTracks {
   get(account: string, uid: string, language: string): Promise<Caption>;
   text(account: string, uid: string, language: string): Promise<string>;
   delete(account: string, uid: string, language: string): Promise<void>;
-  /** The video was deleted with all its objects: nothing of it may stay stored. */
+  /** The video was deleted with all its objects: nothing that belongs to it may remain stored. */
   forgetVideo(uid: string): Promise<void>;
   /** Enqueues generations whose job was lost in a crash. */
   recover(): Promise<void>;
-  /** Starts generating captions, in processes that run this job. */
+  /** Starts generating captions. Called in processes that run this job. */
   start(): void;
   close(): Promise<void>;
 }

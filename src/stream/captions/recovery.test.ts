@@ -17,7 +17,7 @@ import type { Video } from "../videos/video.ts";
 import { streamCaptionsMigrations } from "./captions-table.ts";
 import { createCaptions } from "./captions.ts";
 
-test("retries generations whose job was lost every minute, not only at the start", async (t) => {
+test("retries generations whose job was lost every minute, not only at startup", async (t) => {
   t.mock.timers.enable({ apis: ["setInterval"] });
   const folder = mkdtempSync(join(tmpdir(), "reelpost-captions-"));
   const basics = { clock: createManualClock(0), ids: randomIds, log: silentLog };
@@ -26,7 +26,7 @@ test("retries generations whose job was lost every minute, not only at the start
   const events = createLocalEvents({ log: silentLog });
   const jobs = createJobs({ db, events, ...basics });
   const store = { db, objects: await openFsObjects({ folder: join(folder, "objects") }), events, jobs };
-  // Its source does not exist, so a generation ends immediately.
+  // Its source does not exist, so generation ends immediately.
   const video = {
     uid: "e".repeat(32),
     account: "a".repeat(32),

@@ -13,14 +13,14 @@ export class NoCaptions extends Error {
 const MINUTE_MS = 60_000;
 /** Maximum size of the program's output. */
 const MAX_OUTPUT = 10 << 20;
-/** The program may take this many times the duration of the video, plus a few minutes to start. */
+/** The program may take this many times the duration of the video, plus a few minutes for startup. */
 const PATIENCE = 10;
 
 /**
  * WebVTT of the speech in a video, by the configured program: it receives a WAV file (16 kHz, mono) and a language, and
- * writes WebVTT or SubRip to its standard output. It is the operator's own, so it is not sandboxed like ffmpeg; but of
- * the environment it sees only the program path and its home, and it is killed on timeout. Throws NoCaptions; and
- * errors worth a retry: mediaToolsMissing, encoderBusy, an abort.
+ * writes WebVTT or SubRip to its standard output. The operator provides it, so it is not sandboxed like ffmpeg; but its
+ * environment contains only the program path and its home, and it is killed on timeout. Throws NoCaptions, and errors
+ * that can be retried: mediaToolsMissing, encoderBusy, an abort.
  */
 export async function captionsOfSpeech(
   { objects, tools, settings, scratch }: Pick<CaptionsParts, "objects" | "tools" | "settings"> & { scratch: Scratch },

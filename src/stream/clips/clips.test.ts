@@ -49,7 +49,7 @@ async function setUp(t: TestContext) {
   return { ...world, clips, upload };
 }
 
-test("a clip has the bytes of its video and is queued for encoding from its start", async (t) => {
+test("a clip has the same bytes as its video and is queued for encoding from its start", async (t) => {
   const { clips, upload, objects, videos } = await setUp(t);
   const source = await upload(12.5, { meta: { name: "film" }, scheduledDeletion: null });
   const clip = await clips.create(ACCOUNT, {
@@ -69,7 +69,7 @@ test("a clip has the bytes of its video and is queued for encoding from its star
   assert.notEqual(await objects.open(clip.sourceKey!), undefined);
 });
 
-test("the times of a clip of a clip count from the start of the first clip", async (t) => {
+test("the times of a clip of a clip are relative to the start of the first clip", async (t) => {
   const { clips, upload } = await setUp(t);
   const first = await upload(10, { start: 100, clip: { start: 100, end: 110 } });
   assert.deepEqual((await clips.create(ACCOUNT, { from: first.uid, start: 2, end: 5 })).clip, { start: 102, end: 105 });
@@ -119,7 +119,7 @@ test("a range outside the video is rejected with the rule and the value", async 
   assert.match(await refusal(clips.create(ACCOUNT, { from: pending, start: 0, end: 1 })), /^notReady/);
 });
 
-test("a clip whose source is deleted at the same moment leaves nothing behind", async (t) => {
+test("a clip whose source is being deleted leaves nothing behind", async (t) => {
   const { clips, upload, objects, videos } = await setUp(t);
   const { uid: from, sourceKey } = await upload(10);
   await objects.delete([sourceKey!]);

@@ -13,7 +13,7 @@ interface ClipsParts {
   findWatermark?: UploadsParts["findWatermark"];
 }
 
-/** A part of a video as its own video: on the same bytes, encoded from the start of the clip. */
+/** A part of a video as a separate video: uses the same bytes, encoded from the start of the clip. */
 export interface Clips {
   /**
    * `asked` gives the range in seconds of the source video. Access rules and watermark are inherited from it unless
@@ -48,7 +48,7 @@ export function createClips({ videos, objects, clock, log, findWatermark }: Clip
       );
       try {
         if (marked) await copyWatermark(from, clip.uid);
-        // An indexed copy is already in a form that can be clipped.
+        // An indexed copy already has a form that can be clipped.
         const key = `stream/${clip.uid}/source`;
         await objects.copy(model.source.key, key);
         return await videos.uploaded(clip.uid, { key, size: model.source.size });
@@ -58,7 +58,7 @@ export function createClips({ videos, objects, clock, log, findWatermark }: Clip
           .catch((err: unknown) =>
             log.warn({ err, video: clip.uid }, "stream: failed to delete the files of an incomplete clip"),
           );
-        // Deleted at the same moment.
+        // The source was deleted in the meantime.
         throw isStoreError(err, "absent") ? streamErrors.videoNotFound({ uid: from }) : err;
       }
     },
@@ -84,7 +84,7 @@ function partOf({ source, duration }: MediaModel, start: number, end: number): {
     throw streamErrors.badParameter({
       reason: `startTimeSeconds (${start}) is behind the end of the video, which is ${duration.toFixed(2)} seconds long`,
     });
-  // Users see a video of 9.97 seconds as one of 10.
+  // Users see a video of 9.97 seconds as a video of 10 seconds.
   if (end > Math.ceil(duration))
     throw streamErrors.badParameter({
       reason: `endTimeSeconds (${end}) is behind the end of the video, which is ${duration.toFixed(2)} seconds long`,

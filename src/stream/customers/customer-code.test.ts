@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { codeOfHost, customerCode } from "./customer-code.ts";
 
-test("each account has one code of sixteen letters and digits, different from that of others", () => {
+test("each account has one code of sixteen letters and digits, different from those of other accounts", () => {
   const codes = new Set(Array.from({ length: 500 }, (_, i) => customerCode(i.toString(16).padStart(32, "0"))));
   assert.equal(codes.size, 500);
   for (const code of codes) assert.match(code, /^[a-z0-9]{16}$/);

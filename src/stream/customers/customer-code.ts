@@ -4,7 +4,7 @@ const LENGTH = 16;
 const LETTERS = 36n;
 
 /**
- * The code of an account in the names of delivery hosts, `customer-<code>.<domain>`: 16 lower-case letters and digits.
+ * An account's code in the names of delivery hosts, `customer-<code>.<domain>`: 16 lower-case letters and digits.
  * Derived only from the account id, so that it is the same on every machine and needs no lookup; 82 bits prevent
  * collisions.
  */

@@ -3,8 +3,8 @@ import type { Video } from "../videos/index.ts";
 const WEEK = 7 * 24 * 3600;
 
 /**
- * "immutable": one week, after which deleted or locked videos have left intermediate caches too. Restricted content is
- * cached only by the viewer's browser.
+ * "immutable" means one week, after which deleted or locked videos have also expired from intermediate caches.
+ * Restricted content is cached only by the viewer's browser.
  */
 export function cacheControl(
   { video, id }: { video: Pick<Video, "uid" | "requireSignedURLs" | "allowedOrigins">; id: string },

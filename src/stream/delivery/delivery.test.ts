@@ -91,12 +91,12 @@ test("concurrent readers each receive their own bytes, even if buffers are reuse
   const names = ["a", "b", "c", "d"];
   const sums = new Map<string, string>();
   for (const name of names) {
-    // More than the system buffers for a reader that does not read.
+    // More than the system buffers for a client that does not read.
     const bytes = randomBytes(12_000_001);
     sums.set(name, createHash("sha256").update(bytes).digest("hex"));
     await objects.put(name, bytes, { durable: false });
   }
-  // All responses have started, and none has been read, when the first is read to its end.
+  // The first response is read to its end when all responses have started and none has been read.
   const begun = await Promise.all(names.map(async (name) => [name, await get(`files/${name}`)] as const));
   for (const [name, response] of begun)
     assert.equal(
@@ -131,7 +131,7 @@ test("a viewer that disconnects midway leaves nothing open", async (t) => {
   assert.equal(signal?.aborted, true);
 });
 
-test("a response that fails midway is aborted, and does not look complete", async (t) => {
+test("a response that fails midway is aborted, so that it does not look complete", async (t) => {
   const { get } = await world(t, {
     routes: [
       route("broken", (viewing) =>
@@ -203,7 +203,7 @@ test("handles methods, CORS, unknown paths and unknown videos", async (t) => {
     assert.equal(await (await fetch(`${origin}/${path}`)).text(), "elsewhere", path);
 });
 
-test("errors are sent as text, and on pages as a page", async (t) => {
+test("errors are sent as text, and on pages as an HTML page", async (t) => {
   const objects = await emptyObjects(t);
   const origin = await serveDelivery(t, {
     videos: [],
@@ -226,7 +226,7 @@ test("errors are sent as text, and on pages as a page", async (t) => {
   assert.equal((await (await fetch(`${origin}/${UID}/files/a`, { method: "HEAD" })).arrayBuffer()).byteLength, 0);
 });
 
-test("a failed video serves nothing but its page", async (t) => {
+test("a failed video serves only its page", async (t) => {
   const { get, objects } = await world(t, {
     video: { state: "error", errorReason: { code: "ERR_MALFORMED_VIDEO", text: "" } },
     routes: [
@@ -244,7 +244,7 @@ test("a failed video serves nothing but its page", async (t) => {
   assert.equal(await (await get("watch")).text(), "sorry");
 });
 
-test("restricted content stays out of shared caches; downloads have file names; texts have ETags", async (t) => {
+test("restricted content is not stored in shared caches; downloads have file names; texts have ETags", async (t) => {
   for (const video of [{ requireSignedURLs: true }, { allowedOrigins: ["example.com"] }]) {
     const { get, objects } = await world(t, { video });
     await objects.put("a", Buffer.from("a"));

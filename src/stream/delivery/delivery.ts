@@ -19,7 +19,10 @@ export interface DeliveryOptions {
   address(request: IncomingMessage): string;
   /** Scheme and host as seen by the viewer. */
   origin(request: IncomingMessage): string;
-  /** Domain whose hosts `customer-<code>.<domain>` serve only the videos of their account. Absent or empty: none. */
+  /**
+   * Domain whose hosts `customer-<code>.<domain>` serve only the videos of their account. If absent or empty, there are
+   * no such hosts.
+   */
   domain?: string;
   log: Log;
 }
@@ -30,7 +33,8 @@ interface Delivery {
 }
 
 /**
- * Handles all requests below `/{id}`, `id` being a uid or a signed token: checks access, then calls the matching route.
+ * Handles all requests under `/{id}`, where `id` is a uid or a signed token: checks access, then calls the matching
+ * route.
  */
 export function createDelivery({
   routes,
@@ -57,7 +61,7 @@ export function createDelivery({
     const viewer = viewerOf(request.headers, { ip: address(request), self });
     const video = await access.check(id, route.want, viewer);
     if (!ownHost(request.headers.host, video.account)) throw streamErrors.videoNotFound({ uid: video.uid });
-    // The page shows the error in its own words.
+    // The page shows its own error text.
     if (video.state === "error" && route.want !== "page")
       throw streamErrors.videoFailed({ code: video.errorReason?.code ?? "ERR_UNKNOWN" });
     await route.handle(
@@ -101,7 +105,7 @@ export function createDelivery({
     const known = err instanceof UserError;
     if (!known)
       log.error({ err, path: request.url!.replace(/eyJ[\w.-]+/, "(token)") }, "stream: failed to deliver a video");
-    // A response that fails after its length was announced is aborted, or it would look complete.
+    // A response that fails after its length was sent is aborted; otherwise it would look complete.
     if (response.headersSent) return void response.destroy();
     for (const name of ["etag", "content-disposition"]) response.removeHeader(name);
     refuse(response, {

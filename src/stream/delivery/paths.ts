@@ -56,7 +56,7 @@ const headOf = (path: string) => path.slice(0, (path.indexOf("/") + 1 || path.le
 
 /**
  * `segments/{rendition}/{file}`, `captions/{language}.vtt`: a parameter in braces is one segment of the path or a part
- * of it. The first segment has none.
+ * of it. The first segment contains no parameter.
  */
 function compile(route: DeliveryRoute): {
   route: DeliveryRoute;

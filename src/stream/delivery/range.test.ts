@@ -3,7 +3,7 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 import { isKnown, readRange } from "./range.ts";
 
-test("RFC 9110 14.1.2: its examples, with 10000 octets", () => {
+test("handles the examples of RFC 9110 14.1.2, with 10000 octets", () => {
   const cases: [string | undefined, ReturnType<typeof readRange>][] = [
     ["bytes=0-499", { start: 0, end: 499 }],
     ["bytes=500-999", { start: 500, end: 999 }],
@@ -36,7 +36,7 @@ test("every requested range lies within the object", () => {
   );
 });
 
-test("RFC 9110 13.1.2: matches one ETag of a list, weak or not", () => {
+test("RFC 9110 13.1.2: matches any ETag in a list, weak or not", () => {
   for (const field of ['"a"', 'W/"a"', '"b", "a"', "*"]) assert.equal(isKnown(field, '"a"'), true, String(field));
   for (const field of [undefined, "", '"b"', '"aa"', "a"]) assert.equal(isKnown(field, '"a"'), false, String(field));
 });

@@ -5,7 +5,7 @@ export interface ByteRange {
 }
 
 /**
- * Parses a Range field (RFC 9110 14.2). Undefined: the whole object, also for several ranges and for invalid fields, as
+ * Parses a Range field (RFC 9110 14.2). Undefined: the whole object, also for multiple ranges and invalid fields, as
  * the standard allows. "unsatisfiable": 416.
  */
 export function readRange(field: string | undefined, size: number): ByteRange | "unsatisfiable" | undefined {

@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import type { UserError } from "../../kernel/index.ts";
 
-/** Sends the error as a line of text, or as a page to people who see it in a frame or a tab. */
+/** Sends the error as a line of text, or as a page if a person sees it in a frame or a tab. */
 export function refuse(
   response: ServerResponse,
   {
@@ -18,7 +18,7 @@ export function refuse(
     "content-length": Buffer.byteLength(body),
     "cache-control": "no-store",
     ...(page && { "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'" }),
-    // Worth an automatic retry: a busy encoder, a video that does not exist yet.
+    // An automatic retry can help: the encoder is busy, or the video does not exist yet.
     ...((status === 503 || status === 404) && { "retry-after": "2" }),
   });
   response.end(head ? undefined : body);
@@ -51,7 +51,7 @@ function pageOf(status: number, message: string, fix: string | undefined): strin
 `;
 }
 
-/** Title and advice for viewers. The error's own text, shown below, is for the site owner. */
+/** Title and advice for viewers. The error's own text, displayed below them, is for the site owner. */
 function wordsOf(status: number): { title: string; next: string } {
   if (status === 401 || status === 403)
     return {

@@ -3,21 +3,24 @@ import type { Viewer, Want } from "../access/index.ts";
 import type { Video } from "../videos/index.ts";
 import type { Sendable } from "./send-bytes.ts";
 
-/** A route below `/{id}`; `id` is a uid or a signed token. Each folder exports its own routes; `delivery/` checks access before it calls `handle`. */
+/**
+ * A route under `/{id}`, where `id` is a uid or a signed token. Each folder exports its own routes; `delivery/` checks
+ * access before it calls `handle`.
+ */
 export interface DeliveryRoute {
-  /** Such as `thumbnails/thumbnail.jpg`; `{name}` is one segment of the path. */
+  /** For example `thumbnails/thumbnail.jpg`; `{name}` is one segment of the path. */
   path: string;
   want: Want;
-  /** Default GET (and HEAD by the same handler). */
+  /** Default GET (and HEAD with the same handler). */
   method?: "GET" | "POST";
   handle(viewing: Viewing): Promise<void>;
 }
 
-/** A route below `/{id}` without an access check, for everyone who knows the id. The response is JSON, uncached. */
+/** A route under `/{id}` without an access check, for everyone who knows the id. The response is uncached JSON. */
 export interface PublicRoute {
-  /** Without parameters, such as `lifecycle`. */
+  /** Without parameters, for example `lifecycle`. */
   path: string;
-  /** `host` is the request's. Rejects with a UserError that becomes the response. */
+  /** `host` is the host of the request. Rejects with a UserError that becomes the response. */
   read(id: string, host: string | undefined): Promise<object>;
 }
 
@@ -40,8 +43,8 @@ export interface Viewing {
   /** Aborted when the viewer disconnects. */
   signal: AbortSignal;
   /**
-   * Handles ranges, HEAD, ETag and If-None-Match. `cache`: "immutable" for content that never changes under its URL, a
-   * number of seconds, or none.
+   * Handles ranges, HEAD, ETag and If-None-Match. `cache`: "immutable" for content that never changes under its URL, or
+   * a number of seconds, or absent.
    */
   sendObject(object: Sendable, about: { type: string; cache?: "immutable" | number; filename?: string }): Promise<void>;
   sendText(text: string, about: { type: string; cache?: number; status?: number }): void;

@@ -5,16 +5,16 @@ import type { ObjectHandle } from "../../store/index.ts";
 import type { SendMemory } from "./memory.ts";
 import type { ByteRange } from "./range.ts";
 
-/** An object that can be sent; with all its bytes if it is already in memory. */
+/** An object that can be sent; includes all its bytes if it is already in memory. */
 export type Sendable = Pick<ObjectHandle, "size" | "read"> &
   Partial<Pick<ObjectHandle, "version" | "reader">> & { memory?: Buffer };
 
-/** A viewer that reads nothing for this long is disconnected: it holds a file and memory. */
+/** A viewer that reads nothing for this long is disconnected, because it occupies a file and memory. */
 const STALLED_MS = 60_000;
 
 /**
- * Sends the body. Resolves when the last octet was handed to the system, or the viewer has disconnected. Rejects if the
- * object cannot be read.
+ * Sends the body. Resolves when the last byte has been passed to the system, or the viewer has disconnected. Rejects if
+ * the object cannot be read.
  */
 export async function sendBytes(
   response: ServerResponse,
@@ -28,7 +28,7 @@ export async function sendBytes(
   const reader = object.reader();
   const buffer = memory.take();
   let goOn = () => {};
-  // `end` calls back only after the last octet, and not if the viewer disconnects first.
+  // `end` calls back only after the last byte has been written, and not if the viewer disconnects first.
   const onClose = () => goOn();
   response.on("close", onClose);
   try {
@@ -46,7 +46,7 @@ export async function sendBytes(
     }
   } finally {
     response.off("close", onClose);
-    // After a disconnect a pending write may still use these bytes: the buffer is left to the garbage collector.
+    // After a disconnect a pending write may still use these bytes, so the buffer is left to the garbage collector.
     if (response.writableFinished || !response.destroyed) memory.give(buffer);
     reader.close();
   }

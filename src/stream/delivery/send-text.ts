@@ -14,9 +14,9 @@ export interface Exchange {
   response: ServerResponse;
 }
 
-/** Minimum length for compression: the playlist of ten hours shrinks from 400 KB to 20 KB. */
+/** Minimum length for compression: the playlist of a ten-hour video shrinks from 400 KB to 20 KB. */
 const WORTH_PACKING = 2048;
-/** Half the time of the default level, and hardly more octets for repetitive lines. */
+/** Takes half the time of the default level, and produces hardly more bytes for repetitive lines. */
 const LEVEL = 3;
 
 export function sendText(

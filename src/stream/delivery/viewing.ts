@@ -21,10 +21,10 @@ export interface ViewingParts {
   memory: SendMemory;
 }
 
-/** 256 KiB stays in the processor cache between read and write, and needs one thread pool call for most segments. */
+/** 256 KiB stays in the processor cache between read and write, and most segments need only one thread pool call. */
 export const createDeliveryMemory = (): SendMemory => createSendMemory({ size: 256 * 1024, kept: 64 });
 
-/** Context of one request. Rarely used fields are computed lazily: thousands of segments are served per second. */
+/** Context of a single request. Rarely used fields are computed lazily: thousands of segments are served per second. */
 export function createViewing({
   video,
   id,

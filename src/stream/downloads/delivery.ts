@@ -13,7 +13,7 @@ interface DownloadRoutesParts {
 
 const FILENAME = /^[A-Za-z0-9_-]{1,120}$/;
 
-/** `/{id}/downloads/default.mp4`, `audio.m4a`, and `original`: `access` decides whether it may be downloaded. */
+/** `/{id}/downloads/default.mp4`, `audio.m4a`, and `original`: `access` decides whether they may be downloaded. */
 export function downloadRoutes({ table, objects }: DownloadRoutesParts): DeliveryRoute[] {
   async function send(viewing: Viewing, type: DownloadType): Promise<void> {
     const { video } = viewing;

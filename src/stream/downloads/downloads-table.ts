@@ -7,7 +7,7 @@ export interface DownloadTables {
     video_uid: string;
     type: DownloadType;
     account_id: string;
-    /** Names the object; changes with every build. */
+    /** Identifies the object; changes with every build. */
     build: string;
     status: Download["status"];
     percent: number;
@@ -68,7 +68,7 @@ export function createDownloadsTable(db: Db) {
               .where("stream_downloads.status", "=", "error"),
           ),
       ),
-    /** False if it was deleted or is built again. */
+    /** False if the row was deleted or is being built again. */
     change: async (
       { video_uid, type, build }: Pick<DownloadRow, "video_uid" | "type" | "build">,
       change: Partial<DownloadRow>,

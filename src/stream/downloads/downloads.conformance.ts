@@ -31,7 +31,7 @@ const REORDERED = [
 const SOURCE: ClipRecipe = { ...mediaClips.ntsc, video: REORDERED };
 
 export function downloadsConformance(engine: TestEngine): void {
-  /** Hooks run in order of registration: workers stop before their database closes. */
+  /** Hooks run in order of registration: workers stop before their database is closed. */
   function closing(t: TestContext) {
     const open: Downloads[] = [];
     t.after(async () => void (await Promise.all(open.map((one) => one.close()))));
@@ -77,7 +77,7 @@ export function downloadsConformance(engine: TestEngine): void {
       log: silentLog,
       ...(assemble && { assemble }),
     });
-    /** Resolves once the worker has processed it. */
+    /** Resolves once the worker has processed the download. */
     async function settled(type = "default"): Promise<Download> {
       for (;;) {
         const found = (await downloads.list(ACCOUNT, uid)).find((one) => one.type === type);
@@ -104,7 +104,7 @@ export function downloadsConformance(engine: TestEngine): void {
   }
 
   describe("a download", needsFfmpeg, () => {
-    test("of a ready recording is accepted, and waits until the recording is merged into one file", async (t) => {
+    test("of a ready recording is accepted, and starts once the recording has been merged into one file", async (t) => {
       const assembled: string[] = [];
       const { videos, objects, downloads, uid, path } = await setUp(t, {
         assemble: async (video) => void assembled.push(video),
@@ -155,7 +155,7 @@ export function downloadsConformance(engine: TestEngine): void {
       assert.deepEqual(await statusesOf(lost), { default: "error", audio: "error" });
     });
 
-    test("of a passthrough source has its exact video and audio octets", async (t) => {
+    test("of a passthrough source has its exact video and audio bytes", async (t) => {
       const { downloads, uid, settled, fileOf, path } = await setUp(t);
       assert.deepEqual(await downloads.create(ACCOUNT, uid, "default"), [
         { type: "default", status: "inprogress", percentComplete: 0 },
@@ -168,7 +168,7 @@ export function downloadsConformance(engine: TestEngine): void {
       assert.deepEqual(await boxesOf(file), ["ftyp", "moov", "mdat"]);
     });
 
-    test("of the ladder is its largest rendition, with the encoded timestamps", async (t) => {
+    test("of an encoded video is its largest rendition, with the encoded timestamps", async (t) => {
       const { downloads, uid, settled, fileOf, path } = await setUp(t, { passes: false });
       downloads.start();
       await downloads.create(ACCOUNT, uid, "default");
@@ -262,7 +262,7 @@ export function downloadsConformance(engine: TestEngine): void {
       assert.deepEqual([await downloads.list(ACCOUNT, uid), await objectsOf()], [[], 0]);
     });
 
-    test("that is deleted while it is built leaves nothing behind", async (t) => {
+    test("that is deleted while it is being built leaves nothing behind", async (t) => {
       const { create, db, objects, jobs, videos, uid, objectsOf, segments } = await setUp(t, { passes: false });
       const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
       const { promise: mayEnd, resolve: letEnd } = Promise.withResolvers<void>();
@@ -379,7 +379,7 @@ const withoutSound = (video: Video | undefined): Video | undefined => {
   return { ...video, model };
 };
 
-/** Renditions as encoded: negative shifts, no edit list, one fragment per segment. */
+/** Renditions as encoded: negative composition offsets, no edit list, one fragment per segment. */
 async function ladderOf(
   audio: (video: Video, n: number | "init") => Promise<SegmentBytes | undefined>,
 ): Promise<Pick<Segments, "get">> {

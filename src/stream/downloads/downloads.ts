@@ -18,12 +18,15 @@ export interface DownloadsParts {
   videos: Pick<Videos, "get" | "find">;
   segments: Pick<Segments, "get">;
   source?: Pick<SourceRung, "of" | "segment"> | undefined;
-  /** Merges a recording into one file, then has `resume` called. Absent: recordings without a file have no downloads. */
+  /**
+   * Merges a recording into one file, then causes a call of `resume`. If absent, recordings without a file have no
+   * downloads.
+   */
   assemble?(uid: string): Promise<void>;
   clock: Clock;
   ids: Pick<Ids, "hex">;
   log: Log;
-  /** Delay before a retry in milliseconds. Default: the backoff of jobs. */
+  /** Delay before a retry in milliseconds. Default: the job backoff. */
   backoff?: (attempt: number) => number;
 }
 
@@ -40,7 +43,7 @@ export interface Downloads {
   /** Enqueues downloads whose job was lost in a crash. */
   recover(): Promise<void>;
   readonly delivery: DeliveryRoute[];
-  /** Runs the job `stream.download`, and `recover` every minute, until closed. In processes that encode. */
+  /** Runs the job `stream.download`, and `recover` every minute, until closed. Called in processes that encode. */
   start(): void;
   close(): Promise<void>;
 }
@@ -49,7 +52,7 @@ export const DOWNLOAD_JOB = "stream.download";
 const AT_ONCE = 2;
 const LEASE_MS = 30_000;
 const RECOVER_MS = 60_000;
-/** A row without a sign of life for this long is checked. */
+/** A row without a heartbeat for this long is checked. */
 const SILENT_MS = 60_000;
 const RECOVERED_AT_ONCE = 200;
 

@@ -97,7 +97,7 @@ test("serves an audio-only download", needsFfmpeg, async (t) => {
   }
 });
 
-test("an added track is as long as the video: padded with silence or cut", needsFfmpeg, async (t) => {
+test("an added track has the duration of the video: padded with silence or cut", needsFfmpeg, async (t) => {
   const tracks: Record<string, number> = { "audio-short": 1.5, "audio-long": 7 };
   const find = (rendition: string): AudioSource | undefined => {
     const duration = tracks[rendition];
@@ -134,7 +134,7 @@ test("an added track is as long as the video: padded with silence or cut", needs
 });
 
 test(
-  "a download is sent under the requested name, supports ranges, and is 404 if there is none",
+  "a download is sent under the requested name, supports ranges, and returns 404 if there is none",
   needsFfmpeg,
   async (t) => {
     const { video: probed, objects, mux } = await setUp(t, mediaClips.plain, { passthrough: true });

@@ -28,10 +28,10 @@ export interface DownloadJob {
 /** Attempts of a job before the download fails. */
 export const ATTEMPTS = 5;
 const BUSY_MS = 1000;
-/** Attempts for one segment while the encoder is busy. */
+/** Maximum attempts per segment while the encoder is busy. */
 const PATIENCE = 600;
 const NOTE_MS = 1000;
-/** Progress once all segment headers are read; the rest is copying. */
+/** Progress once all segment headers have been read; the rest is copying. */
 const SEEN_PERCENT = 50;
 
 export const downloadKey = (uid: string, type: DownloadType, build: string): string =>
@@ -60,7 +60,7 @@ export function createMaker(parts: MakeParts) {
         key,
         file.body((share) => note(SEEN_PERCENT + share * (100 - SEEN_PERCENT))),
       );
-      // Deleted meanwhile, alone or with its video: the result is unreferenced.
+      // The download was deleted in the meantime, alone or with its video: the result is unreferenced.
       if (!(await table.change(row, { status: "ready", percent: 100, modified_at: clock.now() })))
         await objects.delete([key]);
     } catch (err) {
@@ -71,7 +71,7 @@ export function createMaker(parts: MakeParts) {
   };
 }
 
-/** Waits while the encoder is overloaded. */
+/** Retries while the encoder is overloaded. */
 async function patiently(
   rendition: RenditionSource,
   segment: number | "init",
@@ -90,7 +90,7 @@ async function patiently(
   }
 }
 
-/** Writes progress at most once a second, and never waits for it. */
+/** Writes progress at most once per second, without waiting for the write. */
 function createNotes(table: DownloadsTable, row: DownloadRow, clock: Clock) {
   let next = clock.now() + NOTE_MS;
   let writing = false;

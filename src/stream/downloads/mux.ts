@@ -27,7 +27,7 @@ export interface MuxedFile {
   body(onRead?: (share: number) => void): AsyncGenerator<Uint8Array, void>;
 }
 
-/** Consecutive octets of a segment that are copied into the file. */
+/** Consecutive bytes of a segment that are copied into the file. */
 interface Taken {
   track: number;
   segment: number;
@@ -46,7 +46,7 @@ interface Track {
 
 /**
  * Muxes the segments of several renditions into one file with its index first. All segment headers are read for the
- * index, then the samples are copied unchanged: memory is needed only for the index, some dozens of megabytes for ten
+ * index, then the samples are copied unchanged: memory is needed only for the index, a few dozen megabytes for ten
  * hours. Nothing is encoded here. Throws Mp4Error.
  */
 export async function muxFile({ renditions, kind, open, onSeen, signal }: MuxOptions): Promise<MuxedFile> {
@@ -107,10 +107,10 @@ async function takeSamples(bytes: SegmentBytes, { written }: Track) {
   const fragments = await readFragments((start, length) => readSome(bytes, start, length), bytes.size);
   let count = 0;
   let octets = 0;
-  // Audio keeps its priming samples, and the file removes them as the segments do.
+  // Audio keeps its priming samples; the file's edit list removes them, as in the segments.
   const delay = written.header.handler === "vide" ? (written.header.delay ?? 0) : 0;
   for (const fragment of fragments) {
-    // Remove the shift that the initialisation segment's edit list cancels: the file gets its own edit list.
+    // Removes the shift that the initialisation segment's edit list cancels, because the file gets its own edit list.
     written.samples.add(
       delay === 0 ? fragment : { ...fragment, shifts: fragment.shifts.map((shift) => shift - delay) },
     );

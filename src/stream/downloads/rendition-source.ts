@@ -13,13 +13,13 @@ export interface RenditionSource {
 
 interface Rooms {
   segments: Pick<Segments, "get">;
-  /** Absent: the source is not offered as a rendition. */
+  /** If absent, the source is not offered as a rendition. */
   source?: Pick<SourceRung, "of" | "segment"> | undefined;
 }
 
 /**
- * Renditions of a download: the source itself if it is a rendition, as the best quality; else the largest H.264
- * rendition of the ladder, whose missing segments are encoded now. Empty: the video has nothing of this type.
+ * Renditions of a download: the source itself if it is a rendition, as it has the best quality; otherwise the largest
+ * H.264 rendition of the ladder, whose missing segments are then encoded. Empty: the video has nothing of this type.
  */
 export async function chooseRenditions(
   video: Video,

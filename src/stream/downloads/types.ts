@@ -9,6 +9,6 @@ export interface Download {
   percentComplete: number;
 }
 
-/** File name below `downloads/`. */
+/** File name under `downloads/`. */
 export const downloadName: Record<DownloadType, string> = { default: "default.mp4", audio: "audio.m4a" };
 export const mediaType: Record<DownloadType, string> = { default: "video/mp4", audio: "audio/mp4" };

@@ -6,10 +6,10 @@ const TRACK = 1;
 
 type AudioModel = Pick<MediaModel, "segments" | "primedAudio">;
 
-/** Samples that the edit list removes: one frame, the delay of the encoder. */
+/** Samples that the edit list removes: one frame, the encoder delay. */
 const delayOf = ({ primedAudio }: Pick<MediaModel, "primedAudio">): number => (primedAudio === true ? AUDIO_FRAME : 0);
 
-/** Frames of AAC in segment n: those of the grid, in the first one preceded by the priming frame. */
+/** AAC frames in segment n: those of the grid, preceded in the first segment by the priming frame. */
 export const storedFrames = ({ segments, primedAudio }: AudioModel, n: number): number =>
   audioFrames(segments, n).count + (primedAudio === true && n === 0 ? 1 : 0);
 

@@ -20,7 +20,7 @@ const grids = fc
     return { fps: { num, den }, framesPerSegment, frames, count: Math.ceil(frames / framesPerSegment) };
   });
 
-test("audio segments follow each other without a gap, none is empty, and each starts with its video", () => {
+test("audio segments are contiguous and not empty, and each starts together with its video segment", () => {
   fc.assert(
     fc.property(grids, fc.double({ min: 0, max: 1, noNaN: true }), (grid, where) => {
       const n = Math.min(grid.count - 1, Math.floor(where * grid.count));

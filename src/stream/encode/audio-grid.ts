@@ -16,8 +16,8 @@ export interface AudioFrames {
 
 /**
  * Frames of segment n: it starts with the audio frame that contains the segment's first video frame (so up to 21 ms
- * earlier), and ends where the next one starts; the last one ends with the last video frame. Never empty. Multiplied by
- * AUDIO_FRAME these are times in the timescale AUDIO_RATE.
+ * earlier), and ends where the next segment starts; the last segment ends with the last video frame. Never empty.
+ * Multiplied by AUDIO_FRAME these are times in the timescale AUDIO_RATE.
  */
 export function audioFrames(segments: SegmentGrid, n: number): AudioFrames {
   const first = firstFrame(segments, n);

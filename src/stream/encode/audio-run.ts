@@ -17,17 +17,17 @@ export interface AudioRun {
   onSegment(n: number, bytes: Buffer): Promise<void>;
 }
 
-/** Frames encoded before the first stored one, to bring the encoder into its steady state, and after the last. */
+/** Frames encoded before the first stored frame, to bring the encoder into its steady state, and after the last. */
 const BEFORE = 8;
 const AFTER = 4;
 /** The encoder's delay: its packet i starts at (i - 1) * 1024. */
 const PRIMING = 1;
-/** Seconds that decoding starts early: codecs with memory need some of it. */
+/** Seconds by which decoding starts earlier: codecs with memory need part of it. */
 const PREROLL = 1;
 
 /**
- * Encodes the AAC frames [first, …) of the segments so that they join those of other runs. Rejects with MediaRunError,
- * SourceGone, or the error of the callback.
+ * Encodes the AAC frames [first, …) of the segments so that they join those of other runs seamlessly. Rejects with
+ * MediaRunError, SourceGone, or the error of the callback.
  */
 export async function runAudio({ tools, objects }: Pick<RunParts, "tools" | "objects">, run: AudioRun): Promise<void> {
   const { model, source, segments, urgency, signal, awaited, onSegment } = run;
@@ -95,9 +95,10 @@ export async function runAudio({ tools, objects }: Pick<RunParts, "tools" | "obj
 function audioFilter(start: number, first: number, count: number): string {
   return [
     ...(start === 0 ? [] : [`asetpts=PTS-${start.toFixed(6)}/TB`]),
-    // Resample first: the filter counts `first_pts` in input samples.
+    // Resamples first, because the filter counts `first_pts` in input samples.
     `aresample=${AUDIO_RATE}`,
-    // Timestamps decide: sample-exact at the start, later only if they are off by more than container rounding.
+    // Timestamps take precedence: sample-exact at the start, later only if they are off by more than container
+    // rounding.
     `aresample=async=1:min_comp=0.00001:min_hard_comp=0.04:first_pts=${first * AUDIO_FRAME}`,
     "aformat=channel_layouts=stereo",
     "apad",

@@ -9,17 +9,20 @@ export interface FillOptions {
   onKept?: () => void;
 }
 
-/** Encodes ahead of viewers, several renditions in one run. */
+/** Encodes segments before viewers request them, several renditions in one run. */
 export interface BackgroundEncoding {
   /**
-   * Encodes the missing ones of these segments, in every rendition of the ladder and the main audio: one run for all
+   * Encodes the missing segments among `segments`, in every rendition of the ladder and the main audio: one run for all
    * video renditions. Resolves with the number that were missing. Rejects with MediaRunError, Mp4Error, SourceGone,
    * InitDiffers, VideoGone, mediaToolsMissing.
    */
   fill(video: Video, segments: readonly number[], options: FillOptions): Promise<number>;
   /** Encodes the missing segments of one audio rendition. */
   fillAudio(video: Video, rendition: string, segments: readonly number[], options: FillOptions): Promise<number>;
-  /** Encodes the initialisation segments of all renditions, so that a player that switches waits for media only. */
+  /**
+   * Encodes the initialisation segments of all renditions, so that a player that switches renditions waits only for
+   * media segments.
+   */
   fillInits(video: Video, options: { signal: AbortSignal }): Promise<void>;
 }
 

@@ -13,7 +13,7 @@ const rung = (width: number, height: number, bitrate: number, more: Partial<Vide
   ...more,
 });
 
-test("H.264 levels are the lowest that allow size, frame rate and bitrate", () => {
+test("each H.264 level is the lowest that allows the size, frame rate and bitrate", () => {
   assert.equal(videoCodecs(rung(426, 240, 400_000), model(30)), "avc1.64001e");
   assert.equal(videoCodecs(rung(640, 360, 800_000), model(30)), "avc1.64001e");
   assert.equal(videoCodecs(rung(1280, 720, 2_800_000), model(30_000, 1001)), "avc1.64001f");
@@ -29,7 +29,7 @@ test("a very wide video needs the level of its longer side", () => {
   assert.equal(videoCodecs(rung(3000, 64, 400_000), model(30)), "avc1.640020");
 });
 
-test("a rendition at half the frame rate has the level of that rate", () => {
+test("a rendition at half the frame rate has the level for that rate", () => {
   assert.deepEqual(renditionRate({ halved: true }, model(60_000, 1001)), { num: 30_000, den: 1001 });
   assert.deepEqual(renditionRate({ halved: true }, model(25)), { num: 25, den: 2 });
   assert.equal(videoCodecs(rung(854, 480, 1_400_000, { halved: true }), model(60)), "avc1.64001f");
@@ -52,11 +52,11 @@ test("all renditions of a video have the same timescale, and frames last a whole
     assert.ok(Number.isInteger(ticksOf(full, video)), `${num}/${den}`);
     assert.equal(ticksOf(halved, video), 2 * ticksOf(full, video), `${num}/${den}`);
   }
-  // Segments of earlier versions are stored with this timescale.
+  // Segments from earlier versions are stored with this timescale.
   assert.equal(timescaleOf({ halved: true }, model(60_000, 1001)), 90_000);
 });
 
-test("HEVC and AV1 use their own levels", () => {
+test("HEVC and AV1 have their own levels", () => {
   assert.equal(videoCodecs(rung(1280, 720, 1_800_000, { codec: "hevc" }), model(30)), "hvc1.1.6.L93.90");
   assert.equal(videoCodecs(rung(1920, 1080, 3_000_000, { codec: "av1" }), model(30)), "av01.0.08M.08");
 });

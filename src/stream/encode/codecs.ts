@@ -1,8 +1,8 @@
 import type { Fraction, MediaModel, VideoRendition } from "../model.ts";
 
 /**
- * RFC 6381 codec strings of encoded renditions, known before encoding: profile and level are passed to the encoder, not
- * left to it.
+ * RFC 6381 codec strings of encoded renditions, known before encoding: profile and level are passed to the encoder
+ * instead of being chosen by it.
  */
 export const videoCodecs = (rendition: VideoRendition, model: MediaModel): string => {
   const level = levelOf(rendition, model);
@@ -30,7 +30,7 @@ export function timescaleOf(
   rendition: Pick<VideoRendition, "halved">,
   model: Pick<MediaModel, "segments" | "editLists">,
 ): number {
-  // Stored segments of earlier versions have their own timescale if the frame rate is halved.
+  // Segments stored by earlier versions have their own timescale if the frame rate is halved.
   const { num, den } = model.editLists === true ? model.segments.fps : renditionRate(rendition, model);
   return (90_000 * den) % num === 0 ? 90_000 : num * Math.ceil(10_000 / num);
 }
@@ -50,7 +50,7 @@ export function levelOf(rendition: VideoRendition, model: Pick<MediaModel, "segm
   return rendition.level ?? lowestLevel({ ...rendition, rate: num / den }, LEAST_LEVELS[rendition.codec]);
 }
 
-/** Ladders of earlier versions have no levels; their stored segments were encoded with level 3.0 or higher. */
+/** Ladders from earlier versions have no levels; their stored segments were encoded with level 3.0 or higher. */
 const LEAST_LEVELS = { h264: 30, hevc: 90, av1: 4 };
 
 /** The lowest level, at least `least`, that allows a rendition's resolution, frame rate and bitrate. */
@@ -103,7 +103,7 @@ const H264_LEVELS: readonly (readonly [
   [62, 16_711_680, 139_264, 696_320, 1_000_000, 1_000_000],
 ];
 
-/** Reference frames of x264 with B-pyramid. */
+/** Reference frames that x264 keeps with B-pyramid. */
 const H264_KEPT = 4;
 
 function h264Level({ width, height, rate, bitrate }: Asked, least: number): number {

@@ -18,7 +18,7 @@ export interface EncoderWorldOptions extends Partial<Omit<SegmentsParts, "tools"
   around?: (tools: MediaTools) => MediaTools;
 }
 
-/** Segments from real files and the real ffmpeg, with a record of its runs. */
+/** Segments from real files and the real ffmpeg, with a record of the ffmpeg runs. */
 export async function openEncoder(t: TestContext, { around = (tools) => tools, ...more }: EncoderWorldOptions = {}) {
   const folder = mkdtempSync(join(tmpdir(), "reelpost-encode-test-"));
   const objects = await openFsObjects({ folder: join(folder, "objects") });
@@ -71,7 +71,7 @@ export async function openEncoder(t: TestContext, { around = (tools) => tools, .
     return handle.bytes();
   }
 
-  /** A whole rendition as one file, its segments requested in this order. */
+  /** A whole rendition as one file; its segments are requested in this order. */
   async function whole(of: Video, rendition: string, order?: readonly number[]): Promise<string> {
     const { count } = of.model!.segments;
     const wanted = order ?? Array.from({ length: count }, (_, n) => n);
@@ -85,7 +85,7 @@ export async function openEncoder(t: TestContext, { around = (tools) => tools, .
   return { folder, objects, segments, tools, runs, video, bytesOf, whole, parts };
 }
 
-/** Probe result of a clip of test/support/media.ts. */
+/** Probe result of a clip from test/support/media.ts. */
 export function modelOf({
   seconds = 4,
   fps = { num: 30, den: 1 },
@@ -101,7 +101,7 @@ export function modelOf({
   size?: [width: number, height: number];
   ladder?: VideoRendition[];
   audio?: boolean;
-  /** Shorter segments give small clips more of them. */
+  /** With shorter segments, small clips have more of them. */
   segmentSeconds?: number;
 } = {}): Omit<MediaModel, "version" | "source"> {
   const rate = fps.num / fps.den;
@@ -136,7 +136,7 @@ export const rung = (
 ): VideoRendition => ({ name, codec: "h264", width, height, bitrate: 2_000_000, ...more });
 
 /**
- * Similarity of two videos, frame by frame, as PSNR in dB; the filter brings the second to the size and frame rate of
+ * Similarity of two videos, frame by frame, as PSNR in dB; the filter converts the second to the size and frame rate of
  * the first. Rejects if one has more frames than the other.
  */
 export async function likeness(

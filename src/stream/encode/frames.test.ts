@@ -5,7 +5,7 @@ import { readFragments, readInit } from "../../protocol/mp4/index.ts";
 import type { MediaModel } from "../model.ts";
 import { likeness, modelOf, openEncoder, rung } from "./encode.testing.ts";
 
-/** Adjacent frames of the test clips are less similar than this, in dB: an off-by-one frame fails. */
+/** Adjacent frames of the test clips have a similarity below this, in dB, so an off-by-one frame fails the test. */
 const ALIKE = 30;
 const same = <T>(value: T): T => value;
 const least = (numbers: readonly number[]) => Math.min(...numbers);
@@ -18,7 +18,7 @@ test("the measure distinguishes a frame from its neighbour", needsFfmpeg, async 
 });
 
 test(
-  "frames of a 29.97 video are those of the source, each at its position, in any order of segments",
+  "frames of a 29.97 fps video match the source, each at its position, regardless of the order in which segments are encoded",
   needsFfmpeg,
   async (t) => {
     const path = await clip(mediaClips.ntsc);
@@ -49,7 +49,7 @@ test(
         segmentSeconds: 1,
       }),
     );
-    // Viewers' seeks left gaps: a different one in each rung.
+    // Seeking viewers left different gaps in each rung.
     const kept = await Promise.all([bytesOf(of, "90p", 0), bytesOf(of, "136p", 3), bytesOf(of, "180p", 7)]);
     runs.length = 0;
     const { signal } = new AbortController();
@@ -162,7 +162,7 @@ const cases: Record<string, Case> = {
 for (const [name, { recipe, model, change, source, filter, size, rendition = "180p", alike = ALIKE }] of Object.entries(
   cases,
 )) {
-  test(`the frames are those of the source: ${name}`, needsFfmpeg, async (t) => {
+  test(`the frames match the source: ${name}`, needsFfmpeg, async (t) => {
     const path = await clip(recipe);
     const { video, whole } = await openEncoder(t);
     const of = await video(path, {
@@ -187,8 +187,9 @@ test("a transport stream that starts at 1.4 s is encoded completely from its MP4
   assert.ok(least(await likeness(await whole(of, "180p", [3, 1, 0, 2]), path)) > ALIKE);
 });
 
-test("frames of uneven duration keep it, also across segment boundaries", needsFfmpeg, async (t) => {
-  // One frame is shown from 1 s to 3.5 s: the third segment has none, nor has the second half second before it.
+test("frames of uneven duration keep their duration, also across segment boundaries", needsFfmpeg, async (t) => {
+  // One frame is shown from 1 s to 3.5 s: the third segment contains no new frame, nor does the second half second
+  // before it.
   const path = await clip({
     video: ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-fps_mode", "vfr"],
     filter: "select='lt(t,1.01)+gt(t,3.5)'",
@@ -199,29 +200,33 @@ test("frames of uneven duration keep it, also across segment boundaries", needsF
   assert.ok(least(await likeness(made, path, { filter: "fps=30" })) > ALIKE);
 });
 
-test("a source whose video starts late or ends early shows a still frame there", needsFfmpeg, async (t) => {
-  const path = await clip({ seconds: 2, output: ["-output_ts_offset", "0"] });
-  const { video, whole } = await openEncoder(t);
-  const late = await clip({
-    inputs: [
-      "-itsoffset",
-      "1.5",
-      "-i",
-      path,
-      "-i",
-      await clip({ seconds: 5, video: false, extension: "m4a" }),
-      "-map",
-      "0:v",
-      "-map",
-      "1:a",
-    ],
-  });
-  const of = await video(late, modelOf({ seconds: 5, segmentSeconds: 1 }));
-  const made = await whole(of, "180p", [4, 0, 2, 1, 3]);
-  assert.equal(await countFrames(made), 150);
-  const found = await likeness(made, path, { filter: "tpad=start=45:start_mode=clone:stop=45:stop_mode=clone" });
-  assert.ok(least(found) > ALIKE, found.map((db) => db.toFixed(0)).join(" "));
-});
+test(
+  "a source whose video starts late or ends early shows a still frame during the missing time",
+  needsFfmpeg,
+  async (t) => {
+    const path = await clip({ seconds: 2, output: ["-output_ts_offset", "0"] });
+    const { video, whole } = await openEncoder(t);
+    const late = await clip({
+      inputs: [
+        "-itsoffset",
+        "1.5",
+        "-i",
+        path,
+        "-i",
+        await clip({ seconds: 5, video: false, extension: "m4a" }),
+        "-map",
+        "0:v",
+        "-map",
+        "1:a",
+      ],
+    });
+    const of = await video(late, modelOf({ seconds: 5, segmentSeconds: 1 }));
+    const made = await whole(of, "180p", [4, 0, 2, 1, 3]);
+    assert.equal(await countFrames(made), 150);
+    const found = await likeness(made, path, { filter: "tpad=start=45:start_mode=clone:stop=45:stop_mode=clone" });
+    assert.ok(least(found) > ALIKE, found.map((db) => db.toFixed(0)).join(" "));
+  },
+);
 
 test("initialisation segments do not depend on the run", needsFfmpeg, async (t) => {
   const path = await clip(mediaClips.ntsc);
@@ -242,7 +247,7 @@ test("initialisation segments do not depend on the run", needsFfmpeg, async (t) 
 });
 
 test(
-  "an edit list cancels the shift of composition offsets; videos of earlier versions have neither",
+  "an edit list cancels the shift of composition offsets; videos from earlier versions have neither",
   needsFfmpeg,
   async (t) => {
     const path = await clip(mediaClips.ntsc);

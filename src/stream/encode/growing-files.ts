@@ -4,7 +4,7 @@ import type { Clock } from "../../kernel/index.ts";
 
 export interface GrowingFile {
   path: string;
-  /** Awaited; an error it throws ends the reading. */
+  /** Is awaited; an error it throws ends the reading. */
   take(chunk: Buffer): Promise<void>;
 }
 
@@ -48,7 +48,7 @@ async function follow(
   }
   try {
     for (;;) {
-      // Checked before reading: this round then sees everything written until the end.
+      // Checked before reading, so that this round sees everything written before the end.
       const last = state.ended;
       // Symlinks are refused: the encoder could point one at a file that it may not read.
       handle ??= await open(path, constants.O_RDONLY | constants.O_NOFOLLOW).catch(absent);

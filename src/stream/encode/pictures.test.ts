@@ -21,7 +21,7 @@ async function colourAt(path: string, frame: number, x: number, y: number): Prom
   return [...raw];
 }
 
-test("every codec is encoded as codecs.ts declares, and its segments fit each other", needsFfmpeg, async (t) => {
+test("every codec is encoded as codecs.ts declares, and its segments fit together", needsFfmpeg, async (t) => {
   const path = await clip({ ...mediaClips.ntsc, seconds: 3 });
   const { video, whole, tools, segments } = await openEncoder(t);
   const { encoders } = await tools.ready();

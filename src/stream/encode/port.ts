@@ -2,14 +2,14 @@ import type { ObjectHandle } from "../../store/index.ts";
 import type { Video } from "../videos/index.ts";
 
 /**
- * Segments of videos by video, rendition and number: stored, or encoded now. Rendition names are those of
- * `model.ladder`, MAIN_AUDIO, and `audio-<uid>` of extra tracks. `init` is the initialisation segment, the same octets
- * for every segment of the rendition.
+ * Segments of videos by video, rendition and number: stored, or encoded on request. Rendition names are those of
+ * `model.ladder`, MAIN_AUDIO, and `audio-<uid>` of extra tracks. `init` is the initialisation segment, with the same
+ * bytes for every segment of the rendition.
  */
 export interface Segments {
   /**
    * Undefined: the video has no such segment. Calls for one segment share one encoder run; `signal` cancels the request
-   * of a viewer that disconnects. `ahead` (default true): the next two are encoded as well, while no request is
+   * of a viewer that disconnects. `ahead` (default true): the next two are encoded as well, if no other request is
    * waiting. Throws encoderBusy (503) if too many are waiting, encodingFailed, mediaToolsMissing.
    */
   get(
@@ -18,7 +18,7 @@ export interface Segments {
     segment: number | "init",
     options?: { signal?: AbortSignal; ahead?: boolean },
   ): Promise<ObjectHandle | undefined>;
-  /** True if it is stored already; encodes nothing. */
+  /** True if the segment is already stored; encodes nothing. */
   stored(video: Video, rendition: string, segment: number | "init"): Promise<ObjectHandle | undefined>;
   close(): Promise<void>;
 }
@@ -27,7 +27,10 @@ export interface Segments {
 export const segmentKey = (uid: string, rendition: string, segment: number | "init"): string =>
   `stream/${uid}/${rendition}/${segment === "init" ? "init.mp4" : `${segment}.m4s`}`;
 
-/** Sources of added audio tracks: rendition `audio-<uid>` is encoded from another file than the video. Implemented by `audio/`. */
+/**
+ * Sources of added audio tracks: rendition `audio-<uid>` is encoded from a different file from the video. Implemented
+ * by `audio/`.
+ */
 export interface AudioSources {
   /**
    * `rendition`: `audio-<uid>`. Undefined: the video has no such track, or it is not ready. Called before every encoder
@@ -40,7 +43,7 @@ export interface AudioSources {
 export interface AudioSource {
   /** Object key. */
   key: string;
-  /** ffmpeg's name of the demuxer: the only one allowed for this file. */
+  /** ffmpeg's name for the demuxer, the only one allowed for this file. */
   format: string;
   /** Index of the stream in the file. */
   stream: number;
@@ -49,6 +52,6 @@ export interface AudioSource {
   sampleRate: number;
   /** Position in the file, in seconds, where the video starts. Default 0. */
   start?: number;
-  /** Seconds, as reported by the file. */
+  /** In seconds, as reported by the file. */
   duration: number;
 }

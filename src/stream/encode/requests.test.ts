@@ -15,7 +15,7 @@ const tenSegments = modelOf({ seconds: 10, fps: { num: 30_000, den: 1001 }, fram
 const isError = (kind: string, http: number) => (err: unknown) =>
   err instanceof UserError && err.kind === kind && err.entry.http === http;
 
-/** Blocks every run at a gate, and lists the blocked runs. */
+/** Blocks every run until it is released, and lists the blocked runs. */
 function gated() {
   const waiting: { run: MediaRun; go(): void; fail(err: unknown): void }[] = [];
   const arrivals: (() => void)[] = [];
@@ -83,7 +83,7 @@ test("two segments are encoded ahead, after the requested ones, and not past the
 });
 
 test(
-  "a viewer that disconnects cancels its request: queued ones do not run, a run ends, and other viewers keep theirs",
+  "a viewer that disconnects cancels its request: queued requests are not run, a run in progress ends, and other viewers' requests are kept",
   needsFfmpeg,
   async (t) => {
     const gate = gated();
@@ -110,7 +110,7 @@ test(
   },
 );
 
-test("look-ahead gives way to awaited segments", needsFfmpeg, async (t) => {
+test("awaited segments take precedence over look-ahead", needsFfmpeg, async (t) => {
   const gate = gated();
   const { video, segments } = await openEncoder(t, { around: gate.around, concurrency: 2 });
   const of = await video(await tenSeconds(), tenSegments);
@@ -129,7 +129,7 @@ test("look-ahead gives way to awaited segments", needsFfmpeg, async (t) => {
 });
 
 test(
-  "an encoder that is killed is restarted; one that fails is reported, and others continue",
+  "an encoder process that is killed is restarted; one that fails is reported, and others continue",
   needsFfmpeg,
   async (t) => {
     let kills = 1;
@@ -154,25 +154,29 @@ test(
   },
 );
 
-test("without ffmpeg the documented error is returned, and stored segments play", needsFfmpeg, async (t) => {
-  let missing = false;
-  const world = await openEncoder(t, {
-    around: (tools) => ({
-      ...tools,
-      ready: () =>
-        missing
-          ? Promise.reject(streamErrors.mediaToolsMissing({ reason: "there is no ffmpeg on the PATH" }))
-          : tools.ready(),
-    }),
-  });
-  const of = await world.video(await tenSeconds(), tenSegments);
-  assert.ok(await world.segments.get(of, "90p", 9));
-  missing = true;
-  await assert.rejects(world.segments.get(of, "90p", 0), isError("mediaToolsMissing", 503));
-  assert.ok(await world.segments.get(of, "90p", 9));
-  missing = false;
-  assert.ok(await world.segments.get(of, "90p", 0));
-});
+test(
+  "without ffmpeg the documented error is returned, and stored segments can still be played",
+  needsFfmpeg,
+  async (t) => {
+    let missing = false;
+    const world = await openEncoder(t, {
+      around: (tools) => ({
+        ...tools,
+        ready: () =>
+          missing
+            ? Promise.reject(streamErrors.mediaToolsMissing({ reason: "there is no ffmpeg on the PATH" }))
+            : tools.ready(),
+      }),
+    });
+    const of = await world.video(await tenSeconds(), tenSegments);
+    assert.ok(await world.segments.get(of, "90p", 9));
+    missing = true;
+    await assert.rejects(world.segments.get(of, "90p", 0), isError("mediaToolsMissing", 503));
+    assert.ok(await world.segments.get(of, "90p", 9));
+    missing = false;
+    assert.ok(await world.segments.get(of, "90p", 0));
+  },
+);
 
 test("too many requests are rejected immediately, and accepted again later", needsFfmpeg, async (t) => {
   const gate = gated();
@@ -188,7 +192,7 @@ test("too many requests are rejected immediately, and accepted again later", nee
 });
 
 test(
-  "encoding for a video that is deleted meanwhile ends quietly, and leaves nothing behind",
+  "encoding for a video that is deleted in the meantime ends without an error, and leaves nothing behind",
   needsFfmpeg,
   async (t) => {
     let there = true;
@@ -202,7 +206,7 @@ test(
     assert.deepEqual(await Promise.all(asked), [undefined, undefined]);
     const kept: string[] = [];
     for await (const { key } of objects.list(`stream/${of.uid}/`)) kept.push(key);
-    // Objects stored before are removed by the deletion of the video.
+    // Objects stored earlier are removed when the video is deleted.
     assert.deepEqual(
       kept.filter((key) => key !== `stream/${of.uid}/audio/init.mp4`),
       [`stream/${of.uid}/source`],
@@ -228,7 +232,7 @@ test(
   },
 );
 
-test("closing ends runs and rejects waiting requests; the folders of runs are removed", needsFfmpeg, async (t) => {
+test("closing ends runs and rejects waiting requests; the folders of the runs are removed", needsFfmpeg, async (t) => {
   const gate = gated();
   const { video, segments, folder, objects, parts } = await openEncoder(t, { around: gate.around, concurrency: 1 });
   const of = await video(await tenSeconds(), tenSegments);

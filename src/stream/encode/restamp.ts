@@ -42,9 +42,9 @@ export function videoInit(bytes: Buffer, rendition: VideoRendition, model: Media
 }
 
 /**
- * Segment n of the encoder's output: its timestamps count from the start of the run, and are changed to count from the
- * start of the video. Throws Mp4Error unless it has exactly the frames of the segment, each at its position: dropped
- * and duplicated frames must be detected.
+ * Segment n of the encoder's output: its timestamps, relative to the start of the run, become relative to the start of
+ * the video. Throws Mp4Error unless it has exactly the frames of the segment, each at its position: dropped and
+ * duplicated frames must be detected.
  */
 export async function videoSegment(
   bytes: Buffer,

@@ -28,7 +28,7 @@ export interface SegmentEncoder {
   /** True if the video has such a segment, stored or not. */
   has(video: Video, rendition: string, n: number | "init"): Promise<boolean>;
   isAudio(rendition: string): boolean;
-  /** The segments after these that the same run encodes. */
+  /** The segments after `segments` that the same run encodes. */
   audioLookahead(video: Video, segments: readonly number[]): number[];
   encode(run: Run): Promise<void>;
   video(video: Video, wanted: readonly Wanted[], options: EncodeOptions): Promise<void>;
@@ -36,7 +36,7 @@ export interface SegmentEncoder {
   sound(video: Video, rendition: string, segments: readonly number[], options: EncodeOptions): Promise<void>;
 }
 
-/** More would take CPU time from video requested at the same moment. */
+/** A larger value would take CPU time from video requested at the same moment. */
 const AUDIO_LOOKAHEAD = 3;
 
 export function createSegmentEncoder({ store, audio, ...parts }: SegmentEncoderDeps): SegmentEncoder {

@@ -1,16 +1,16 @@
 import type { ObjectHandle } from "../../store/index.ts";
 import type { Video } from "../videos/index.ts";
 
-/** A segment that is not stored yet, with its waiters. */
+/** A segment that is not stored yet, with the viewers waiting for it. */
 export interface SegmentRequest {
   readonly key: string;
   readonly video: Video;
   readonly rendition: string;
   readonly n: number | "init";
   readonly waiters: Set<Waiter>;
-  /** The run that encodes it. Undefined: it is queued. */
+  /** The run that encodes it. Undefined while it is queued. */
   run: Run | undefined;
-  /** Runs that failed before it was stored. */
+  /** Number of runs that failed before the segment was stored. */
   failures: number;
 }
 
@@ -26,7 +26,7 @@ export interface Run {
   readonly urgency: "urgent" | "soon";
   readonly requests: Set<SegmentRequest>;
   readonly control: AbortController;
-  /** Aborted when a viewer waits for one of its requests. */
+  /** Aborted when a viewer starts waiting for one of its requests. */
   readonly awaited: AbortController;
 }
 
@@ -35,7 +35,7 @@ export const isAwaited = ({ requests }: Pick<Run, "requests">): boolean =>
 
 /** Audio segments of one run: half a second of work, most of it start-up. */
 const AUDIO_BATCH = 8;
-/** Consecutive video segments of one run that viewers wait for: they do not delay the first one. */
+/** Consecutive video segments, awaited by viewers, in one run: they do not delay the first one. */
 const VIDEO_BATCH = 4;
 
 /**
@@ -65,7 +65,7 @@ export function nextBatch(
 }
 
 function batchFrom(start: SegmentRequest, same: readonly SegmentRequest[], most: number): SegmentRequest[] {
-  // A failed segment is retried alone: another one of its batch may have caused the failure.
+  // A failed segment is retried alone, because another segment of its batch may have caused the failure.
   if (start.failures > 0) return [start];
   const byNumber = new Map(same.map((request) => [request.n, request]));
   const row = [start];

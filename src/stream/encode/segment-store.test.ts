@@ -30,7 +30,7 @@ function keptIn({
   };
 }
 
-test("leaves no files of a video that is deleted while a segment is being written", async () => {
+test("leaves no files behind if a video is deleted while one of its segments is being written", async () => {
   let there = true;
   const { store, stored, told } = keptIn({ isThere: async () => there, onPut: () => void (there = false) });
   await assert.rejects(store.keep("v", "360p", 1, Buffer.from("x")), VideoGone);

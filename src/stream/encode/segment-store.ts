@@ -5,9 +5,9 @@ import { segmentKey } from "./port.ts";
 /** Encoded segments in the object store. A stored segment is never replaced: viewers may have it already. */
 export interface SegmentStore {
   open(uid: string, rendition: string, n: number | "init"): Promise<ObjectHandle | undefined>;
-  /** True if this process has seen the segment stored. False means unknown. */
+  /** True if this process has found the segment stored. False means unknown. */
   isKnownStored(uid: string, rendition: string, n: number | "init"): boolean;
-  /** The ones of `segments` that are not stored. */
+  /** The subset of `segments` that is not stored. */
   missing(uid: string, rendition: string, segments: readonly number[]): Promise<number[]>;
   /** Throws VideoGone, and stores nothing, if the video was deleted. */
   keep(uid: string, rendition: string, n: number | "init", bytes: Buffer): Promise<void>;
@@ -17,7 +17,7 @@ interface SegmentStoreDeps {
   objects: ObjectStore;
   log: Log;
   isThere: (uid: string) => Promise<boolean>;
-  /** Called for every segment once it is durably stored, or if it already was. */
+  /** Called for every segment once it is durably stored, including segments that were already stored. */
   onKept: (uid: string, rendition: string, n: number | "init") => void;
 }
 
@@ -30,7 +30,7 @@ export class InitDiffers extends Error {
   override readonly name = "InitDiffers";
 }
 
-/** A few megabytes of keys: the segments that viewers requested in the last hours. */
+/** A few megabytes of keys: the segments that viewers requested in recent hours. */
 const MOST_REMEMBERED = 50_000;
 
 export function createSegmentStore({ objects, log, isThere, onKept }: SegmentStoreDeps): SegmentStore {

@@ -18,9 +18,9 @@ export interface SegmentsParts {
   objects: ObjectStore;
   clock: Clock;
   log: Log;
-  /** Sources of added audio tracks. Absent: none. */
+  /** Sources of added audio tracks. If absent, there are none. */
   audio?: AudioSources;
-  /** Whether a video still exists; called after a segment was encoded. Default: always true. */
+  /** Whether a video still exists; called after a segment has been encoded. Default: always true. */
   isThere?: (uid: string) => Promise<boolean>;
   /** Concurrent encoder runs for segments that viewers wait for; look-ahead leaves one slot free. 0 (default): one per processor, at least two. */
   concurrency?: number;
@@ -34,9 +34,9 @@ export interface SegmentsRoom extends Segments, BackgroundEncoding {}
 
 /** Segments that are encoded ahead of a viewer. */
 const AHEAD = 2;
-/** Queued look-ahead requests; more would not be used soon. */
+/** Maximum number of queued look-ahead requests; more would not be used soon. */
 const MOST_AHEAD = 100;
-/** Failed runs before the waiters receive the error. */
+/** Number of failed runs after which the waiters receive the error. */
 const TRIES = 2;
 const SHUTTING_DOWN = "the server is shutting down";
 
@@ -125,7 +125,7 @@ export function createSegments(parts: SegmentsParts): SegmentsRoom {
     return true;
   }
 
-  /** Encoding the next audio segments too costs almost nothing. */
+  /** Encoding the next audio segments in the same run costs almost nothing. */
   function following({ video, rendition, requests: own }: Run): number[] {
     if (!encoder.isAudio(rendition)) return [];
     const row = encoder.audioLookahead(
@@ -143,7 +143,7 @@ export function createSegments(parts: SegmentsParts): SegmentsRoom {
   async function execute(run: Run) {
     try {
       await encoder.encode(run);
-      // A run that succeeds without writing a requested segment leaves the request open.
+      // If a run succeeds without writing a requested segment, the request remains open.
       for (const request of run.requests)
         tell(request, (waiter) => waiter.reject(streamErrors.encodingFailed({ reason: "the encoder left it out" })));
     } catch (err) {
@@ -156,7 +156,7 @@ export function createSegments(parts: SegmentsParts): SegmentsRoom {
     if (request.waiters.size === 0) return void requests.delete(request.key);
     if (closed) return tell(request, (waiter) => waiter.reject(streamErrors.encodingFailed({ reason: SHUTTING_DOWN })));
     if (err instanceof VideoGone) return tell(request, (waiter) => waiter.resolve(undefined));
-    // A viewer requested it while the run was being stopped.
+    // A viewer requested the segment while the run was being stopped.
     if (stopped) return;
     if (err instanceof UserError) return tell(request, (waiter) => waiter.reject(err));
     request.failures++;
@@ -256,7 +256,7 @@ export function createSegments(parts: SegmentsParts): SegmentsRoom {
     },
     async get(video, rendition, n, { signal, ahead: wanted = true } = {}) {
       if (!(await encoder.has(video, rendition, n))) return undefined;
-      // Checked twice: it may be stored between the lookup and the result.
+      // Checked twice, because the segment may be stored between the lookup and the result.
       const handle =
         (await store.open(video.uid, rendition, n)) ??
         (store.isKnownStored(video.uid, rendition, n) ? await store.open(video.uid, rendition, n) : undefined);

@@ -6,7 +6,7 @@ import { MAIN_AUDIO, type MediaModel } from "../model.ts";
 import { audioFrameCount } from "./audio-grid.ts";
 import { modelOf, openEncoder, samples } from "./encode.testing.ts";
 
-/** A rising tone: every moment differs, and a bad seam is audible as a click. */
+/** A rising tone: the signal is different at every moment, and a bad seam is audible as a click. */
 const SWEEP =
   "aevalsrc=exprs='0.5*sin(2*PI*(200*t+60*t*t))|0.5*sin(2*PI*(300*t+40*t*t))':sample_rate=48000:duration=10";
 const sweep = (audio: string[], more: ClipRecipe = {}): ClipRecipe => ({
@@ -46,7 +46,7 @@ test(
       const path = await clip(sweep([...audio]));
       const { video, whole, segments } = await openEncoder(t);
       const of = await video(path, grid(10, 1));
-      // One by one, so that every seam is between two runs.
+      // Requested one by one, so that every seam is between two runs.
       for (const n of [9, 3, 0, 7, 5, 8, 1, 2, 6, 4])
         await segments.fillAudio(of, MAIN_AUDIO, [n], { signal: new AbortController().signal });
       const made = await samples(await whole(of, MAIN_AUDIO));
@@ -65,15 +65,15 @@ test(
   },
 );
 
-/** Two clicks, from 5 ms and from 1 s on, each 2 ms of a tone. */
+/** Two clicks, starting at 5 ms and at 1 s, each consisting of 2 ms of a tone. */
 const CLICKS =
   "aevalsrc=exprs='0.7*sin(2*PI*1500*t)*(between(t,0.005,0.007)+between(t,1,1.002))':sample_rate=48000:duration=4";
 const click = (audio: string[]) => sweep(audio, { inputs: ["-f", "lavfi", "-i", CLICKS] });
-/** Samples by their time stamps: libavformat presents the priming frame before second zero. */
+/** Samples positioned by timestamp: libavformat places the priming frame before second zero. */
 const BY_TIME = ["-copyts", "-af", "aresample=async=1:min_comp=0.00001:min_hard_comp=0.01:first_pts=0"];
 const energy = (of: Float32Array, from: number, to: number) =>
   of.subarray(from * 48, to * 48).reduce((sum, one) => sum + one ** 2, 0);
-/** In milliseconds: where half of the energy of [from, to) has passed. */
+/** The time, in milliseconds, by which half of the energy of [from, to) has passed. */
 function clickAt(of: Float32Array, from: number, to: number): number {
   const half = energy(of, from, to) / 2;
   let sum = 0;
@@ -81,7 +81,7 @@ function clickAt(of: Float32Array, from: number, to: number): number {
   return NaN;
 }
 
-test("keeps a click in the first 10 ms of the source, in its place", needsFfmpeg, async (t) => {
+test("keeps a click in the first 10 ms of the source, at its position", needsFfmpeg, async (t) => {
   for (const audio of [PCM, ["-c:a", "aac", "-b:a", "192k"]]) {
     const path = await clip(click(audio));
     const { video, whole, segments } = await openEncoder(t);
@@ -102,23 +102,27 @@ test("keeps a click in the first 10 ms of the source, in its place", needsFfmpeg
   }
 });
 
-test("audio of a model of earlier versions has neither a priming frame nor an edit list", needsFfmpeg, async (t) => {
-  const { video, bytesOf } = await openEncoder(t);
-  const path = await clip(click(PCM));
-  const fragmentOf = async (more: Partial<MediaModel>, n: number) => {
-    const of = await video(path, { ...grid(4, 1), ...more });
-    const bytes = await bytesOf(of, MAIN_AUDIO, n);
-    const [fragment] = await readFragments(
-      async (start, length) => bytes.subarray(start, start + length),
-      bytes.length,
-    );
-    return [fragment!.time, fragment!.count, (await bytesOf(of, MAIN_AUDIO, "init")).includes("elst")];
-  };
-  assert.deepEqual(await fragmentOf({}, 0), [0, 48, false]);
-  assert.deepEqual(await fragmentOf({}, 1), [48 * 1024, 49, false]);
-  assert.deepEqual(await fragmentOf({ primedAudio: true }, 0), [0, 49, true]);
-  assert.deepEqual(await fragmentOf({ primedAudio: true }, 1), [49 * 1024, 49, true]);
-});
+test(
+  "audio for a model from an earlier version has neither a priming frame nor an edit list",
+  needsFfmpeg,
+  async (t) => {
+    const { video, bytesOf } = await openEncoder(t);
+    const path = await clip(click(PCM));
+    const fragmentOf = async (more: Partial<MediaModel>, n: number) => {
+      const of = await video(path, { ...grid(4, 1), ...more });
+      const bytes = await bytesOf(of, MAIN_AUDIO, n);
+      const [fragment] = await readFragments(
+        async (start, length) => bytes.subarray(start, start + length),
+        bytes.length,
+      );
+      return [fragment!.time, fragment!.count, (await bytesOf(of, MAIN_AUDIO, "init")).includes("elst")];
+    };
+    assert.deepEqual(await fragmentOf({}, 0), [0, 48, false]);
+    assert.deepEqual(await fragmentOf({}, 1), [48 * 1024, 49, false]);
+    assert.deepEqual(await fragmentOf({ primedAudio: true }, 0), [0, 49, true]);
+    assert.deepEqual(await fragmentOf({ primedAudio: true }, 1), [49 * 1024, 49, true]);
+  },
+);
 
 test("a request for audio also encodes the following segments, in the same run", needsFfmpeg, async (t) => {
   const { video, segments, runs, bytesOf } = await openEncoder(t);
@@ -131,7 +135,7 @@ test("a request for audio also encodes the following segments, in the same run",
 });
 
 test(
-  "missing audio becomes silence: before audio that starts late, in gaps, and to the end of the video",
+  "missing audio becomes silence: before audio that starts late, in gaps, and up to the end of the video",
   needsFfmpeg,
   async (t) => {
     const path = await clip({ ...mediaClips.plain, seconds: 2 });
@@ -163,7 +167,7 @@ test(
   },
 );
 
-test("audio of a clip starts with the clip, and players see no gap in it", needsFfmpeg, async (t) => {
+test("audio of a clip starts with the clip, and players encounter no gap in it", needsFfmpeg, async (t) => {
   const path = await clip(sweep(PCM));
   const { video, whole } = await openEncoder(t);
   const of = await video(path, grid(4, 1, { start: 3.21 }));

@@ -13,8 +13,8 @@ export interface GraphOptions {
   /** Whether ffmpeg can convert HDR to SDR. */
   tonemap: boolean;
   /**
-   * Grid frame where the search for frames starts: if the first one is later, it is repeated from there. Absent: the
-   * frames before it are missing.
+   * Grid frame where the search for frames starts: if the first frame found is later, it is repeated from there. If
+   * absent, the frames before it are missing.
    */
   from?: number;
 }
@@ -44,8 +44,8 @@ export function picturesOf(
 }
 
 /**
- * The source is decoded once, put on the frame grid, and scaled down step by step: each smaller rendition is made from
- * the next larger one. Frame numbers are absolute, so that they do not depend on where decoding started.
+ * The source is decoded once, aligned to the frame grid, and scaled down step by step: each smaller rendition is scaled
+ * from the next larger one. Frame numbers are absolute, so that they do not depend on where decoding started.
  */
 export function videoGraph(model: MediaModel, wanted: readonly Wanted[], options: GraphOptions): Graph {
   const order = wanted
@@ -85,7 +85,7 @@ function onGrid(model: MediaModel, segments: readonly number[], { from: begin }:
   return [
     ...(source.start === 0 ? [] : [`setpts=PTS-${source.start.toFixed(6)}/TB`]),
     ...(video!.interlaced ? ["bwdif=mode=send_frame:parity=auto:deint=interlaced"] : []),
-    // The last frame counts, however short its duration in the file.
+    // The last frame is included, however short its duration in the file.
     `fps=fps=${fps.num}/${fps.den}:round=near:eof_action=pass${begin === undefined ? "" : `:start_time=${((begin * fps.den) / fps.num).toFixed(6)}`}`,
     // If the source ends early, its last frame is repeated to the end of the grid.
     `tpad=stop=${to - (begin ?? from)}:stop_mode=clone`,
@@ -120,7 +120,7 @@ function sized(
   // Rounding to even numbers changes the aspect ratio slightly: pixel aspect ratios would make players stretch the
   // video.
   const scale = same ? [] : [`scale=${width}:${height}:flags=bicubic`, "setsar=1"];
-  // Scaled before tone mapping, which costs as much per pixel as everything else.
+  // Scaling precedes tone mapping, which costs as much per pixel as everything else combined.
   const first =
     previous === undefined
       ? [...(model.video!.hdr !== undefined && tonemap ? [toStandardRange(model.video!.hdr)] : []), "format=yuv420p"]
@@ -129,7 +129,7 @@ function sized(
 }
 
 export function toStandardRange(hdr: "pq" | "hlg"): string {
-  // Defaults of ITU-R BT.2100 for colour properties that the file lacks.
+  // Defaults from ITU-R BT.2100 for colour properties that the file lacks.
   const as = `tin=${hdr === "pq" ? "smpte2084" : "arib-std-b67"}:pin=bt2020:min=bt2020nc:rin=tv`;
   return `zscale=${as}:t=linear:npl=100,format=gbrpf32le,zscale=p=bt709,tonemap=tonemap=hable:desat=0,zscale=t=bt709:m=bt709:r=tv`;
 }

@@ -2,8 +2,8 @@ import type { MediaModel, VideoRendition } from "../model.ts";
 import { levelOf, renditionRate, ticksOf, timescaleOf } from "./codecs.ts";
 
 /**
- * ffmpeg output options that start every segment with a key frame that no later frame refers past, identically in every
- * run: this makes segments of different runs, machines and days fit each other and one initialisation segment.
+ * ffmpeg output options that, identically in every run, start each segment with a key frame across which no later frame
+ * refers: this makes segments from different runs, machines and days fit together and share one initialisation segment.
  */
 export function videoOptions(rendition: VideoRendition, model: MediaModel): string[] {
   const rate = renditionRate(rendition, model);
@@ -32,8 +32,9 @@ export function videoOptions(rendition: VideoRendition, model: MediaModel): stri
 }
 
 /**
- * Maximum reordering depth, in frames: x264 and x265 reorder by two (b-pyramid), SVT-AV1 hides reordered frames
- * in temporal units. A constant, not measured: the initialisation segment must not depend on the segment encoded with it.
+ * Maximum reordering depth, in frames: x264 and x265 reorder by two (b-pyramid), SVT-AV1 hides reordered frames in
+ * temporal units. This is a constant, not a measured value, because the initialisation segment must not depend on the
+ * segment encoded with it.
  */
 export const reorderedFrames = ({ codec }: Pick<VideoRendition, "codec">): number => (codec === "av1" ? 0 : 2);
 /** Ticks added to this rendition's composition offsets. */

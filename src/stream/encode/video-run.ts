@@ -37,12 +37,12 @@ export class SourceGone extends Error {
 }
 
 /**
- * Seconds that decoding starts before the first frame. "none": at the first frame itself, which costs nothing if it is
- * a key frame, but may be too late if the index is inexact. Then half a second, for a frame of long duration; if that
- * was not enough, more.
+ * Seconds by which decoding starts before the first frame. "none": at the first frame itself, which costs nothing if it
+ * is a key frame, but may be too late if the index is inexact. The next value is half a second, for a frame of long
+ * duration; if that was not enough, larger values follow.
  */
 const PREROLLS = ["none", 0.5, 60, Infinity] as const;
-/** Fraction of a frame: a key frame whose time was rounded up still belongs to the frame. */
+/** As a fraction of a frame: a key frame whose time was rounded up still belongs to the frame. */
 const ROUNDING = 1 / 3;
 
 /**
@@ -57,7 +57,7 @@ export async function runVideo(parts: RunParts, run: VideoRun): Promise<void> {
   let begun = false;
   for (const preroll of PREROLLS) {
     const exact = preroll === "none";
-    // A deinterlacer needs earlier fields; at the very start of the file none exist.
+    // A deinterlacer needs earlier fields; at the very start of the file there are none.
     if (exact && (begin === 0 || run.model.video!.interlaced)) continue;
     const from = exact ? begin : Math.max(0, begin - Math.ceil((preroll * fps.num) / fps.den));
     const wanted = run.wanted
@@ -77,7 +77,7 @@ export async function runVideo(parts: RunParts, run: VideoRun): Promise<void> {
 }
 
 /**
- * Where decoding starts, as a grid frame. `exact`: a run whose first frame is later fails, instead of repeating that
+ * Where decoding starts, as a grid frame. `exact`: a run whose first frame is later fails instead of repeating that
  * frame from there.
  */
 interface Beginning {
@@ -108,7 +108,7 @@ async function runOnce(
   const seek =
     model.source.start + ((exact ? from + ROUNDING : from) * model.segments.fps.den) / model.segments.fps.num;
   const inputs = [
-    // Not accurate seeking: it would drop a frame that is still shown when the segment starts.
+    // Accurate seeking would drop a frame that is still visible when the segment starts.
     "-noaccurate_seek",
     ...(seek > 0 ? ["-ss", seek.toFixed(6)] : []),
     "-copyts",
@@ -192,7 +192,7 @@ async function needFile(objects: ObjectStore, key: string): Promise<string> {
   return path;
 }
 
-/** Generous, to end only stuck processes: a slow machine under load must not look stuck. */
+/** Generous limits that end only stuck processes: a slow machine under load must not appear stuck. */
 function boundsOf(
   model: MediaModel,
   wanted: readonly Wanted[],

@@ -15,7 +15,7 @@ const mark: BurnedWatermark = {
 };
 const hd = { width: 1920, height: 1080 };
 
-test("the watermark takes its share of the frame and keeps its aspect ratio", () => {
+test("the watermark takes up its share of the frame and keeps its aspect ratio", () => {
   assert.deepEqual(watermarkBox(mark, hd, hd), { x: 1920 - 96 - 288, y: 54, width: 288, height: 144 });
   assert.deepEqual(watermarkBox({ ...mark, position: "lowerLeft" }, { width: 640, height: 360 }, hd), {
     x: 32,

@@ -1,12 +1,12 @@
 import { createPrivateKey, createPublicKey, type KeyObject } from "node:crypto";
 
-/** The encodings in which a signing key is exported and read. */
+/** Encodings in which a signing key is exported and read. */
 
-/** PKCS#1 in PEM, and that in base64, for environment variables. */
+/** PKCS#1 in PEM, encoded again in base64 for environment variables. */
 export const pemForm = (key: KeyObject): string =>
   Buffer.from(key.export({ type: "pkcs1", format: "pem" })).toString("base64");
 
-/** RFC 7517, in base64. */
+/** A JWK (RFC 7517), in base64. */
 export function jwkForm(id: string, key: KeyObject): string {
   const { n, e, d, p, q, dp, dq, qi } = key.export({ format: "jwk" });
   return Buffer.from(
@@ -14,7 +14,7 @@ export function jwkForm(id: string, key: KeyObject): string {
   ).toString("base64");
 }
 
-/** Longer than any key in use. */
+/** Larger than any key in use. */
 const MAX_PEM = 32_768;
 
 /** PEM, plain or in base64, PKCS#1 or PKCS#8. Undefined: not a private RSA key. */

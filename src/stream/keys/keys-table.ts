@@ -11,7 +11,7 @@ export interface KeyRow {
   created_at: number;
   /** SubjectPublicKeyInfo, PEM. */
   public_key: string;
-  /** The account, for its default signing key; at most one per account. */
+  /** The account id, for the account's default signing key; at most one per account. */
   own_of: string | null;
   /** PKCS#8, PEM, sealed; only for the default key. */
   sealed: string | null;
@@ -48,11 +48,11 @@ export interface KeysTable {
   own(account: string): Promise<KeyRow | undefined>;
   /** Keys created on request, oldest first. */
   list(account: string): Promise<Pick<KeyRow, "id" | "account_id" | "created_at">[]>;
-  /** False: the account has `max` already. */
+  /** False if the account already has `max` keys. */
   insert(row: KeyRow, max: number): Promise<boolean>;
-  /** False: the account has one already. */
+  /** False if the account already has a default key. */
   insertOwn(row: KeyRow): Promise<boolean>;
-  /** False: there was none. */
+  /** False if there was no such key. */
   delete(account: string, id: string): Promise<boolean>;
 }
 

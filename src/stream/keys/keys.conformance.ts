@@ -28,7 +28,7 @@ async function setUp(t: TestContext, engine: TestEngine, { max = 1000 } = {}) {
 const kind = (name: string) => (err: unknown) => err instanceof UserError && err.kind === name;
 
 export function signingKeysConformance(engine: TestEngine): void {
-  test("a key signs data that its public half, the only stored part, verifies", async (t) => {
+  test("a key signs data that can be verified with its public half, the only stored half", async (t) => {
     const { keys, db } = await setUp(t, engine);
     const made = await keys.create(A);
     const known = await keys.find(made.id);
@@ -40,7 +40,7 @@ export function signingKeysConformance(engine: TestEngine): void {
     assert.ok(!JSON.stringify(rows).includes("PRIVATE"));
   });
 
-  test("keys are listed oldest first, per account, and without the account's own", async (t) => {
+  test("keys are listed oldest first, per account, and without the account's default key", async (t) => {
     const { keys, clock } = await setUp(t, engine);
     const first = await keys.create(A);
     clock.advance(1000);
@@ -79,7 +79,7 @@ export function signingKeysConformance(engine: TestEngine): void {
     await assert.rejects(keys.delete(A, id), kind("keyNotFound"));
   });
 
-  test("an account's own key is created once, also by concurrent callers, and again after its deletion", async (t) => {
+  test("an account's default key is created once, also by concurrent callers, and created again after its deletion", async (t) => {
     const { keys, other } = await setUp(t, engine);
     const elsewhere = await other();
     t.after(async () => elsewhere.close());

@@ -17,7 +17,7 @@ export interface SigningKeysOptions {
   max?: number;
 }
 
-/** The event id is that of the key. */
+/** The event id is the id of the key. */
 const KEY_GONE = "stream.key";
 /** RFC 7518 3.3 requires 2048 or more. */
 const RSA_BITS = 2048;
@@ -58,7 +58,7 @@ export function createSigningKeys({ db, events, secrets, clock, ids, max = 1000 
       })
     )
       return { id, privateKey };
-    // Another process was faster; if its key was deleted by now, the next call creates one.
+    // Another process was faster; if its key has been deleted in the meantime, the next call creates one.
     const theirs = await table.own(account);
     if (theirs === undefined) throw streamErrors.keyNotFound({ id });
     return { id: theirs.id, privateKey: unseal(theirs) };

@@ -2,16 +2,18 @@ import type { KeyObject } from "node:crypto";
 
 /** Signing keys of playback tokens. Every key of an account signs for all of its videos. */
 export interface SigningKeys {
-  /** Returns the private half only this once; it is not stored. Throws tooManyKeys. */
+  /** Returns the private half only once; it is not stored. Throws tooManyKeys. */
   create(account: string): Promise<NewSigningKey>;
-  /** Oldest first; without the account's own. */
+  /** Oldest first; excludes the account's default key. */
   list(account: string): Promise<SigningKey[]>;
   /**
-   * Its tokens are rejected from now on, here immediately and in other processes when the event arrives. The account's
-   * own key too: a new one replaces it. Throws keyNotFound.
+   * Tokens signed with the key are rejected from now on, in this process immediately and in other processes when the
+   * event arrives. Also accepts the account's default key, which is then replaced by a new one. Throws keyNotFound.
    */
   delete(account: string, id: string): Promise<void>;
-  /** Finds a key of any account; called for every segment. Undefined as soon as it is revoked; ids are not reused. */
+  /**
+   * Finds a key of any account; called for every segment. Undefined as soon as the key is revoked; ids are not reused.
+   */
   find(id: string): Promise<VerifyingKey | undefined>;
   /** The default signing key of an account. Created on first use. */
   own(account: string): Promise<{ id: string; privateKey: KeyObject }>;

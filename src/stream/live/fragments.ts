@@ -42,13 +42,13 @@ export interface LiveFragment {
 export interface LiveRun {
   /** 32 hex digits. */
   id: string;
-  /** Epoch milliseconds of time zero. */
+  /** Epoch milliseconds of the run's time zero. */
   started: number;
-  /** All of them, before anything else: none can be added later. Video first, the largest first. */
+  /** All renditions, before any other call: none can be added later. Video first, the largest first. */
   renditions: readonly LiveRendition[];
   /**
-   * Key frames of every video rendition that begin segments: those of the source, or one every two seconds. All
-   * renditions have them at the same times.
+   * Key frames of every video rendition that begin segments: those of the source, or one every two seconds. They have
+   * the same times in all renditions.
    */
   keyFrames: "source" | "encoder";
 }
@@ -61,12 +61,12 @@ export interface RunSink {
   end(): void;
 }
 
-/** Encodes a session as runs, each in its renditions. Implemented by `encode/`. */
+/** Encodes a session as a sequence of runs, each with its renditions. Implemented by `encode/`. */
 export interface LiveEncoder {
   /**
    * `begin` is called at the start of every run and returns its sink. A session may have several consecutive runs: when
-   * its tracks change, its clock jumps, or an encoder has died. Each ends before the next one begins. Never called for
-   * a session that cannot be offered.
+   * its tracks change, its clock jumps, or an encoder has died. Each run ends before the next one begins. Never called
+   * for a session that cannot be offered.
    */
   encode(session: LiveSession, begin: (run: LiveRun) => RunSink): LiveEncoding;
 }

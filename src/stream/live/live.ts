@@ -58,7 +58,7 @@ interface LiveDeps {
   base: string;
   /** IP address of the client, behind trusted proxies. */
   address(request: IncomingMessage): string;
-  /** Scheme and host as the viewer reached the server. */
+  /** Scheme and host of the URL that the viewer requested. */
   origin(request: IncomingMessage): string;
   /** For RTMPS. Absent: the server does not listen for RTMPS. */
   tls?: Pick<TlsSource, "context">;
@@ -66,7 +66,7 @@ interface LiveDeps {
   own?: NetworkSet;
 }
 
-/** Live inputs as their owner manages them. */
+/** Live input operations for their owner. */
 export interface LiveServices extends Pick<LiveInputsRoom, "inputs" | "outputs"> {
   now: LiveInputsRoom["broadcasts"]["now"];
   viewers: LiveViewers["count"];
@@ -97,9 +97,9 @@ interface Live {
   assembly: Pick<Assembly, "enqueue" | "onDone" | "start">;
   /** Opens the ports for RTMP and SRT. Rejects with UserError liveListenFailed. */
   listen(): Promise<LivePorts>;
-  /** Starts background work needed in every process that serves the API. */
+  /** Starts the background work that every process serving the API needs. */
   startInputs(): void;
-  /** Starts turning broadcasts into videos. Call it after everything else is composed. */
+  /** Starts converting broadcasts into videos. Call it after all other components have been composed. */
   start(): void;
 }
 
@@ -149,7 +149,7 @@ export function createLive(deps: LiveDeps, basics: Basics): Live {
     : undefined;
   const health = createLiveHealthNotes({ db, clock, log, ...(ingest && { sessions: ingest.hub }) });
   lifecycle.onStop("health of broadcasts", () => health.close());
-  /** Ports that this process listens on, once it listens. */
+  /** Ports that this process listens on, once it is listening. */
   let ports: LivePorts | undefined;
 
   return {
@@ -213,7 +213,7 @@ interface IngestDeps extends LiveDeps {
   packages: LivePackagesRoom;
 }
 
-/** Composes everything behind a publisher, in the process it connects to. */
+/** Composes the components that process a publisher's stream, in the process it connects to. */
 function createIngest(deps: IngestDeps, { clock, ids, log, lifecycle }: Basics) {
   const { store, settings, videos, inputs, viewers, addresses, recordings, assembly, packages, tools, folder } = deps;
   const { directory, status, outputs } = inputs;
@@ -267,7 +267,7 @@ function createIngest(deps: IngestDeps, { clock, ids, log, lifecycle }: Basics) 
     onViewer: (input, { session }) => viewers.join(input, session),
     onInputChange: directory.onChange,
   });
-  // Stops run last registered first: publishers disconnect before their broadcasts end.
+  // Stop handlers run in reverse order of registration: publishers disconnect before their broadcasts end.
   lifecycle.onStop("broadcasts", () => broadcasts.close());
   lifecycle.onStop("outputs of broadcasts", () => runner.close());
   lifecycle.onStop("publishers", async () => {
@@ -277,7 +277,7 @@ function createIngest(deps: IngestDeps, { clock, ids, log, lifecycle }: Basics) 
   return { hub, webrtc, start: broadcasts.start };
 }
 
-/** Ports from the settings. A process that does not listen cannot know a port that the system chooses (0). */
+/** Ports from the settings. A process that does not listen cannot know a port chosen by the system (0). */
 function portsOf({ rtmp, rtmp_port: rtmpPort, rtmps_port: rtmpsPort, srt_port: srtPort }: Settings["live"]): LivePorts {
   return {
     ...(rtmp && rtmpPort !== 0 && { rtmpPort }),

@@ -1,6 +1,6 @@
 /**
- * Common format of broadcasts: every ingest protocol converts to these types, and everything else (packaging, encoding,
- * WebRTC, RTMP and SRT playback, simulcast) starts from them.
+ * Common format of broadcasts: every ingest protocol converts to these types, and all further processing (packaging,
+ * encoding, WebRTC, RTMP and SRT playback, simulcast) uses them.
  */
 export interface LiveTracks {
   video?: LiveVideoTrack;

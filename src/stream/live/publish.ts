@@ -11,7 +11,7 @@ export type LiveProtocol = "rtmp" | "rtmps" | "srt" | "webrtc";
 export interface Publishing {
   /**
    * Rejects with UserError: liveKeyUnknown, liveInputDisabled, liveInputBusy (the input has a publisher that was active
-   * in the last five seconds; one that was silent for longer is replaced), liveTooMany.
+   * in the last five seconds; one that has been silent for longer is replaced), liveTooMany.
    */
   publish(claim: PublishClaim): Promise<Publication>;
 }
@@ -19,7 +19,8 @@ export interface Publishing {
 /** For protocols that reject publishers before calling `publish`. Implemented by `hub/`. */
 export interface RefusedPublishers {
   /**
-   * Records in the history of an input that the protocol rejected a publisher. Rate-limited; never during a broadcast.
+   * Records in the history of an input that the protocol has rejected a publisher. Rate-limited; never during a
+   * broadcast.
    */
   refused(input: LiveInput, protocol: LiveProtocol, reason: UserError): void;
 }
@@ -45,25 +46,26 @@ export interface Publication {
   readonly input: string;
   /**
    * Announces the tracks before the first packet, and again whenever a codec, its configuration or the frame size
-   * changes: another run begins then. Throws UserError liveCodecUnsupported: report it to the client and end.
+   * changes: another run then begins. Throws UserError liveCodecUnsupported: report it to the client and end the
+   * publication.
    */
   configure(tracks: LiveTracks): void;
   /**
    * For codecs that `LiveTracks` cannot express: updates the status of the input, and returns liveCodecUnsupported for
-   * the client. `codec` in readable form: "Sorenson H.263".
+   * the client. `codec`: human-readable name, "Sorenson H.263".
    */
   unsupported(kind: "video" | "audio", codec: string): UserError;
   /** Never blocks and never throws. Packets before `configure`, and of unannounced tracks, are dropped and counted. */
   write(packet: MediaPacket): void;
   /** Reports packets lost by the network, for the health of the input. */
   lost(packets: number): void;
-  /** Called when a key frame is needed now: WHIP sends a PLI, other protocols cannot request one. */
+  /** Called when a key frame is needed immediately: WHIP sends a PLI, other protocols cannot request one. */
   onKeyFrameWanted(listener: () => void): void;
   /**
    * Aborted when the server ends the publication; the reason is a UserError: key revoked, input disabled or deleted,
    * replaced, storage full, invalid GOP.
    */
   readonly signal: AbortSignal;
-  /** `clean`: the publisher ended the stream properly; else the connection broke. Later calls do nothing. */
+  /** `clean`: the publisher ended the stream properly; otherwise the connection broke. Later calls do nothing. */
   end(clean: boolean): void;
 }

@@ -28,7 +28,7 @@ export interface LiveSession {
   wantKeyFrame(): void;
   /**
    * Aborted when the publisher disconnects. The reason is a UserError: livePublisherDone if it ended the stream
-   * properly, livePublisherLost if the connection broke, else why the server ended it.
+   * properly, livePublisherLost if the connection broke, otherwise the server's reason for ending it.
    */
   readonly signal: AbortSignal;
 }
@@ -36,15 +36,15 @@ export interface LiveSession {
 /** Called synchronously; must not throw. */
 export interface LiveSubscriber {
   /**
-   * Called first, and on every change: another run follows, whose times start at zero and whose first packet is a key
-   * frame.
+   * Called first, and on every change: another run follows, with times starting at zero and a key frame as its first
+   * packet.
    */
   tracks(tracks: LiveTracks, run: { id: string; started: number }): void;
   packet(packet: MediaPacket): void;
   /** The publisher has disconnected. This is the last call. */
   end(): void;
   /**
-   * Octets delivered but not sent yet: above `LAG_LIMIT`, packets are skipped up to the next key frame. Absent: always
+   * Octets delivered but not yet sent: above `LAG_LIMIT`, packets are skipped up to the next key frame. Absent: always
    * ready.
    */
   lag?(): number;
@@ -53,22 +53,22 @@ export interface LiveSubscriber {
 /** 8 MiB: a few seconds at the maximum bitrate. */
 export const LAG_LIMIT = 8 * 1024 * 1024;
 
-/** Values of the last ten seconds. */
+/** Measurements over the last ten seconds. */
 export interface LiveHealth {
   /** Bits per second. */
   videoBitrate: number;
   audioBitrate: number;
   frameRate: number;
-  /** Seconds between the last two key frames; and the longest interval of the session. */
+  /** Seconds between the last two key frames, and the longest interval in the session. */
   keyFrameInterval: number;
   longestKeyFrameInterval: number;
-  /** Packets dropped here (invalid times, unknown track), and lost by the network. */
+  /** Packets dropped by the server (invalid times, unknown track), and packets lost by the network. */
   dropped: number;
   lost: number;
-  /** Video has B-frames, which rule out low latency. */
+  /** The video has B-frames, which rule out low latency. */
   bFrames: boolean;
   /** Current problems, as API codes: "ERR_GOP_OUT_OF_RANGE". */
   problems: string[];
-  /** Decisions as sentences: renditions that are not encoded, and why. Absent: none. */
+  /** Decisions as sentences: the renditions that are not encoded, and why. Absent: no notes. */
   notes?: string[];
 }

@@ -1,8 +1,8 @@
 import type { LiveRendition } from "./fragments.ts";
 
 /**
- * Segments of one broadcast from its first one on: the source of HLS and DASH playlists, both live and of the
- * recording. Created by `package/`, stored by `record/`, and read back from there by other processes.
+ * Segments of one broadcast, beginning with the first: the source of HLS and DASH playlists, for both the live
+ * broadcast and the recording. Created by `package/`, stored by `record/`, and read back from there by other processes.
  */
 export interface LiveTimeline {
   /** Uid of the video. */
@@ -10,7 +10,7 @@ export interface LiveTimeline {
   runs: LiveTimelineRun[];
   /** Numbered from 0 without gaps; segment n of every rendition covers about the same seconds. */
   segments: LiveSegment[];
-  /** Nothing will be added. */
+  /** The timeline is complete. */
   ended: boolean;
 }
 
@@ -23,17 +23,17 @@ export interface LiveTimelineRun {
 
 export interface LiveSegment {
   n: number;
-  /** Index in `runs`: a different value from the previous segment means a discontinuity and another init segment. */
+  /** Index in `runs`: a different value from the previous segment's means a discontinuity and another init segment. */
   run: number;
   /** Seconds on the run timeline. */
   start: number;
-  /** Seconds by rendition: they differ by up to a frame. A missing rendition has no data here. */
+  /** Seconds by rendition: they differ by up to a frame. A missing rendition has no data in this segment. */
   durations: Record<string, number>;
   /** Presentation time of the first sample by rendition, in seconds on the run timeline. Absent in older recordings: equals `start`. */
   starts?: Record<string, number>;
 }
 
-/** Object keys: `stream/<video>/live/<rendition>/…`. Deleting a video deletes everything below `stream/<video>/`. */
+/** Object keys: `stream/<video>/live/<rendition>/…`. Deleting a video deletes everything under `stream/<video>/`. */
 export const liveSegmentKey = (video: string, rendition: string, n: number): string =>
   `stream/${video}/live/${rendition}/${n}.m4s`;
 export const liveInitKey = (video: string, rendition: string, run: string): string =>

@@ -9,7 +9,7 @@ import { setTimeout } from "node:timers/promises";
 import { hasBegun } from "./begun.ts";
 
 test(
-  "a command has started once a program runs behind its sandbox wrappers, and no longer after it exits",
+  "a command has started once a program runs behind its sandbox wrappers, until the program exits",
   { skip: process.platform !== "linux" && "there is no /proc" },
   async (t) => {
     const folder = mkdtempSync(join(tmpdir(), "reelpost-begun-"));

@@ -23,12 +23,15 @@ export type MediaSettings = Pick<Settings["stream"], "ffmpeg" | "ffprobe" | "san
 export interface DiscoverOptions {
   log: Log;
   signal: AbortSignal;
-  /** Other machines can reach this server: stream.sandbox auto then fails rather than fall back to limits. */
+  /**
+   * Other machines can reach this server: with `stream.sandbox` auto, discovery then fails instead of falling back to
+   * resource limits.
+   */
   exposed: boolean;
 }
 
 /**
- * Finds the programs, the strongest confinement that works here, and the encoders' capabilities. Throws
+ * Finds the programs, the strongest confinement that works on this machine, and the encoders' capabilities. Throws
  * mediaToolsMissing.
  */
 export async function discover(settings: MediaSettings, { log, signal, exposed }: DiscoverOptions): Promise<Readied> {
@@ -115,7 +118,7 @@ async function chooseSandbox(
       await works(candidate);
       return candidate;
     } catch (err) {
-      // Containers often forbid user namespaces; a program outside /usr may miss its libraries.
+      // Containers often forbid user namespaces; a program outside /usr may not find its libraries.
       reasons.push(`${NAMES[candidate]}: ${messageOf(err)}`);
     }
   }

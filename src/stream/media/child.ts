@@ -15,7 +15,7 @@ const FILE_TOO_LARGE = 128 + 25;
 const NOT_RUN = [126, 127];
 /** bubblewrap exits with 1 for every failure. */
 const NOT_RUN_INSIDE = /^bwrap: execvp /m;
-/** Without the server's own environment, which contains settings and secrets. */
+/** Excludes the server's own environment, which contains settings and secrets. */
 export const ENVIRONMENT = { PATH: "/usr/local/bin:/usr/bin:/bin", LC_ALL: "C", AV_LOG_FORCE_NOCOLOR: "1" };
 
 export type ChildOptions = Required<Pick<MediaRun, "wallMs" | "outputBytes">> &
@@ -31,7 +31,7 @@ export interface ChildCommand {
   command: string[];
   /** Numbered from FIRST_DESCRIPTOR in the child. */
   descriptors?: readonly number[];
-  /** Called after the spawn, successful or not. */
+  /** Called after the spawn attempt, successful or not. */
   close?: () => void;
 }
 
@@ -39,8 +39,8 @@ export interface ChildCommand {
 export const FIRST_DESCRIPTOR = 3;
 
 /**
- * Runs one command to its end. In all cases its process group is empty when this settles. Rejects with MediaRunError,
- * or the error of `onOutput`.
+ * Runs one command until it ends. In all cases its process group is empty when this settles. Rejects with
+ * MediaRunError, or the error of `onOutput`.
  */
 export async function runChild(
   name: string,
@@ -85,7 +85,7 @@ export async function runChild(
   function start(): ChildProcess {
     try {
       if (signal.aborted) throw aborted(name, signal);
-      // A spawn that fails for lack of descriptors returns a child without streams; "error" follows.
+      // A spawn that fails for lack of descriptors returns a child without streams; the "error" event follows.
       return spawn(executable!, args, {
         stdio: ["ignore", "pipe", "pipe", ...descriptors],
         detached: true,
@@ -142,14 +142,15 @@ export const aborted = (name: string, signal: AbortSignal) =>
     : new MediaRunError("aborted", `${name} was cancelled`, "", { cause: signal.reason });
 
 /**
- * With autogrouping (sched(7)) CPU time is first shared among sessions, and niceness counts only within one: `detached`
- * made this run its own session, which would weigh as much as that of an urgent run.
+ * With autogrouping (sched(7)) CPU time is first shared among sessions, and niceness has an effect only within a
+ * session: `detached` gave this run its own session, which would otherwise have as much weight as that of an urgent
+ * run.
  */
 export function lowerSession(pid: number | undefined, nice: number): void {
   try {
     writeFileSync(`/proc/${pid}/autogroup`, String(nice));
   } catch {
-    // Another system, a kernel without autogroups, or the run has ended: only nice(1) applies.
+    // A different operating system, a kernel without autogroups, or a run that has ended: only nice(1) applies.
   }
 }
 
@@ -158,6 +159,6 @@ export function killGroup(pid: number | undefined): void {
   try {
     process.kill(-pid, "SIGKILL");
   } catch {
-    // The group is empty.
+    // The group is already empty.
   }
 }

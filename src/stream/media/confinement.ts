@@ -25,10 +25,10 @@ export interface MediaUser {
   gid: number;
 }
 
-/** Confinement of all media programs of this server. */
+/** Confinement of all media programs run by this server. */
 export interface Confinement {
   sandbox: Sandbox;
-  /** User that runs the programs; absent: the server's own user, which is not root. */
+  /** User that runs the programs; if absent, the server's own user, which is not root. */
   user?: MediaUser | undefined;
 }
 
@@ -52,9 +52,9 @@ export interface ConfinedCommand {
 }
 
 /**
- * The whole command line: nice, prlimit, the sandbox, and the program. Each executes the next in its place, so one process id stands for
- * all: killing bubblewrap kills everything inside (--die-with-parent; PR_SET_PDEATHSIG from this process), otherwise the id is the program's.
- * `firstDescriptor`: lowest descriptor number free in the child.
+ * The whole command line: nice, prlimit, the sandbox, and the program. Each executes the next in its place, so they
+ * share one process id: killing bubblewrap kills everything inside (--die-with-parent; PR_SET_PDEATHSIG from this
+ * process); without bubblewrap the id is the program's. `firstDescriptor`: lowest descriptor number free in the child.
  */
 export function confine(
   programs: Programs,
@@ -127,7 +127,10 @@ export function confine(
 const lowered = ({ nice }: Programs, run: Confined) =>
   nice === undefined || run.nice === 0 ? [] : [nice, "-n", String(run.nice)];
 
-/** The soft limit equals the hard one, so the kernel sends SIGKILL: ffmpeg treats SIGXCPU as a request to stop gracefully. */
+/**
+ * The soft limit equals the hard limit, so the kernel sends SIGKILL: ffmpeg treats SIGXCPU as a request to stop
+ * gracefully.
+ */
 function limited({ prlimit }: Programs, { cpuSeconds, memoryMb, fileBytes }: Confined): string[] {
   if (prlimit === undefined) return [];
   const both = (value: number) => `${value}:${value}`;
@@ -149,11 +152,12 @@ const unprivileged = ({ setpriv }: Programs, user: MediaUser | undefined) =>
   setpriv === undefined ? [] : [setpriv, "--pdeathsig", "KILL", ...NO_CAPABILITIES, ...becoming(user), "--"];
 
 /**
- * A file system with only /usr and the named files, under their own paths; no network unless requested; no other process visible.
- * Root needs no user namespace and switches to `user` inside; any other user becomes 65534 in a user namespace.
- * No --new-session: it protects a terminal, and the child already has its own session; a further session would escape that session's autogroup niceness.
- * No --disable-userns: it writes to /proc/sys, which is read-only in a hardened service; the seccomp filter already denies new namespaces.
- * /etc/alternatives: on Debian ffmpeg's libblas is a symlink into it. No /proc: containers may not allow mounting it.
+ * A file system that contains only /usr and the specified files, under their own paths; no network unless requested; no
+ * other process visible. Root needs no user namespace and switches to `user` inside; any other user becomes 65534 in a
+ * user namespace. --new-session is not used: it protects a terminal, and the child already has its own session; a
+ * further session would escape that session's autogroup niceness. --disable-userns is not used: it writes to /proc/sys,
+ * which is read-only in a hardened service; the seccomp filter already denies new namespaces. /etc/alternatives is
+ * included because on Debian ffmpeg's libblas is a symlink into it. /proc is not mounted: containers may not allow it.
  */
 function shutIn(
   { bwrap, setpriv }: Programs,
@@ -165,7 +169,7 @@ function shutIn(
   const real = realpathSync(program);
   const filter = mediaFilter({ network });
   const outside = [...new Set([program, real])].filter((path) => !path.startsWith("/usr/"));
-  // Folders that bubblewrap creates for a bind are accessible to their creator only.
+  // Folders that bubblewrap creates for a bind mount are accessible only to their creator.
   const folders = [
     ...new Set(["/etc/x", ...outside, ...reads, ...(writes === undefined ? [] : [writes])].flatMap(ancestors)),
   ];
@@ -214,7 +218,10 @@ const ancestors = (path: string): string[] =>
     .slice(1, -1)
     .map((_, i, names) => `/${names.slice(0, i + 1).join("/")}`);
 
-/** Opens a file for reading or a folder for writing, and grants `user` access to it; parent folders stay closed to that user. */
+/**
+ * Opens a file for reading or a folder for writing, and grants `user` access to it; parent folders remain inaccessible
+ * to that user.
+ */
 function openFor(path: string, user: MediaUser | undefined, folder: boolean): number {
   const fd = open(path, constants.O_RDONLY | (folder ? constants.O_DIRECTORY : 0));
   if (user === undefined) return fd;
@@ -248,15 +255,15 @@ function open(path: string, flags: number): number {
   }
 }
 
-/** Replaces the longest path first: one path may be a prefix of another. */
+/** Replaces the longest path first, because one path may be a prefix of another. */
 function byDescriptor(arg: string, opened: ReadonlyMap<string, number>): string {
   const paths = [...opened.keys()].filter((path) => arg.includes(path)).sort((a, b) => b.length - a.length);
   return paths.reduce((text, path) => text.replaceAll(path, `/proc/self/fd/${opened.get(path)}`), arg);
 }
 
 /**
- * Makes the server the owner of everything a run has written. Any other entry than files and folders is an attack: the server, which may
- * read more files, would follow a link. Throws with the name of the first such entry.
+ * Makes the server the owner of everything a run has written. Any entry other than a file or folder is an attack: the
+ * server, which may read more files, would follow a link. Throws with the name of the first such entry.
  */
 export function reclaim(folder: string, user: MediaUser | undefined): void {
   for (const entry of readdirSync(folder, { withFileTypes: true })) {

@@ -1,10 +1,10 @@
 import { Writable } from "node:stream";
 
-/** Input for a child that may not have started yet, and may exit before the writer knows. */
+/** Input for a child that may not have started yet, and may exit before the writer notices. */
 export interface Feed {
   /** Never emits "error". Its `writableLength` is the input that the child has not read. */
   stdin: Writable;
-  /** Forwards everything from now on; `onTaken` is called as chunks are read. Call it once. */
+  /** Forwards all input from now on; `onTaken` is called as chunks are read. May be called only once. */
   to(target: Writable, onTaken: () => void): void;
   /** The reader has stopped: discards all input from now on. */
   discard(): void;
@@ -14,7 +14,7 @@ export function createFeed(): Feed {
   let target: Writable | undefined;
   let taken = () => {};
   let gone = false;
-  /** The chunk that waits for the child to start or for the pipe; one at a time, like all streams. */
+  /** The chunk that waits for the child to start or for the pipe. One at a time, as in all streams. */
   let waiting: (() => void) | undefined;
   let callback: (() => void) | undefined;
 
@@ -61,7 +61,7 @@ export function createFeed(): Feed {
   return {
     stdin,
     to(next, onTaken) {
-      // The child ended: unread input is lost, and its exit reports the end.
+      // The child has ended: unread input is lost, and its exit reports the end.
       next.on("error", discard);
       if (gone) return void next.destroy();
       target = next;

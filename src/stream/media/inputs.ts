@@ -24,13 +24,13 @@ export const SAFE_FORMATS = [
   "gxf",
   "lxf",
 ];
-/** 8192 x 4320: the largest size in practice for every codec here. */
+/** 8192 x 4320: the largest size used in practice with any codec listed here. */
 export const MAX_PIXELS = 8192 * 4320;
 export const MAX_STREAMS = 100;
 
 /**
- * Puts restrictions before every `-i`: a local file (or the `protocols`) in a harmless container, within bounds. A
- * demuxer forced with `-f` is allowed too. Otherwise a playlist named clip.mp4 would be opened, with all files it
+ * Inserts restrictions before every `-i`: a local file (or the `protocols`) in a harmless container, within limits. A
+ * demuxer forced with `-f` is also allowed. Without them a playlist named clip.mp4 would be opened, with all files it
  * refers to.
  */
 export function safeInputs(args: readonly string[], threads?: number, protocols = "file"): string[] {

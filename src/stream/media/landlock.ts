@@ -1,8 +1,9 @@
 /**
- * Perl, part of every Debian, makes the system calls that Node cannot, then executes the program: landlock(7) for files, seccomp(2) for the rest. It needs no
- * privilege and no namespace, so it works in containers. Arguments: Landlock on (1) or off (0), the seccomp filter in hex, descriptors of readable files, of
- * the writable folder ("" for none), the program's real path, and the command.
- * Landlock's system call numbers are the same on all processors; that of prctl(2) differs. Exits with 126 and a line on stderr if confinement fails.
+ * Perl, included in every Debian, makes the system calls that Node cannot, then executes the program: landlock(7) for
+ * files, seccomp(2) for the rest. It needs no privilege and no namespace, so it works in containers. Arguments:
+ * Landlock on (1) or off (0), the seccomp filter in hex, descriptors of readable files, descriptor of the writable
+ * folder ("" for none), the program's real path, and the command. Landlock's system call numbers are the same on all
+ * processors; the number of prctl(2) differs. Exits with 126 and a line on stderr if confinement fails.
  */
 const SCRIPT = String.raw`
 my ($files, $filter, $reads, $writes, $program) = splice @ARGV, 0, 5;
@@ -34,7 +35,7 @@ const PRCTL: Record<string, number> = { x64: 157, arm64: 167 };
 
 export interface Shut {
   filter: Buffer;
-  /** Restrict file access by Landlock; false: file permissions only. */
+  /** Whether Landlock restricts file access; false: file permissions only. */
   files: boolean;
   /** Inherited descriptors of readable files. */
   reads: readonly number[];

@@ -9,7 +9,7 @@ const never = new AbortController().signal;
 const settle = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 describe("lanes", () => {
-  test("never exceed their slots, and never leave a slot unused while a run waits, whatever starts, ends and gives up", async () => {
+  test("never exceed their slots, and never leave a slot unused while a run waits, regardless of which runs start, end or are aborted", async () => {
     type Step = { do: "enter"; urgency: Urgency } | { do: "leave" | "abort"; which: number };
     const step = fc.oneof(
       fc.record({

@@ -3,7 +3,7 @@ import type { MediaRun } from "./port.ts";
 
 export type Urgency = NonNullable<MediaRun["urgency"]>;
 
-/** Admission of runs. Awaited runs do not queue behind background runs: each kind has its own slots. */
+/** Admission control for runs. Awaited runs do not queue behind background runs: each kind has its own slots. */
 export interface Lanes {
   /**
    * Resolves with a function that releases the slot. Throws encoderBusy if too many are waiting; rejects with the
@@ -15,7 +15,7 @@ export interface Lanes {
 }
 
 export interface LanesOptions {
-  /** Slots for urgent runs, one of which `soon` runs leave free; and for background runs. */
+  /** Number of slots for urgent runs, one of which `soon` runs leave free, and for background runs. */
   urgent: number;
   background: number;
   /** Maximum number of waiting runs per urgency. */

@@ -24,7 +24,7 @@ async function until(condition: () => boolean, what: string) {
 
 const stream = async () => readFile(await clip({ extension: "ts", seconds: 2 }));
 const copy = ["-f", "mpegts", "-i", "pipe:0", "-map", "0:v", "-c", "copy", "-f", "mpegts", "pipe:3"];
-/** Reads no input, so that it never ends. */
+/** Reads no input, so it never ends. */
 const endless = (word: string, to: string) => [
   "-f",
   "lavfi",
@@ -40,7 +40,7 @@ let words = 0;
 const newWord = () => `reelpost-live-${process.pid}-${++words}`;
 const nothing = () => {};
 
-/** A server that counts connections, and the address it is reached at. */
+/** A server that counts connections, and its address. */
 async function listener(t: TestContext) {
   let connections = 0;
   const server = createServer((socket) => {
@@ -54,7 +54,7 @@ async function listener(t: TestContext) {
 
 for (const sandbox of ["bwrap", "landlock", "prlimit"] as const) {
   describe(`a live run confined by ${sandbox}`, needsPrograms(sandbox === "landlock" ? "perl" : sandbox), () => {
-    test("accepts input before it is up, writes to several pipes, and ends when its input does", async (t) => {
+    test("accepts input before it has started, writes to several pipes, and ends when its input does", async (t) => {
       const reports: MediaRunReport[] = [];
       const tools = openTools(t, { sandbox }, { onRun: (run) => void reports.push(run) });
       const sizes = [0, 0];
@@ -97,7 +97,7 @@ for (const sandbox of ["bwrap", "landlock", "prlimit"] as const) {
       run.kill();
     });
 
-    test("is held back by a slow reader, and killed when it stalls", async (t) => {
+    test("is slowed down by a slow reader, and killed when it stalls", async (t) => {
       const word = newWord();
       let chunks = 0;
       // On a busy machine ffmpeg takes a while to produce the first chunk.
@@ -122,7 +122,7 @@ for (const sandbox of ["bwrap", "landlock", "prlimit"] as const) {
       await new Promise((resolve) => run.stdin.end(Buffer.alloc(1000), () => resolve(undefined)));
     });
 
-    test("is killed when it is aborted, when its reader fails, and when the tools close", async (t) => {
+    test("is killed when it is aborted, when its reader fails, and when the tools are closed", async (t) => {
       const tools = openTools(t, { sandbox });
       const word = newWord();
       let came = false;
@@ -181,7 +181,7 @@ for (const sandbox of ["bwrap", "landlock", "prlimit"] as const) {
 }
 
 test(
-  "without the program a long run reports what to install, and accepts writes without failing",
+  "without the program a live run reports what to install, and accepts writes without failing",
   needsFfmpeg,
   async (t) => {
     const run = openTools(t, { ffmpeg: "/nowhere/ffmpeg" }).live({ args: copy, outputs: [nothing] });

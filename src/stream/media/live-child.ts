@@ -8,7 +8,7 @@ import type { MediaResult } from "./port.ts";
 import { MediaRunError, type MediaRunReason } from "./run-error.ts";
 
 export interface LiveChildOptions extends Pick<LiveMediaRun, "outputs"> {
-  /** The whole command, once it is known. If it rejects, the run ends before it starts. */
+  /** The whole command, once it is known. If the promise rejects, the run ends before it starts. */
   command: () => Promise<ChildCommand>;
   idleMs: number;
   inputBytes: number;
@@ -20,8 +20,8 @@ export interface LiveChildOptions extends Pick<LiveMediaRun, "outputs"> {
 const LOOK_MS = 1000;
 
 /**
- * Like runChild, but streams input and output through pipes as long as the writer writes: limited by a stall timeout,
- * not by total time.
+ * Like runChild, but streams input and output through pipes for as long as the writer writes: limited by a stall
+ * timeout, not by total time.
  */
 export function startLiveChild(name: string, options: LiveChildOptions): LiveMedia {
   const feed = createFeed();
@@ -75,7 +75,7 @@ async function runLive(
   function start({ command: [executable, ...args], descriptors = [], close }: ChildCommand): ChildProcess {
     try {
       if (signal.aborted) throw aborted(name, signal);
-      // A spawn that fails for lack of descriptors returns a child without streams; "error" follows.
+      // A spawn that fails for lack of descriptors returns a child without streams; the "error" event follows.
       return spawn(executable!, args, {
         stdio: ["pipe", "ignore", "pipe", ...outputs.map(() => "pipe" as const), ...descriptors],
         detached: true,

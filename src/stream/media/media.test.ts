@@ -57,7 +57,7 @@ const installed = (name: string) =>
     .map((place) => join(place, name))
     .find((path) => existsSync(path))!;
 
-/** Tools whose ffmpeg is a link that a test can remove. */
+/** Tools whose ffmpeg is a symlink that a test can remove. */
 async function openWithFfmpegOf(t: TestContext, sandbox: "prlimit") {
   const programs = join(await folder(t), "ffmpeg");
   await symlink(installed("ffmpeg"), programs);
@@ -118,7 +118,7 @@ for (const sandbox of ["bwrap", "landlock", "prlimit"] as const) {
       assert.ok(existsSync(join(writes, "copy.mkv")));
     });
 
-    test("playlists and scripts named mp4 are not opened, nor are the files they refer to", async (t) => {
+    test("playlists and scripts with an mp4 extension are not opened, nor are the files they refer to", async (t) => {
       const tools = openTools(t, { sandbox });
       const { port, connections } = await listener(t);
       const at = await folder(t);
@@ -133,7 +133,7 @@ for (const sandbox of ["bwrap", "landlock", "prlimit"] as const) {
       for (const [name, text] of Object.entries(disguised)) {
         const path = join(at, `${name}.mp4`);
         await writeFile(path, text);
-        // The file they refer to is readable: only the container check prevents it.
+        // The file that they refer to is readable, so only the container check prevents access.
         for (const program of ["ffprobe", "ffmpeg"] as const) {
           const args = program === "ffprobe" ? ["-show_format", "-i", path] : ["-i", path, "-f", "null", "-"];
           await assert.rejects(
@@ -153,7 +153,7 @@ for (const sandbox of ["bwrap", "landlock", "prlimit"] as const) {
       assert.equal(connections(), 0);
     });
 
-    test("runs with background niceness, for its autogroup as well", async (t) => {
+    test("runs with background niceness, which also applies to its autogroup", async (t) => {
       const path = await clip();
       const stop = new AbortController();
       const mark = `mark${sandbox}${process.pid}`;
@@ -232,9 +232,9 @@ for (const sandbox of ["bwrap", "landlock", "prlimit"] as const) {
       assert.ok(statSync(join(writes, "big")).size <= 500_000);
     });
 
-    // Its other half is in test/faults/stream-ffmpeg.test.ts.
+    // The rest of this test is in test/faults/stream-ffmpeg.test.ts.
     if (sandbox === "prlimit")
-      test("may be replaced: runs fail with a clear error while it is missing, and succeed once it is back", async (t) => {
+      test("may be replaced: runs fail with a clear error while it is missing, and succeed once it is available again", async (t) => {
         const { ffmpeg, programs } = await openWithFfmpegOf(t, sandbox);
         const run = {
           args: ["-f", "lavfi", "-i", "testsrc2=size=64x64:rate=30:duration=0.1", "-f", "null", "-"],
@@ -245,7 +245,7 @@ for (const sandbox of ["bwrap", "landlock", "prlimit"] as const) {
         const missing = (err: unknown) => err instanceof UserError && err.kind === "mediaToolsMissing";
         for (let i = 0; i < 2; i++) await assert.rejects(ffmpeg(run), missing);
         await symlink(installed("ffmpeg"), programs);
-        // Searched again after a few seconds at most.
+        // The program is searched for again after at most a few seconds.
         for (let late = performance.now() + 20_000, found = false; !found;)
           found = await ffmpeg(run).then(
             () => true,
@@ -256,7 +256,7 @@ for (const sandbox of ["bwrap", "landlock", "prlimit"] as const) {
           );
       });
 
-    test("is killed when it is aborted, when its reader fails, and when the tools close", async (t) => {
+    test("is killed when it is aborted, when its reader fails, and when the tools are closed", async (t) => {
       const tools = openTools(t, { sandbox });
       const word = newWord();
       const started = (n: number) => until(() => processesWith(word).length >= n, "it to start");
@@ -353,7 +353,7 @@ for (const sandbox of ["bwrap", "landlock", "prlimit"] as const) {
       assert.equal(statSync(path).uid, process.getuid?.());
     });
 
-    // With limits only, a non-root server's programs read whatever its user can.
+    // With limits only, programs of a non-root server can read everything that the server's user can.
     test(
       "cannot open other files or change its input",
       { skip: sandbox === "prlimit" && process.getuid?.() !== 0 && "limits only" },
@@ -413,7 +413,7 @@ for (const sandbox of ["bwrap", "landlock", "prlimit"] as const) {
       assert.ok(sandbox === "landlock" || lstatSync(join(at, "link")).isSymbolicLink());
     });
 
-    test("no process of a program outlives its run, even in its own session", async (t) => {
+    test("no process of a program outlives its run, even in a separate session", async (t) => {
       const place = await folder(t);
       const program = join(place, "ffmpeg");
       const word = newWord();
@@ -435,7 +435,7 @@ test(
   "falls back to landlock without user namespaces, and reports it",
   { ...needsPrograms("bwrap", "perl"), skip: process.platform !== "linux" && "needs namespaces" },
   async (t) => {
-    // Like Docker's default profile: no user namespaces, and no CAP_SYS_ADMIN, with which root needs none.
+    // Like Docker's default profile: no user namespaces, and no CAP_SYS_ADMIN, which would let root work without them.
     const { stdout, stderr } = spawnSync(
       "unshare",
       [
@@ -490,7 +490,7 @@ test("uses limits alone on a public address only if stream.sandbox is prlimit", 
 
 describe("if the server dies", () => {
   for (const sandbox of ["bwrap", "landlock", "prlimit"] as const) {
-    test(`children confined by ${sandbox} die too`, needsPrograms(PROGRAM[sandbox]), async (t) => {
+    test(`children confined by ${sandbox} are killed too`, needsPrograms(PROGRAM[sandbox]), async (t) => {
       const word = newWord();
       const program = `
         import { createMediaTools } from ${JSON.stringify(import.meta.resolve("./tools.ts"))};
@@ -501,7 +501,7 @@ describe("if the server dies", () => {
         stdio: ["ignore", "ignore", "inherit"],
       });
       t.after(() => void server.kill("SIGKILL"));
-      // Its own command line contains the word too.
+      // The command line of the test's own process contains the word too.
       const children = () => processesWith(word).filter((pid) => pid !== server.pid);
       await until(() => children().filter((pid) => isFfmpeg(pid)).length >= 2, "both to start");
       server.kill("SIGKILL");

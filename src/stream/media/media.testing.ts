@@ -8,14 +8,14 @@ import { createMediaTools, type MediaToolsParts } from "./tools.ts";
 export const streamSettings = (given: NonNullable<SettingsInput["stream"]> = {}) =>
   settingsSchema.parse({ stream: given }).stream;
 
-/** Programs are discovered once per process: it takes half a dozen ffmpeg runs. */
+/** Programs are discovered once per process, because discovery takes about six ffmpeg runs. */
 const found = new Map<string, ReturnType<typeof discover>>();
 const findOnce: typeof discover = (settings, options) =>
   found.getOrInsertComputed(`${settings.sandbox} ${options.exposed}`, () =>
     discover(settings, { ...options, signal: new AbortController().signal }),
   );
 
-/** Real tools with the settings of a test; closed when it ends. */
+/** Real tools with the settings of a test; closed when the test ends. */
 export function openTools(
   t: TestContext,
   given: NonNullable<SettingsInput["stream"]> = {},
@@ -33,13 +33,13 @@ export function openTools(
   return tools;
 }
 
-/** Processes whose command line contains the word. Read from /proc, so Linux only. */
+/** Processes whose command line contains the word. Reads /proc, so works on Linux only. */
 export function processesWith(word: string): number[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
     .flatMap((pid) => {
       try {
-        // Empty for a zombie.
+        // The command line of a zombie is empty.
         return readFileSync(`/proc/${pid}/cmdline`, "latin1").includes(word) ? [Number(pid)] : [];
       } catch {
         return [];

@@ -7,7 +7,7 @@ import { createMediaTools } from "./tools.ts";
 interface MeteredToolsDeps {
   settings: Pick<Settings, "stream">;
   metrics?: Metrics;
-  /** Find the programs now rather than when the first video needs them. */
+  /** Finds the programs now rather than when the first video needs them. */
   warm: boolean;
   /** True if other machines can reach this server. */
   exposed: boolean;

@@ -23,7 +23,7 @@ function start(t: TestContext) {
   };
 }
 
-test("background runs are paused while an urgent run is active, including those that start meanwhile", (t) => {
+test("background runs are paused while an urgent run is active, including those that start in the meantime", (t) => {
   const { pauses, told } = start(t);
   const endBackground = pauses.enter(1, "background");
   assert.deepEqual(told(), []);
@@ -41,7 +41,7 @@ test("background runs are paused while an urgent run is active, including those 
   endSoon();
 });
 
-test("a look-ahead run that a viewer starts to wait for is resumed", (t) => {
+test("a look-ahead run is resumed when a viewer starts waiting for it", (t) => {
   const { pauses, told } = start(t);
   const came = new AbortController();
   pauses.enter(1, "background");
@@ -56,7 +56,7 @@ test("a look-ahead run that a viewer starts to wait for is resumed", (t) => {
   assert.deepEqual(told(), ["1 SIGCONT"]);
 });
 
-test("a run that has just started is stopped once its program runs, if a viewer still waits then", (t) => {
+test("a run that has just started is paused once its program runs, if a viewer is still waiting then", (t) => {
   const { pauses, told, pass, beginning } = start(t);
   for (const group of [1, 2, 3]) beginning.add(group);
   pauses.enter(1, "background");
@@ -74,7 +74,7 @@ test("a run that has just started is stopped once its program runs, if a viewer 
   assert.deepEqual(told(), []);
 });
 
-test("no run is paused forever: after three seconds it works for a quarter of that time", (t) => {
+test("no run is paused forever: after three seconds it runs for a quarter of that time", (t) => {
   const { pauses, told, pass } = start(t);
   pauses.enter(1, "background");
   pauses.enter(2, "urgent");
@@ -89,7 +89,7 @@ test("no run is paused forever: after three seconds it works for a quarter of th
   assert.deepEqual(told(), ["1 SIGSTOP"]);
 });
 
-test("short successive waits leave some of the time to background runs", (t) => {
+test("short successive waits leave part of the time to background runs", (t) => {
   const { pauses, told, pass } = start(t);
   pauses.enter(1, "background");
   const end = pauses.enter(2, "urgent");

@@ -1,13 +1,11 @@
 import { hasBegun } from "./begun.ts";
 import type { MediaRun } from "./port.ts";
 
-/**
- * Pauses background runs while a viewer waits: niceness shares processors, but not their caches and memory bandwidth.
- */
+/** Pauses background runs while a viewer waits: niceness shares processor time, but not caches and memory bandwidth. */
 export interface Pauses {
   /**
-   * Starts a run, given its process group. Background runs are paused, and so are look-ahead runs until `awaited` is
-   * aborted because a viewer waits for them. Returns a function that ends the run.
+   * Registers a run that has started, by its process group. Background runs are paused, and so are look-ahead runs
+   * until `awaited` is aborted because a viewer is waiting for them. Returns a function that ends the run.
    */
   enter(group: number, urgency: NonNullable<MediaRun["urgency"]>, awaited?: AbortSignal): () => void;
 }
@@ -16,11 +14,14 @@ export interface PausesParts {
   /** Milliseconds. */
   now?: () => number;
   signal?: (group: number, signal: "SIGSTOP" | "SIGCONT") => void;
-  /** Whether a run can be stopped already. */
+  /** Whether a run can be stopped yet. */
   hasBegun?: (group: number) => boolean;
 }
 
-/** Maximum length of a pause in milliseconds; then paused runs work for a share of that time, even if viewers wait. */
+/**
+ * Maximum length of a pause in milliseconds; after it, paused runs work for a share of that time, even if viewers are
+ * waiting.
+ */
 const LONGEST_MS = 3_000;
 const PART = 1 / 4;
 /** Delay before a newly started run is checked again. */
@@ -77,7 +78,7 @@ export function createPauses({
   return {
     enter(group, urgency, awaited) {
       if (urgency === "urgent" || awaited?.aborted === true) return wait();
-      // Images for pages and the like: they are awaited too, but less urgently than a stalled video.
+      // Images for pages and similar requests: they are awaited too, but less urgently than a stalled video.
       if (urgency === "soon" && awaited === undefined) return () => {};
       let leave: (() => void) | undefined;
       const hurry = () => {
@@ -102,6 +103,6 @@ function toGroup(group: number, signal: "SIGSTOP" | "SIGCONT"): void {
   try {
     process.kill(-group, signal);
   } catch {
-    // The group is empty.
+    // The group is already empty.
   }
 }

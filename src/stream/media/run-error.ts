@@ -13,7 +13,7 @@ export type MediaRunReason =
   | "closed"
   | "missing";
 
-/** Neither a user error nor a bug as such: the caller of the run decides what it means. */
+/** Not in itself a user error or a bug: the caller of the run decides how to treat it. */
 export class MediaRunError extends Error {
   override readonly name = "MediaRunError";
   readonly reason: MediaRunReason;

@@ -98,14 +98,15 @@ const EPERM = 1,
 const NUMBER = 0,
   ARCHITECTURE = 4,
   FIRST_ARGUMENT = 16;
-/** __X32_SYSCALL_BIT: marks system calls of the x32 ABI. */
+/** __X32_SYSCALL_BIT: set in system calls of the x32 ABI. */
 const X32 = 0x40000000;
 /** CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID and NEWNET. */
 const NEW_NAMESPACES = 0x7e020000;
 
 /**
- * A seccomp filter, as struct sock_filter[]: denies new namespaces, mounts, keys, kernel modules, access to other processes, leaving the process group
- * (which is killed as one), opening files by handle, and, without `network`, all sockets. Undefined on an unsupported processor.
+ * A seccomp filter, as struct sock_filter[]: denies new namespaces, mounts, keys, kernel modules, access to other
+ * processes, leaving the process group (which is killed as a whole), opening files by handle, and, without `network`,
+ * all sockets. Undefined on an unsupported processor.
  */
 export function mediaFilter({ network }: { network: boolean }, arch: string = process.arch): Buffer | undefined {
   const numbers = ARCHITECTURES[arch as keyof typeof ARCHITECTURES];
@@ -121,7 +122,7 @@ export function mediaFilter({ network }: { network: boolean }, arch: string = pr
     op(RETURN, fails(EPERM)),
     ...[...Object.values(denied), ...Object.values(EVERYWHERE)].flatMap((number) => refuse(number, EPERM)),
     ...(network ? [] : refuse(socket, EACCES)),
-    // clone3 passes flags in memory, which a filter cannot read: after ENOSYS libc uses clone().
+    // clone3 passes flags in memory, which a filter cannot read; libc falls back to clone() after ENOSYS.
     ...refuse(clone3, ENOSYS),
     op(EQUAL, clone, 0, 3),
     op(LOAD, FIRST_ARGUMENT),

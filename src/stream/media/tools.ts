@@ -20,42 +20,42 @@ export interface MediaToolsParts {
   exposed?: boolean;
   /** Called for every run, for metrics. Must not throw. */
   onRun?: (run: MediaRunReport) => void;
-  /** Default: number of processors of this machine. */
+  /** Default: number of processors on this machine. */
   processors?: number;
   /** Maximum number of waiting runs per urgency. Default 500. */
   mostWaiting?: number;
-  /** Finds the programs. Default: on this machine, now. */
+  /** Finds the programs. Default: searches this machine. */
   find?: typeof discover;
 }
 
 export interface MediaRunReport {
   program: "ffmpeg" | "ffprobe";
   urgency: Urgency;
-  /** Time waiting for a slot and for the program. */
+  /** Time spent waiting for a slot and for the program to be found. */
   waitedMs: number;
   ranMs: number;
   outcome: "ok" | MediaRunReason | "refused";
 }
 
-/** For gauges. */
+/** Number of connections, for metrics. */
 export interface MediaLoad {
   running: number;
   waiting: Record<Urgency, number>;
 }
 
 /**
- * Background runs are paused while a viewer waits, for at most four fifths of the time. Niceness must leave them the
- * rest: at 19 a run gets a seventieth of the share of a program at 0, almost nothing on a busy machine. At 5 it gets a
- * third.
+ * Background runs are paused while a viewer waits, for at most four fifths of the time. Niceness must leave them enough
+ * for the rest: at niceness 19 a run gets a seventieth of the share of a program at 0, almost nothing on a busy
+ * machine. At 5 it gets a third.
  */
 export const NICENESS: Record<Urgency, number> = { urgent: 0, soon: 3, background: 5 };
 /** A broadcast's CPU time is unlimited; it writes no files. */
 const LIVE = { cpuSeconds: 2 ** 31, memoryMb: 4096, fileBytes: 0 };
 const LIVE_DEFAULTS = { idleMs: 60_000, inputBytes: 64 << 20 };
 const DEFAULTS = { wallMs: 60_000, cpuSeconds: 600, outputBytes: 64 << 20, memoryMb: 4096, fileBytes: 64 * 2 ** 30 };
-/** Per allocation: a frame of the maximum size in 4:4:4 with 16 bits is 212 MB. */
+/** Limit per allocation: a frame of the maximum size in 4:4:4 with 16 bits is 212 MB. */
 const MAX_ALLOC = 512 << 20;
-/** A missing program is searched again after this time: it may have been installed. */
+/** A missing program is searched for again after this time, because it may have been installed. */
 const FORGET_MS = 5_000;
 const COMMON = {
   ffmpeg: ["-hide_banner", "-nostdin", "-nostats", "-loglevel", "error"],
@@ -126,7 +126,7 @@ export function createMediaTools({
     } catch (err) {
       if (err instanceof MediaRunError) outcome = err.reason;
       if (!(err instanceof MediaRunError) || err.reason !== "missing") throw err;
-      // It existed before: it may be in the middle of a replacement, and the next run searches for it again.
+      // The program existed before, so it may be in the middle of a replacement; the next run searches for it again.
       found = undefined;
       throw streamErrors.mediaToolsMissing({ reason: err.message }, { cause: err });
     } finally {
@@ -205,18 +205,18 @@ export function createMediaTools({
   };
 }
 
-/** A program that was removed since it was found cannot be confined. */
+/** A program that has been removed since it was found cannot be confined. */
 function confineNow(...given: Parameters<typeof confine>): ConfinedCommand {
   try {
     return confine(...given);
   } catch (err) {
-    // A missing source: reported with the program's own error text.
+    // A missing source is reported like an error text of the program itself.
     if (err instanceof NotOpened) throw new MediaRunError("failed", err.message, err.message, { cause: err });
     throw new MediaRunError("missing", messageOf(err), "", { cause: err });
   }
 }
 
-/** Checks the run's output folder before any of it is read, whether the run succeeds or fails. */
+/** Checks the run's output folder before anything in it is read, whether the run succeeds or fails. */
 async function runInto(
   folder: string | undefined,
   user: MediaUser | undefined,

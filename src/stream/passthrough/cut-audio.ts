@@ -10,9 +10,9 @@ const TARGET_SECONDS = 4;
 const LATEST_SECONDS = 0.1;
 
 /**
- * Cuts an AAC track. Priming frames, which the edit list places before the start of the video, are left out: segments
- * have no edit list. This loses the overlap of the first frame, a fade-in of 21 ms. Returns a text with the reason if
- * the track cannot be cut. Throws Mp4Error.
+ * Cuts an AAC track. Priming frames, which the edit list places before the start of the video, are left out, because
+ * segments have no edit list. This loses the overlap of the first frame, a fade-in of 21 ms. Returns the reason as text
+ * if the track cannot be cut. Throws Mp4Error.
  */
 export function cutAudio(track: Track, movie: Movie, origin: number, fileSize: number): CutAudio | string {
   const aac = track.descriptions.length === 1 && track.selfContained ? readAac(track.descriptions[0]!) : undefined;

@@ -17,10 +17,10 @@ export interface CutVideo extends CutTrack {
 
 /** A segment ends at the first key frame after this. */
 const TARGET_SECONDS = 3.5;
-/** Sources with key frames farther apart take too long to start after a seek. */
+/** Sources with key frames farther apart take too long to resume after a seek. */
 const LONGEST_SECONDS = 20;
 /**
- * Maximum delay of the first frame, and maximum time that an edit list may cut at the end: longer ones are noticeable.
+ * Maximum delay of the first frame, and maximum time that an edit list may cut at the end: longer times are noticeable.
  */
 const LATEST_SECONDS = 0.1;
 const TAIL_SECONDS = 0.1;
@@ -34,7 +34,7 @@ export interface CutVideoOptions {
   segmentTimescale: number | undefined;
 }
 
-/** Cuts a video track at its key frames. Returns a text with the reason if that is impossible. Throws Mp4Error. */
+/** Cuts a video track at its key frames. Returns the reason as text if that is impossible. Throws Mp4Error. */
 export function cutVideo(
   track: Track,
   { movie, origin, fileSize, segmentTimescale }: CutVideoOptions,
@@ -128,9 +128,9 @@ interface Place {
 }
 
 /**
- * A segment must start with a key frame across which no frame depends on another: in an open GOP the first frames shown
- * are decoded after the key frame and need the previous GOP. So a key frame is accepted only after all of its GOP has
- * been read.
+ * A segment must start with a key frame across which no frame refers to another: in an open GOP the first frames shown
+ * are decoded after the key frame and need the previous GOP. A key frame is therefore accepted only after its whole GOP
+ * has been read.
  */
 function createCutter(target: number, longest: number) {
   const segments: Cut[] = [];

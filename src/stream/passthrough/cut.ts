@@ -10,7 +10,7 @@ import {
 } from "../../protocol/mp4/index.ts";
 
 /**
- * A source track as it is cut: the first sample of each segment. Times in ticks of the track, from the start of the
+ * A source track divided into segments: the first sample of each. Times in ticks of the track, from the start of the
  * video.
  */
 export interface CutTrack {
@@ -30,7 +30,7 @@ export interface CutTrack {
 export interface Cut {
   from: SampleMark;
   count: number;
-  /** Total octets of its samples. */
+  /** Total bytes of its samples. */
   size: number;
   /** Decoding time of its first sample. */
   time: number;
@@ -46,8 +46,8 @@ export interface CutSample extends FragmentSample {
 }
 
 /**
- * Iterates over all samples. Each must lie within the file, and so must their total size: a small index must not
- * describe more octets than the file has.
+ * Iterates over all samples. Each must lie within the file, and their total size must not exceed it: a small index must
+ * not describe more bytes than the file has.
  */
 export function* everySample(tables: SampleTables, fileSize: number): Generator<SampleWalk, void> {
   const walk = walkSamples(tables);
@@ -63,7 +63,7 @@ export function* everySample(tables: SampleTables, fileSize: number): Generator<
 
 /**
  * The samples of segment `n`, and the decoding time of the first, in ticks of the segments. Rounds times, not
- * durations, so that errors do not add up.
+ * durations, so that errors do not accumulate.
  */
 export function samplesOf(
   { tables, segments, shiftBase, timescale, segmentTimescale = timescale }: CutTrack,

@@ -18,7 +18,7 @@ import type { Video } from "../videos/video.ts";
 import { testModel, testVideo } from "../videos/videos.testing.ts";
 import { createPassthrough } from "./passthrough.ts";
 
-/** B-frames used as references by other B-frames, so that decoding order differs a lot from display order. */
+/** B-frames used as references by other B-frames, so that decoding order differs substantially from display order. */
 const REORDERED = [
   "-c:v",
   "libx264",
@@ -29,7 +29,7 @@ const REORDERED = [
   "-x264-params",
   "bframes=4:b-adapt=0:b-pyramid=normal:scenecut=0",
 ];
-/** Without duplicated frames before the first one. */
+/** Without duplicated frames before the first frame. */
 const AS_THEY_COME = [...REORDERED, "-fps_mode", "passthrough"];
 const two = (video: string[], sound: string[]) => [
   ...video,
@@ -65,7 +65,7 @@ async function setUp(t: TestContext, recipe: ClipRecipe, more: Partial<Video> = 
   return { folder, path, objects, video: source, rung: createPassthrough({ objects, log: silentLog, enabled: true }) };
 }
 
-/** Everything that is played: the initialisation segment and all others, with their data on each sample. */
+/** Everything that is played: the initialisation segment and all media segments, with the data of each sample. */
 async function assemble(rung: SourceRung, video: Video, track: "video" | "audio") {
   const { segments } = (await rung.of(video))![track]!;
   const init = await buffer((await rung.segment(video, track, "init"))!.read());
@@ -107,7 +107,7 @@ async function packetsOf(path: string, stream: "v:0" | "a:0"): Promise<Packet[]>
       )
     ).toString(),
   ) as { packets: { pts_time: string; size: string }[]; format: { start_time: string } };
-  // A video starts with the first of its tracks.
+  // A video starts with whichever of its tracks starts first.
   return packets.map(({ pts_time, size }) => ({
     pts: Number(pts_time) - Number(format.start_time),
     size: Number(size),
@@ -228,7 +228,7 @@ describe("a passthrough source", needsFfmpeg, () => {
     assert.deepEqual(init.timescale, timescaleOf({}, video.model!));
   });
 
-  test("segments start with key frames and last a few seconds", async (t) => {
+  test("segments start with key frames and have a duration of a few seconds", async (t) => {
     const { rung, video } = await setUp(t, { ...mediaClips.ntsc, video: REORDERED });
     const { segments, samples } = await assemble(rung, video, "video");
     assert.deepEqual(

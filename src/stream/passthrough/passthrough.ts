@@ -11,7 +11,10 @@ export interface PassthroughOptions {
   log: Log;
   /** settings.stream.passthrough */
   enabled: boolean;
-  /** Maximum octets of cached indexes. Default 64 MiB; the most recently used one is kept whatever its size. */
+  /**
+   * Maximum bytes of cached indexes. Default 64 MiB; the most recently used index is always cached, regardless of its
+   * size.
+   */
   maxBytes?: number;
 }
 
@@ -27,8 +30,8 @@ const LEAST = 500;
 const READ_AT_ONCE = 3;
 
 /**
- * The source as a rendition, cut at its key frames from byte ranges; nothing is encoded, and only its index is cached,
- * in memory.
+ * Offers the source as a rendition, cut at its key frames from byte ranges; nothing is encoded, and only its index is
+ * cached, in memory.
  */
 export function createPassthrough({ objects, log, enabled, maxBytes = KEPT_BYTES }: PassthroughOptions): SourceRung {
   /** By uid, most recently used last. A source never changes. */
@@ -60,7 +63,7 @@ export function createPassthrough({ objects, log, enabled, maxBytes = KEPT_BYTES
       if (reading >= READ_AT_ONCE) await new Promise<void>((resolve) => turns.push(resolve));
       reading++;
       const source = await objects.open(video.model!.source.key);
-      // Deleted just now.
+      // The source has just been deleted.
       if (source === undefined) return forget(video.uid);
       const index = await readSourceIndex((start, length) => readAll(source, start, length), source.size, video.model!);
       if (typeof index === "string")
@@ -85,7 +88,7 @@ export function createPassthrough({ objects, log, enabled, maxBytes = KEPT_BYTES
   function weigh(uid: string, weight: number) {
     const entry = known.get(uid);
     if (entry === undefined) return;
-    // If an entry was evicted during its read and read again, two reads finish here.
+    // If an entry was evicted while being read and was then read again, two reads finish here.
     total += weight - entry.weight;
     entry.weight = weight;
     for (const [other] of known) {
@@ -126,7 +129,7 @@ function show({ video, audio }: SourceIndex): SourceRenditions {
   };
 }
 
-/** Playlists start at zero: the initial delay of a track is part of its first segment. */
+/** Playlists start at zero: the initial delay of a track becomes part of its first segment. */
 function showTrack({ segments, timescale, codecs, peakBandwidth, averageBandwidth }: CutTrack): SourceTrack {
   const shown = segments.map(({ start, duration }, n) => ({
     start: n === 0 ? 0 : start / timescale,

@@ -4,13 +4,13 @@ import type { ObjectHandle } from "../../store/index.ts";
 import type { SegmentBytes } from "../playback/index.ts";
 import { samplesOf, type CutTrack } from "./cut.ts";
 
-/** Octets [start, end) of the source. */
+/** Bytes [start, end) of the source. */
 interface Piece {
   start: number;
   end: number;
 }
 
-/** Ranges with smaller gaps are read in one go, and the gaps are dropped. */
+/** Ranges with smaller gaps are read in one operation, and the bytes in the gaps are discarded. */
 const GAP = 64 * 1024;
 
 /** A segment as sent to players: a generated header, then samples copied from the source. */
@@ -49,7 +49,7 @@ function joined(pieces: Piece[]): Piece[] {
   return result;
 }
 
-/** Octets [from, to) of the concatenated ranges. */
+/** Bytes [from, to) of the concatenated ranges. */
 function within(pieces: readonly Piece[], from: number, to: number): Piece[] {
   const result: Piece[] = [];
   let at = 0;

@@ -16,7 +16,7 @@ ENTRY.set([1, 100, 0, 31, 255, 225, 0], 94);
 
 const RATE = 25;
 
-/** A file of these frames, 25 per second, all in one chunk or all at one offset. */
+/** A file with these frames, 25 per second, all in one chunk or all at one offset. */
 function fileOf(samples: readonly FragmentSample[], { description = ENTRY, overlaid = false } = {}): Buffer {
   const log = createSampleLog();
   const list = <T>(Make: { from(values: number[]): T }, pick: (sample: FragmentSample) => number) =>
@@ -87,7 +87,7 @@ test("samples outside the file, or larger in total than the file, are not offere
   const lie = Buffer.from(file);
   lie.writeUInt32BE(900, lie.indexOf("stsz") + 8);
   assert.match(String(await index(lie)), /beyond the end/);
-  // A small file that would be sent as a large one: every frame has the same octets.
+  // A small file that would be sent as a large one: every frame has the same bytes.
   assert.match(
     String(
       await index(
@@ -101,7 +101,7 @@ test("samples outside the file, or larger in total than the file, are not offere
   );
 });
 
-test("video other than H.264 with its parameters in the index, or that starts inside a GOP, is not offered", async () => {
+test("video is not offered if it is not H.264, lacks its parameters in the index, or starts inside a GOP", async () => {
   const other = Buffer.from(ENTRY);
   other.write("avc3", 4, "latin1");
   assert.match(String(await index(fileOf(pictures(100), { description: other }))), /not H\.264/);

@@ -16,11 +16,11 @@ import { cutVideo, type CutVideo } from "./cut-video.ts";
 export interface SourceIndex {
   video: CutVideo;
   audio: CutAudio | undefined;
-  /** Approximate octets of memory. */
+  /** Approximate memory use in bytes. */
   weight: number;
 }
 
-/** Reads the index of a source and cuts its tracks. Returns a text with the reason if it is not offered. */
+/** Reads the index of a source and cuts its tracks. Returns the reason as text if the source is not offered. */
 export async function readSourceIndex(read: ReadAt, size: number, model: MediaModel): Promise<SourceIndex | string> {
   const { video, audio } = model;
   try {
@@ -56,8 +56,8 @@ function trackOf({ tracks }: Movie, stream: number | undefined, handler: string)
 }
 
 /**
- * Start of the first displayed sample, in seconds of the movie. The timeline of a video starts with the first of its
- * tracks.
+ * Start of the first displayed sample, in seconds of the movie. The timeline of a video starts with whichever of its
+ * tracks starts first.
  */
 function startOf(track: Track, movie: Movie): number {
   const placement = placementOf(track, movie);
@@ -67,7 +67,7 @@ function startOf(track: Track, movie: Movie): number {
     : Math.max(0, first.time + first.shift - placement.offset) / track.timescale;
 }
 
-/** Audio that cannot be cut is encoded, and the video is offered all the same. */
+/** Audio that cannot be cut is encoded, and the video is still offered. */
 function cutSafely(sound: Track, movie: Movie, origin: number, size: number): CutAudio | undefined {
   try {
     const cut = cutAudio(sound, movie, origin, size);

@@ -18,7 +18,10 @@ import {
 import { type MediaModel, SOURCE_RENDITION, type VideoRendition } from "../model.ts";
 import { audioRates, maxBitRates, nearest, type Playable, playedSeconds, videoRates } from "./tracks.ts";
 
-/** Seconds of the encoder's buffer: with this much buffered, the cap is enough bandwidth (ISO/IEC 23009-1 5.3.5.4). */
+/**
+ * Seconds of the encoder's buffer: with this much buffered, a bandwidth equal to the cap is sufficient (ISO/IEC 23009-1
+ * 5.3.5.4).
+ */
 const MIN_BUFFER = 2;
 const SEGMENTS = {
   initialization: "../segments/$RepresentationID$/init.mp4",
@@ -112,13 +115,13 @@ function videosOf(playable: Playable): DashVideo[] {
 
 /**
  * Audio ends with its last AAC frame, up to 21 ms after the last video frame, and the period is as long as its longest
- * track. In a shorter one, a player would pass the end before the media element reports it: dash.js 5.2 then seeks back
- * and stays there.
+ * track. In a shorter period, a player would pass the end before the media element reports it: dash.js 5.2 then seeks
+ * back and stalls.
  */
 const soundingSeconds = ({ segments }: MediaModel): number => (audioFrameCount(segments) * AUDIO_FRAME) / AUDIO_RATE;
 
 /**
- * Used for audio too: its segments start up to one AAC frame (21 ms) earlier, far within the tolerance of players
+ * Also used for audio: its segments start up to one AAC frame (21 ms) earlier, well within the tolerance of players
  * (DASH-IF IOP 3.2.7.1: half a segment).
  */
 const timelineOf = ({ segments: { fps, framesPerSegment, frames } }: MediaModel): SegmentTimeline => ({

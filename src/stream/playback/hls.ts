@@ -19,7 +19,7 @@ import {
   videoRates,
 } from "./tracks.ts";
 
-/** GROUP-IDs. The source's group has the same choices, with the source's own audio. */
+/** GROUP-IDs. The source's group offers the same choices, with the source's own audio. */
 const AUDIO_GROUP = "audio";
 const SOURCE_GROUP = "source";
 const TEXT_GROUP = "text";
@@ -82,8 +82,8 @@ function variantsOf(playable: Playable): HlsVariant[] {
   const rest = rungs.filter((rung) => rung !== first);
   if (source === undefined) return [first, ...rest];
   const asItIs = sourceVariant(source, playable, subtitles);
-  // The source plays without encoding, so it is listed first until the ladder is complete; then it is sorted among the
-  // H.264 renditions by bandwidth.
+  // The source can be played without encoding, so it is listed first until the ladder is complete; after that it is
+  // sorted among the H.264 renditions by bandwidth.
   if (!complete) return [asItIs, first, ...rest];
   const place =
     rest.findLastIndex(
@@ -146,7 +146,7 @@ const textRendition = ({ language, label }: TextTrack): HlsRendition => ({
   autoselect: true,
 });
 
-/** Next to the multivariant playlist; segments are in a sibling folder. */
+/** Stored alongside the multivariant playlist; segments are in a sibling folder. */
 const playlistOf = (rendition: string) => `${rendition}.m3u8`;
 const segmentUri = (rendition: string, segment: number | "init") =>
   `../segments/${rendition}/${segment === "init" ? "init.mp4" : `${segment}.m4s`}`;

@@ -30,7 +30,7 @@ test("a segment is cached from its second request on, and read once for any numb
   assert.equal(hot.get("b"), undefined);
 });
 
-test("the least recently used segments are evicted, and one larger than an eighth of the cache is not cached", async () => {
+test("the least recently used segments are evicted, and a segment larger than an eighth of the cache is not cached", async () => {
   const hot = createHotSegments({ bytes: 3000 });
   const twice = async (key: string, size: number) => {
     await hot.offer(key, segment(size));
@@ -63,7 +63,7 @@ test("a segment that cannot be read is not cached, and the next request retries"
   assert.equal((await hot.offer("a", segment(10)))?.size, 10);
 });
 
-test("with no memory nothing is cached", async () => {
+test("with a cache size of 0, nothing is cached", async () => {
   const hot = createHotSegments({ bytes: 0 });
   for (let n = 0; n < 3; n++) assert.equal(await hot.offer("a", segment(10)), undefined);
 });

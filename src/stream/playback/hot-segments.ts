@@ -7,13 +7,13 @@ export type HotSegment = Pick<ObjectHandle, "size" | "version" | "read"> & { mem
 export interface HotSegments {
   get(key: string): HotSegment | undefined;
   /**
-   * Call it for every segment sent from elsewhere. Undefined: not worth caching, like most segments with a single
-   * viewer.
+   * Called for every segment sent from a source other than this cache. Undefined: not worth caching, as for most
+   * segments with a single viewer.
    */
   offer(key: string, object: ObjectHandle): Promise<HotSegment | undefined>;
 }
 
-/** Maximum number of segments requested once to remember, in each of two generations. */
+/** Maximum number of segments to track that have been requested once, in each of two generations. */
 const REMEMBERED = 8192;
 
 /**
@@ -37,7 +37,7 @@ export function createHotSegments({ bytes }: { bytes: number }): HotSegments {
   }
 
   function keep(key: string, segment: HotSegment): void {
-    // A concurrent miss may have loaded it a second time.
+    // A concurrent cache miss may have loaded it a second time.
     size += segment.size - (kept.get(key)?.size ?? 0);
     kept.set(key, segment);
     // Least recently used first: `get` moves entries to the end.

@@ -36,7 +36,7 @@ const playable = (model: MediaModel): Playable => ({
   complete: true,
 });
 
-test("HLS and DASH list the same segments, and they add up to the whole video, for every length and frame rate", () => {
+test("HLS and DASH list the same segments, whose total is the whole video, for every length and frame rate", () => {
   fc.assert(
     fc.property(models, (model) => {
       const seconds = playedSeconds(model);
@@ -143,7 +143,7 @@ test("renditions at half the frame rate declare it", () => {
   );
 });
 
-test("renditions of another codec have their own AdaptationSet: players do not change codecs within one", () => {
+test("renditions of a different codec have their own AdaptationSet, because players do not change codecs within one", () => {
   const mpd = dashPresentation(
     playable(
       ntscModel({

@@ -83,7 +83,7 @@ test("a manifest is complete before anything is encoded, and its URLs are relati
   const audio = await get("manifest/audio.m3u8");
   const heard = [...audio.text.matchAll(/EXTINF:([\d.]+)/g)].reduce((sum, [, s]) => sum + Number(s), 0);
   assert.ok(heard >= 10.01 && heard < 10.01 + 1024 / 48_000, `${heard}`);
-  // To the end of the audio, which has whole frames.
+  // Up to the end of the audio, which consists of whole AAC frames.
   assert.match((await get("manifest/video.mpd")).text, /mediaPresentationDuration="PT10.027667S"/);
 });
 
@@ -117,7 +117,7 @@ test("captions, added audio and the source are each listed", async (t) => {
   assert.equal(vtt.headers.get("content-type"), "text/vtt; charset=utf-8");
   const mpd = (await get("manifest/video.mpd")).text;
   assert.match(mpd, /contentType="audio"[^>]*>\s*<Label>Original<\/Label>\s*<Role [^>]*value="main"/);
-  // The last segment lasts 2.51 s. The AdaptationSet's template is that of the ladder, which has other boundaries.
+  // The last segment lasts 2.51 s. The AdaptationSet has the template of the ladder, whose boundaries differ.
   assert.match(mpd, /contentType="video"[^>]*segmentAlignment="false"/);
   assert.match(
     mpd,
@@ -176,7 +176,7 @@ test("lists the source among the H.264 renditions by bandwidth", async (t) => {
   ]);
 });
 
-test("clientBandwidthHint leaves the nearest rung; an invalid one leaves all", async (t) => {
+test("clientBandwidthHint selects only the nearest rung; an invalid hint leaves all rungs", async (t) => {
   const get = await manifests(t);
   const offered = async (hint: string) => uris((await get(`manifest/video.m3u8?clientBandwidthHint=${hint}`)).text);
   assert.deepEqual(await offered("0.1"), ["90p.m3u8"]);
@@ -202,7 +202,7 @@ test("plays audio without video, and video without audio", async (t) => {
   assert.equal((await seen("manifest/audio.m3u8")).status, 404);
 });
 
-test("a video without a model yet is a retryable 404; a failed one is 424", async (t) => {
+test("a video that has no model yet is a retryable 404; a failed one is 424", async (t) => {
   for (const state of ["pendingupload", "downloading", "queued"] as const) {
     const get = await manifests(t, { video: { state, model: null } });
     for (const path of ["manifest/video.m3u8", "manifest/video.mpd", "segments/180p/0.m4s"]) {
@@ -227,7 +227,7 @@ test("a video without a model yet is a retryable 404; a failed one is 424", asyn
     assert.equal((await get(path)).status, 424, path);
 });
 
-test("segments requested again come from memory, except those of a deleted added track", async (t) => {
+test("repeatedly requested segments are served from memory, except those of a deleted added track", async (t) => {
   const objects = await emptyObjects(t);
   const added = `audio-${"b".repeat(32)}`;
   for (const rendition of ["180p", added]) await objects.put(segmentKey(UID, rendition, 0), Buffer.from(rendition));
@@ -252,7 +252,7 @@ test("segments requested again come from memory, except those of a deleted added
   assert.equal(await status(added), 404);
 });
 
-test("ffmpeg and ffprobe read HLS and DASH to the last frame without warnings", needsFfmpeg, async (t) => {
+test("ffmpeg and ffprobe read HLS and DASH up to the last frame without warnings", needsFfmpeg, async (t) => {
   const { origin } = await serveVideo(t);
   const run = async (program: string, args: string[]) => {
     const { stdout, stderr } = await promisify(execFile)(program, ["-loglevel", "warning", ...args], {

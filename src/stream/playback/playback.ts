@@ -12,19 +12,19 @@ import { type Playable, playableOf } from "./tracks.ts";
 
 interface PlaybackOptions extends PlaybackTracks {
   segments: Pick<Segments, "get">;
-  /** Absent: manifests state estimated bitrates. */
+  /** If absent, manifests contain estimated bitrates. */
   rates?: RenditionRates;
-  /** Broadcasts. They take precedence over uploaded videos. Absent: none. */
+  /** Broadcasts, which take precedence over uploaded videos. If absent, there are none. */
   live?: PlaybackPrecedence;
   /** Count viewers on every route, including broadcasts. Default: none. */
   counters?: readonly ViewerCounter[];
-  /** Maximum octets of segments cached in memory; 0: none. Default 64 MiB. */
+  /** Maximum bytes of segments cached in memory; 0: none. Default 64 MiB. */
   hotBytes?: number;
 }
 
 /**
- * Cache lifetime of a manifest in seconds: captions and audio may be added at any time, and renditions become ready
- * while a video is encoded.
+ * Cache lifetime of a manifest in seconds. It is limited because captions and audio may be added at any time, and
+ * renditions become ready while a video is being encoded.
  */
 const CACHE_READY = 60;
 const CACHE_GROWING = 2;
@@ -35,7 +35,8 @@ const HLS = "application/vnd.apple.mpegurl";
 const DASH = "application/dash+xml";
 
 /**
- * Manifests, segments and captions. A manifest lists every segment as soon as the video has a model, encoded or not.
+ * Manifests, segments and captions. A manifest lists every segment as soon as the video has a model, whether or not it
+ * is encoded.
  */
 export function createPlayback({
   segments,
@@ -80,7 +81,7 @@ export function createPlayback({
     const key = segmentKey(video.uid, rendition, number);
     const kept = hot.get(key);
     if (kept !== undefined) return kept;
-    // The viewing is passed as a whole: its signal is created only if the request waits for an encoder.
+    // The viewing is passed as a whole, because its signal is created only if the request waits for an encoder.
     const found = await segments.get(video, rendition, number, viewing);
     return found && ((await hot.offer(key, found)) ?? found);
   }
@@ -132,7 +133,7 @@ const hasText = ({ text }: Playable, language: string) => text.some((one) => one
 /** Names become object keys: only valid rendition names are accepted. */
 const RENDITION = /^[a-z0-9][a-z0-9-]{0,63}$/;
 
-/** Ten hours of segments of 50 ms have six digits. */
+/** Ten hours of 50 ms segments have numbers of six digits. */
 function numberOf(file: string): number | "init" | undefined {
   if (file === "init.mp4") return "init";
   const [, digits] = /^(0|[1-9]\d{0,6})\.m4s$/.exec(file) ?? [];

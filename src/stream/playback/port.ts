@@ -2,7 +2,10 @@ import type { DeliveryRoute } from "../delivery/index.ts";
 import type { ObjectHandle } from "../../store/index.ts";
 import type { Video } from "../videos/index.ts";
 
-/** Tracks that manifests list beside the ladder. Each comes from its own module; an absent one counts as empty. */
+/**
+ * Tracks that manifests list in addition to the ladder. Each comes from its own module; an absent one is treated as
+ * empty.
+ */
 export interface PlaybackTracks {
   captions?: TextTracks;
   audio?: AudioTracks;
@@ -13,24 +16,30 @@ export interface PlaybackTracks {
  * Playback that takes precedence over that of uploaded videos: broadcasts and their recordings (`live/package`), which have the same URLs.
  */
 export interface PlaybackPrecedence {
-  /** Its own routes; each falls back to the given route of the same path for videos that it does not play. */
+  /**
+   * Routes of this module; each falls back to the given route with the same path for videos that the module does not
+   * play.
+   */
   before(routes: readonly DeliveryRoute[]): DeliveryRoute[];
 }
 
-/** Wraps a route to count what viewers receive through it: `viewed` counts minutes per account, `live/viewers` the clients of a broadcast. */
+/**
+ * Wraps a route to count what viewers receive through it: `viewed` counts minutes per account, `live/viewers` counts
+ * the clients of a broadcast.
+ */
 export type ViewerCounter = (route: DeliveryRoute) => DeliveryRoute;
 
-/** Captions that are ready to play. Called for every manifest: usually answered from memory. */
+/** Captions that are ready to play. Called for every manifest, so usually served from memory. */
 export interface TextTracks {
   of(uid: string): Promise<TextTrack[]>;
-  /** The WebVTT file; its time zero is that of the video. */
+  /** The WebVTT file; its time zero is the start of the video. */
   vtt(uid: string, language: string): Promise<string | undefined>;
 }
 
 export interface TextTrack {
   /** BCP 47 tag. */
   language: string;
-  /** "English (auto-generated)". */
+  /** For example "English (auto-generated)". */
   label: string;
   generated: boolean;
 }
@@ -46,7 +55,7 @@ export interface ExtraAudio {
   label: string;
   /** BCP 47 tag. */
   language?: string;
-  /** Played unless the viewer chooses another; if no track is the default, the source's own audio is. */
+  /** Played unless the viewer chooses another track; if no track is the default, the source's own audio is played. */
   default: boolean;
 }
 
@@ -63,7 +72,7 @@ export interface SourceRung {
 
 export interface SourceRenditions {
   video: SourceTrack & { width: number; height: number; fps: number };
-  /** Absent: the source has no audio, or it must be encoded; the source is then played with MAIN_AUDIO. */
+  /** If absent, the source has no audio, or the audio must be encoded; the source is then played with MAIN_AUDIO. */
   audio?: SourceTrack & { channels: number };
 }
 
@@ -79,5 +88,5 @@ export interface SourceTrack {
 
 export type SegmentBytes = Pick<ObjectHandle, "size" | "read">;
 
-/** Rendition of the source's audio without encoding; that of its video is SOURCE_RENDITION. */
+/** Rendition of the source's audio without encoding; the corresponding video rendition is SOURCE_RENDITION. */
 export const SOURCE_AUDIO = "source-audio";

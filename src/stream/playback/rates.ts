@@ -72,7 +72,10 @@ export function createRenditionRates({ objects, log, maxVideos = 10_000 }: Rendi
   };
 }
 
-/** Duration of segment n: whole video or AAC frames, the priming frame included: a player that adds up durations (shaka) expects the decode times of the segments. */
+/**
+ * Duration of segment n: whole video or AAC frames, including the priming frame, because a player that sums durations
+ * (shaka) expects the decode times of the segments.
+ */
 export function segmentSeconds(model: MediaModel, rendition: string, n: number): number {
   const { fps, framesPerSegment, frames } = model.segments;
   if (!model.ladder.some(({ name }) => name === rendition)) return (storedFrames(model, n) * AUDIO_FRAME) / AUDIO_RATE;

@@ -24,9 +24,12 @@ export interface AudioChoice {
   /** Label shown to viewers; unique. */
   name: string;
   language?: string;
-  /** True for exactly one. */
+  /** True for exactly one track. */
   default: boolean;
-  /** A player may select it by the user's language: the default track and the first one of each other language (RFC 8216 4.3.4.1.1). */
+  /**
+   * A player may select the track by the user's language: the default track and the first one in each other language
+   * (RFC 8216 4.3.4.1.1).
+   */
   autoselect: boolean;
 }
 
@@ -90,8 +93,8 @@ function choices({ audio: main }: MediaModel, extra: readonly ExtraAudio[]): Aud
 export const playedSeconds = ({ segments: { frames, fps } }: MediaModel): number => (frames * fps.den) / fps.num;
 
 /**
- * The encoder's buffer holds two seconds at its cap, and every segment starts with it almost full: the largest segment
- * of four seconds can exceed the cap by half.
+ * The encoder's buffer holds two seconds at its cap, and is almost full at the start of every segment: the largest
+ * four-second segment can exceed the cap by half.
  */
 const PEAK = 1.5;
 
@@ -104,13 +107,13 @@ const AUDIO_ESTIMATE: BitRates = { peak: AUDIO_BITRATE * 1.1, average: AUDIO_BIT
 export const audioRates = ({ rates }: Playable, { rendition }: AudioChoice): BitRates =>
   rates?.get(rendition) ?? AUDIO_ESTIMATE;
 
-/** RFC 8216 4.3.4.2: BANDWIDTH is the largest sum of any playable combination of renditions. */
+/** RFC 8216 4.3.4.2: BANDWIDTH is the largest sum over all playable combinations of renditions. */
 export const maxBitRates = (all: readonly BitRates[]): BitRates => ({
   peak: Math.max(0, ...all.map(({ peak }) => peak)),
   average: Math.max(0, ...all.map(({ average }) => average)),
 });
 
-/** The one nearest to `clientBandwidthHint`, in Mbit/s; all of them without a valid hint. */
+/** The one nearest to `clientBandwidthHint`, in Mbit/s; all of them if there is no valid hint. */
 export function nearest<One>(
   all: readonly One[],
   hint: string | null,

@@ -2,10 +2,10 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Assets } from "./assets.ts";
 
 const YEAR = 365 * 24 * 3600;
-/** Cache lifetime of scripts under a stable name: other sites load them, and a fix should arrive within the hour. */
+/** Cache lifetime of scripts under a stable name: other sites load them, and a fix should reach them within an hour. */
 const HOUR = 3600;
 
-/** Serves the scripts and style sheets below `/embed/`, without access checks. */
+/** Serves the scripts and style sheets under `/embed/`, without access checks. */
 export async function answerAsset(
   assets: Assets,
   path: string,
@@ -44,7 +44,10 @@ export async function answerAsset(
   response.end(request.method === "HEAD" ? undefined : body);
 }
 
-/** A page of an earlier version may request an old hash: it receives the current file, uncached under that name. */
+/**
+ * A page from an earlier version may request an old hash: it receives the current file, marked as not cacheable under
+ * that name.
+ */
 const cacheOf = (hashedFolder: boolean, exact: boolean) =>
   exact ? `public, max-age=${YEAR}, immutable` : hashedFolder ? "no-store" : `public, max-age=${HOUR}`;
 

@@ -20,9 +20,9 @@ export interface Asset {
 }
 
 export interface Assets {
-  /** By plain name. Throws if it cannot be loaded, because the installation is broken. */
+  /** Finds an asset by plain name. Throws if it cannot be loaded, because the installation is broken. */
   get(name: string): Promise<Asset>;
-  /** By plain or hashed name. */
+  /** Finds an asset by plain or hashed name. */
   find(name: string): Promise<{ asset: Asset; exact: boolean } | undefined>;
 }
 
@@ -33,7 +33,9 @@ const TYPES: Record<string, string> = {
 };
 const HASHED = /^([a-z.-]+)-([0-9a-f]{12})\.(js|css)$/;
 
-/** The output of `npm run build`, in the published package; in a checkout the sources are bundled on first use. */
+/**
+ * The output of `npm run build`, included in the published package; in a checkout the sources are bundled on first use.
+ */
 const BUILT = join(import.meta.dirname, "../../web");
 const SOURCES = join(import.meta.dirname, "../../../web");
 
@@ -50,7 +52,7 @@ export function createAssets({
     loading ??= load()
       .then((files) => new Map([...files].map(([name, body]) => [name, assetOf(name, body)])))
       .catch((err: unknown) => {
-        // A source that does not compile may be fixed while the program runs.
+        // A source that does not compile may be fixed while the server is running.
         loading = undefined;
         log.error({ err }, "stream: failed to bundle the player scripts");
         throw err;
@@ -92,7 +94,7 @@ function assetOf(name: string, body: Buffer): Asset {
 }
 
 const zip = promisify(gzip);
-/** 9 of 11: the last two levels take ten times as long for one percent of the size. */
+/** 9 of 11: the last two levels take ten times as long for a size reduction of one percent. */
 const brotli = (body: Buffer) =>
   promisify(brotliCompress)(body, {
     params: { [constants.BROTLI_PARAM_QUALITY]: 9, [constants.BROTLI_PARAM_SIZE_HINT]: body.length },

@@ -1,4 +1,4 @@
-/** A page of the server: runs no script but `script`, and escapes user text. */
+/** A page of the server: runs only `script`, and escapes user text. */
 export interface PageDocument {
   title: string;
   /** Lines of the head, as HTML. */
@@ -47,6 +47,6 @@ export const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (ch
 /** A script element ends at any `</script`, and `<!--` changes how the rest is parsed. */
 const jsonInHtml = (value: unknown): string => JSON.stringify(value).replace(/</g, "\\u003c");
 
-/** Relative URL from the page at `url` to the folder `levels` above it: a trailing slash adds one level. */
+/** Relative URL from the page at `url` to the folder `levels` above it; a trailing slash adds one level. */
 export const folderAbove = (url: string | undefined, levels: number): string =>
   "../".repeat(levels + ((url ?? "").split("?", 1)[0]?.endsWith("/") === true ? 1 : 0));

@@ -12,7 +12,7 @@ const GUARDED = "00112233445566778899aabbccddeeff";
 const TOKEN = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln-_";
 const skip = withoutChromium() || needsFfmpeg.skip;
 
-describe("a page with the player in a frame", { skip }, () => {
+describe("a page that contains the player in a frame", { skip }, () => {
   let delivery: StaticDelivery;
   let browser: Browser;
   const ends: (() => Promise<void>)[] = [];
@@ -27,7 +27,7 @@ describe("a page with the player in a frame", { skip }, () => {
   after(async () => {
     for (const end of ends) await end();
   });
-  // Pages left open keep playing, and slow down later tests.
+  // Pages that remain open keep playing, and slow down later tests.
   afterEach(async () => void (await Promise.all(browser.contexts().map((context) => context.close()))));
 
   /** Another site with the frame and the SDK. `late`: the SDK is loaded after the player. */
@@ -57,7 +57,7 @@ describe("a page with the player in a frame", { skip }, () => {
     page.evaluate(`${JSON.stringify(properties)}.map((name) => player[name])`);
   const heard = (page: Page, event: string) => until(page, `heard.includes(${JSON.stringify(event)})`);
 
-  test("plays, pauses and seeks, and updates each property before its event", async () => {
+  test("plays, pauses and seeks, and updates each property before the corresponding event", async () => {
     const { page, problems } = await open("muted=true");
     await until(page, "player.videoWidth === 640");
     assert.deepEqual(
@@ -91,7 +91,7 @@ describe("a page with the player in a frame", { skip }, () => {
     assert.deepEqual(problems, []);
   });
 
-  test("plays to the end, and starts over in a loop", async () => {
+  test("plays to the end, and starts again when looping", async () => {
     const { page } = await open("muted=true&startTime=0m10.5s&autoplay");
     await heard(page, "ended");
     assert.deepEqual(await read(page, "ended", "paused"), [true, true]);
@@ -99,7 +99,7 @@ describe("a page with the player in a frame", { skip }, () => {
     await until(page, "player.currentTime < 5 && !player.paused");
   });
 
-  test("passes properties to the player, whatever its state", async () => {
+  test("passes properties to the player, in any state", async () => {
     const { page } = await open("");
     await page.evaluate(
       `Object.assign(player, { volume: 0.3, playbackRate: 1.5, primaryColor: "rebeccapurple", letterboxColor: "transparent", controls: false, muted: true }); 0`,
@@ -138,7 +138,7 @@ describe("a page with the player in a frame", { skip }, () => {
     ["its property", "muted=true", `player.src = "${GUARDED}"; player.play().catch(() => {})`],
     ["a token", "muted=true", `player.src = "https://elsewhere.example/${TOKEN}/iframe"`],
   ] as const) {
-    test(`does not show a video restricted to other sites by switching from an allowed video by ${way}`, async () => {
+    test(`does not show a video restricted to other sites when it is loaded in place of an allowed video by ${way}`, async () => {
       const id = way === "a token" ? TOKEN : GUARDED;
       delivery.videos.set(
         id,
@@ -158,7 +158,7 @@ describe("a page with the player in a frame", { skip }, () => {
     });
   }
 
-  test("does not show the poster of such a video or the video as an advertisement either, but those of public videos", async () => {
+  test("does not show the poster of such a video, or the video as an advertisement, but allows both for public videos", async () => {
     delivery.videos.set(GUARDED, someVideo({ uid: GUARDED, allowedOrigins: ["good.example"] }));
     for (const [id, shown] of [
       [GUARDED, false],
@@ -231,7 +231,7 @@ describe("a page with the player in a frame", { skip }, () => {
       `${delivery.origin}/${GUARDED}/iframe?muted=true&startTime=2s&dvrEnabled=true&loop=true&preload=none&primaryColor=rebeccapurple`,
     );
     assert.deepEqual(await read(page, "muted", "controls", "loop", "src"), [true, true, true, GUARDED]);
-    // Videos with the same allowed sites can replace each other within it, and so can unrestricted ones.
+    // Videos with the same allowed sites can replace each other within the page, and so can unrestricted ones.
     await page.evaluate(`player.src = "${last}"`);
     await until(page, "player.videoWidth === 400");
     await page.evaluate(`player.src = "${UID}"`);
@@ -242,7 +242,7 @@ describe("a page with the player in a frame", { skip }, () => {
     assert.deepEqual(problems, []);
   });
 
-  test("leaves nothing behind when players are removed, and hears all of them with one listener", async () => {
+  test("leaves nothing behind when players are removed, and receives the messages of all players with one listener", async () => {
     const { page } = await open("muted=true");
     await until(page, "player.videoWidth === 640");
     await page.evaluate(`window.listeners = 0;
@@ -259,7 +259,8 @@ describe("a page with the player in a frame", { skip }, () => {
     const session = await page.context().newCDPSession(page);
     await session.send("HeapProfiler.collectGarbage");
     assert.equal(await page.evaluate("gone.filter((frame) => frame.deref() !== undefined).length"), 0);
-    // The remaining players are heard, also if they were created before they were inserted, and moved within the page.
+    // Messages of the remaining players are received, even if they were created before they were inserted, or moved
+    // within the page.
     await page.evaluate(`{
       const late = document.createElement("iframe");
       window.late = Stream(late);
@@ -316,14 +317,14 @@ describe("a page with the player in a frame", { skip }, () => {
     );
   });
 
-  test("is locked out by a parentOrigin that names another page", async () => {
+  test("is blocked by a parentOrigin that specifies a different page", async () => {
     const { page } = await open(`muted=true&parentOrigin=${encodeURIComponent("https://somewhere.example")}`);
     const frame = page.frames()[1]!;
     await frame.waitForSelector("media-controller");
     await page.evaluate(
       `document.querySelector("iframe").contentWindow.postMessage({ __privateUnstableMessageType: "setProperty", property: "volume", value: 0.1 }, "*")`,
     );
-    // Messages of one page arrive in order: a listener of the test receives this one.
+    // Messages from one page arrive in order: a listener of the test receives this one.
     await frame.evaluate(`new Promise((resolve) => {
       addEventListener("message", () => resolve(), { once: true });
       postMessage("after", "*");
@@ -332,7 +333,7 @@ describe("a page with the player in a frame", { skip }, () => {
     assert.deepEqual(await page.evaluate("heard"), []);
   });
 
-  test("shows this server's player in frames that name the hosted one, however they were inserted", async () => {
+  test("shows this server's player in frames that refer to the hosted player, however they were inserted", async () => {
     const hosted = (name: string) =>
       `https://customer-m033z5x00ks6nunl.cloudflarestream.com/${UID}/iframe?preload=none#${name}`;
     const site = await openSite(

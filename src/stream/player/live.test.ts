@@ -51,7 +51,7 @@ describe("the player of a broadcast", { skip, concurrency: 2 }, () => {
             input: { width: -1, height: -1 },
           }),
         ),
-      /** Starts a broadcast that has already run for `seconds`. */
+      /** Starts a broadcast as if it had already been running for `seconds`. */
       runs(seconds: number, more: Partial<Video> = {}) {
         live.begin(seconds);
         return show(someVideo({ uid: uid(), liveInput: input, state: "live-inprogress", duration: -1, ...more }));
@@ -62,7 +62,7 @@ describe("the player of a broadcast", { skip, concurrency: 2 }, () => {
       },
     };
   }
-  /** Closed at the end of the test: a forgotten player keeps playing, and slows down the others. */
+  /** Closed at the end of the test: a player left open keeps playing, and slows down the others. */
   async function open(t: TestContext, url?: string) {
     const opened = await openPage(browser, url);
     t.after(() => opened.page.context().close());
@@ -131,7 +131,7 @@ describe("the player of a broadcast", { skip, concurrency: 2 }, () => {
     assert.deepEqual(problems, []);
   });
 
-  test("without DVR resumes at the live edge after a pause, and no key seeks elsewhere", async (t) => {
+  test("without DVR resumes at the live edge after a pause, and no key seeks to a different position", async (t) => {
     const { input, runs } = newInput();
     runs(8);
     const { page } = await openVideo(t, input, "muted=true&autoplay=true");
@@ -142,7 +142,7 @@ describe("the player of a broadcast", { skip, concurrency: 2 }, () => {
     await page.keyboard.press("k");
     const at = (await page.evaluate(`${video}.currentTime`)) as number;
     await until(page, `${video}.seekable.end(0) > ${at} + 2`);
-    // On a busy machine hls.js may skip gaps on its own: only the effect of the keys counts.
+    // On a busy machine hls.js may skip gaps on its own, so only the effect of the keys is checked.
     const { before: from, after: to } = (await page.evaluate(`(() => {
       const before = ${video}.currentTime;
       for (const key of ["Home", "5", "ArrowLeft", "ArrowRight"]) for (const type of ["keydown", "keyup"]) document.body.dispatchEvent(new KeyboardEvent(type, { key, bubbles: true, cancelable: true }));
@@ -154,7 +154,7 @@ describe("the player of a broadcast", { skip, concurrency: 2 }, () => {
     assert.equal(await page.evaluate(`jumps.some((to) => to > ${at} + 1)`), true, "what was missed is not shown");
   });
 
-  test("polls an unavailable server until it is back, and plays successive broadcasts", async (t) => {
+  test("polls an unavailable server until it responds again, and plays successive broadcasts", async (t) => {
     const { input, runs, isOver } = newInput();
     const first = runs(8);
     const { page } = await openVideo(t, input, "muted=true&autoplay=true");
@@ -183,7 +183,7 @@ describe("the player of a broadcast", { skip, concurrency: 2 }, () => {
     await told(page, "This video does not exist");
   });
 
-  test("plays a recording when nothing is live, and offers a broadcast that starts meanwhile", async (t) => {
+  test("plays a recording when nothing is live, and offers a broadcast that starts in the meantime", async (t) => {
     const { input, runs, isOver } = newInput();
     isOver(runs(8));
     const { page } = await openVideo(t, input, "muted=true&autoplay=true");
@@ -219,7 +219,7 @@ describe("the player of a broadcast", { skip, concurrency: 2 }, () => {
     delivery.unpublished.add(input);
     waits();
     const { page, problems } = await open(t);
-    // A WHEP endpoint within the page: a peer that sends a canvas.
+    // A WHEP endpoint within the page: a peer that sends the contents of a canvas.
     await page.addInitScript(`{
       const before = window.fetch;
       window.asked = [];
@@ -256,7 +256,7 @@ describe("the player of a broadcast", { skip, concurrency: 2 }, () => {
       false,
     );
     delivery.unpublished.add(input);
-    // The connection stays open: the publisher might come back.
+    // The connection remains open, because the publisher might return.
     await page.evaluate("freeze()");
     await told(page, "has not started yet");
     assert.deepEqual(await page.evaluate("asked"), ["POST webRTC/play", "DELETE session/1"]);

@@ -12,11 +12,11 @@ export interface FakeLives {
   broadcast(): FakeLive;
 }
 
-/** A broadcast as low-latency HLS (RFC 8216bis), of prepared parts that become available over time. */
+/** A broadcast as low-latency HLS (RFC 8216bis), from prepared parts that become available over time. */
 export interface FakeLive {
-  /** Begins the broadcast as if it had already run for this many seconds. At most `LENGTH_S` are delivered. */
+  /** Begins the broadcast as if it had already been running for this many seconds. At most `LENGTH_S` are delivered. */
   begin(behind?: number): void;
-  /** Pauses the stream; resumes it from the same position. */
+  /** Pauses the stream; `resume` continues it from the same position. */
   interrupt(): void;
   resume(): void;
   /** Adds the end mark to the playlist. */
@@ -73,8 +73,8 @@ function createFakeLive(init: Buffer, pieces: readonly Buffer[]): FakeLive {
   let stopped: number | undefined;
   let ended = false;
   /**
-   * Parts that a playlist listed stay available, even if the final playlist omits them: a player may be about to load
-   * one.
+   * Parts that a playlist has listed remain available, even if the final playlist omits them: a player may be about to
+   * load one.
    */
   let listed = 0;
 
@@ -126,7 +126,7 @@ function createFakeLive(init: Buffer, pieces: readonly Buffer[]): FakeLive {
       stopped = undefined;
     },
     end() {
-      // Only whole segments, as a packager leaves them.
+      // Keeps only whole segments, as a packager does.
       const parts = partsNow();
       stopped = begun + Math.floor(parts / PARTS) * PARTS * PART_S * 1000;
       ended = true;

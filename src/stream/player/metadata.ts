@@ -6,7 +6,7 @@ import type { createPlayerVideos } from "./player-video.ts";
  * state of the video.
  */
 export function metadataRoutes(playerVideo: ReturnType<typeof createPlayerVideos>): DeliveryRoute[] {
-  // Treated like a page: a failed video is reported, where other routes reject the request.
+  // Treated like a page, which reports a failed video where other routes reject the request.
   return [
     {
       path: "metadata/playerEnhancementInfo.json",

@@ -14,7 +14,7 @@ export interface OembedRequest {
   ownHost: OwnHosts;
   /** Scheme and host of the request. */
   self: string;
-  /** Scheme and host in the response. Caches may serve it to clients that sent another Host. */
+  /** Scheme and host in the response. Caches may serve it to clients that sent a different Host. */
   shown: string;
   request: IncomingMessage;
   response: ServerResponse;
@@ -26,7 +26,7 @@ const FRESH_SECONDS = 300;
 
 /**
  * `/embed/oembed?url=…&maxwidth=…&maxheight=…`: describes how a page can embed the video with this URL (oembed.com).
- * JSON only; XML is 501 (2.2.2 there).
+ * JSON only; XML is 501 (2.2.2 of that specification).
  */
 export async function answerOembed({
   access,

@@ -1,13 +1,13 @@
 import type { PublicDetails, VideoState } from "../videos/video.ts";
 
 /**
- * The player's data about a video before playback. Read again while the video is not ready, and when another video is
- * loaded.
+ * The player's data about a video before playback. Read again while the video is not ready, and when a different video
+ * is loaded.
  */
 export interface PlayerVideo {
   /** The id in the URL: a video uid, a live input uid, or a token for either. */
   id: string;
-  /** The uid of the video itself. Behind an input it changes with each broadcast. */
+  /** The uid of the video itself. For an input it changes with each broadcast. */
   uid: string;
   state: VideoState;
   readyToStream: boolean;
@@ -19,9 +19,9 @@ export interface PlayerVideo {
   /** Displayed pixels; -1 if unknown or without video. */
   width: number;
   height: number;
-  /** False if audio only. True while unknown. */
+  /** False if audio only. True while this is unknown. */
   picture: boolean;
-  /** Path of the poster below `/{id}/`; null if there is none. */
+  /** Path of the poster under `/{id}/`; null if there is none. */
   poster: string | null;
   details: PublicDetails;
   /** Set for live broadcasts and their recordings. */
@@ -31,7 +31,7 @@ export interface PlayerVideo {
 }
 
 export interface PlayerBroadcast {
-  /** Not started; running; interrupted until the publisher returns; ended, and the recording is played. */
+  /** Not started; running; interrupted until the publisher returns; ended, and the recording is being played. */
   state: "waiting" | "running" | "interrupted" | "over";
   /** The URL is that of an input: another broadcast may follow. */
   follows: boolean;

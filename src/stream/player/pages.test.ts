@@ -107,7 +107,7 @@ test("user-supplied text is escaped in the page, and only the page's own script 
   assert.notEqual(first, second);
 });
 
-test("framing is limited to the video's origins, and plain http to pages loaded over it", async (t) => {
+test("framing is limited to the video's origins, and plain http to pages that were loaded over it", async (t) => {
   const url = await start(t, {
     video: someVideo({ allowedOrigins: ["example.com", "*.shop.example", "localhost:3000", "bad;script-src *"] }),
   });
@@ -175,7 +175,7 @@ test("scripts are compressed for clients that accept it", async (t) => {
   );
 });
 
-test("a watch page declares how to embed it, and oEmbed responds the same", async (t) => {
+test("a watch page declares how to embed it, and its oEmbed response agrees", async (t) => {
   const video = someVideo({ publicDetails: { title: "A & B", share_link: null, channel_link: null, logo: null } });
   const url = await start(t, { video });
   const html = await (await fetch(`${url}/${UID}/watch`)).text();
@@ -235,10 +235,10 @@ test("oEmbed uses the server's public URL, whatever the Host of the request", as
   assert.equal((JSON.parse(answer) as { provider_url: string }).provider_url, "https://videos.example");
 });
 
-test("oEmbed describes a video only where delivery would show it", async (t) => {
+test("oEmbed describes a video only where delivery would serve it", async (t) => {
   const video = someVideo({ allowedOrigins: ["good.example"] });
   const url = await start(t, { video, domain: "videos.example" });
-  // Not fetch: it overrides the Host header.
+  // fetch is not used because it overrides the Host header.
   const status = (headers: Record<string, string> = {}) =>
     new Promise(
       (resolve) =>
@@ -246,7 +246,7 @@ test("oEmbed describes a video only where delivery would show it", async (t) => 
           resolve(response.resume().statusCode),
         ),
     );
-  // Services that turn a link into a player send no origin.
+  // Services that convert a link to a player send no origin.
   assert.equal(await status(), 200);
   assert.equal(await status({ origin: "https://good.example" }), 200);
   assert.equal(await status({ origin: "https://evil.example" }), 401);
@@ -255,7 +255,7 @@ test("oEmbed describes a video only where delivery would show it", async (t) => 
   assert.equal(await status({ host: `customer-${customerCode("b".repeat(32))}.videos.example` }), 404);
 });
 
-test("third-party players read the public details, ours also the state of the video, in every state", async (t) => {
+test("third-party players can read the public details in every state of the video, and our player also its state", async (t) => {
   const details = { title: "T", share_link: "https://a.example", channel_link: null, logo: null };
   const url = await start(t, {
     video: someVideo({
@@ -292,7 +292,7 @@ test("the upload page cannot be framed and sends no referrer", async (t) => {
   assert.match(await response.text(), /"maxBytes":1000/);
 });
 
-test("sources that fail to compile break only this request, and the next one recovers", async () => {
+test("sources that fail to compile break only this request, and the next request succeeds once they are fixed", async () => {
   let broken = true;
   const assets = createAssets({
     log: silentLog,
@@ -303,7 +303,7 @@ test("sources that fail to compile break only this request, and the next one rec
   assert.equal((await assets.get("player.js")).hashed, "player-6b86b273ff34.js");
 });
 
-test("a broadcast is described with its state and whether another may follow at the same URL", async () => {
+test("a broadcast is described with its state and whether another one may follow at the same URL", async () => {
   const input = "1".repeat(32);
   const broadcast = someVideo({ liveInput: input, state: "live-inprogress" });
   const token = `eyJhbGciOiJSUzI1NiIsImtpZCI6ImsifQ.${Buffer.from(JSON.stringify({ sub: input, exp: 2e9 })).toString("base64url")}.c2ln`;

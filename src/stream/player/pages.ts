@@ -6,7 +6,7 @@ import { escapeHtml, folderAbove, pageDocument } from "./document.ts";
 import type { PageConfig, PlayerVideo } from "./page-config.ts";
 import type { createPlayerVideos } from "./player-video.ts";
 
-/** The two player pages: `iframe` for embedding in other pages, `watch` for a tab of its own. */
+/** The two player pages: `iframe` for embedding in other pages, `watch` as a standalone page. */
 export function pageRoutes(assets: Assets, playerVideo: ReturnType<typeof createPlayerVideos>): DeliveryRoute[] {
   return [
     {
@@ -39,10 +39,10 @@ async function answerPage(
     "content-security-policy",
     contentPolicy({ nonce, allowedOrigins: viewing.video.allowedOrigins, secure: viewing.origin.startsWith("https:") }),
   );
-  // The URL of this page contains the token of a protected video: other sites must learn the host at most.
+  // The URL of this page contains the token of a protected video, so other sites may learn at most the host.
   response.setHeader("referrer-policy", "strict-origin-when-cross-origin");
   response.setHeader("x-content-type-options", "nosniff");
-  // The nonce is valid for this response only, and the video's state changes.
+  // The nonce is valid only for this response, and the video's state changes.
   response.setHeader("cache-control", "no-store");
   const { name, description } = viewing.video.meta;
   const title = video.details.title || (mode === "watch" && name) || "Video";
@@ -67,14 +67,17 @@ async function answerPage(
   );
 }
 
-/** The hosted service answers 204 for an input that is not live. Polling clients get the same; browsers get a page that waits, then plays. */
+/**
+ * The hosted service responds with 204 for an input that is not live. Polling clients get the same response; browsers
+ * get a page that waits, then plays.
+ */
 const isBrowser = ({ request: { headers } }: Viewing) =>
   (headers.accept ?? "").includes("text/html") ||
   headers["sec-fetch-dest"] === "iframe" ||
   headers["sec-fetch-dest"] === "document";
 
 /** Previews for shared links: Open Graph, and the URL of the oEmbed response. */
-/** The player is inserted before the heading, which is visible on watch pages only. */
+/** The player is inserted before the heading, which is visible only on watch pages. */
 function bodyOf(mode: PageConfig["mode"], title: string, description: string | undefined): string {
   if (mode === "embed") return `<main id="player"><h1 class="visually-hidden">${escapeHtml(title)}</h1></main>`;
   return `<main id="player"><div class="about"><h1>${escapeHtml(title)}</h1>${description ? `<p>${escapeHtml(description)}</p>` : ""}</div></main>`;

@@ -8,7 +8,7 @@ const POSTER = 1280;
 /** Height of the cover or waveform of an audio-only video. */
 const POSTER_HEIGHT = 720;
 
-/** Whether an input has a publisher now, in any process. */
+/** Whether an input currently has a publisher, in any process. */
 export type IsPublished = (input: string) => Promise<boolean>;
 
 /** Whether broadcasts of an input are recorded as videos. */
@@ -17,7 +17,7 @@ export type IsRecorded = (input: string) => Promise<boolean>;
 export interface Broadcasts {
   /** If absent, no broadcast is reported as interrupted. */
   isPublished?: IsPublished | undefined;
-  /** If absent, all are. */
+  /** If absent, all broadcasts are recorded. */
   isRecorded?: IsRecorded | undefined;
 }
 
@@ -27,15 +27,15 @@ export function createPlayerVideos({ isPublished = async () => true, isRecorded 
     const { liveInput: input, uid, state } = video;
     if (input === undefined) return playerVideo(video, id);
     if (state === "live-inprogress") return playerVideo(video, id, { interrupted: !(await isPublished(input)) });
-    // At the URL of an input: the current broadcast is in no video.
+    // At the URL of an input, `unrecorded` is set if the current broadcast is not recorded as a video.
     const now = subjectOf(id) === input || uid === input;
     return playerVideo(video, id, { unrecorded: now && !(await isRecorded(input)) && (await isPublished(input)) });
   };
 }
 
 /**
- * `interrupted`: the video is a running broadcast that has no publisher now. `unrecorded`: a broadcast is running, but
- * this video is not its recording.
+ * `interrupted`: the video is a running broadcast that currently has no publisher. `unrecorded`: a broadcast is
+ * running, but this video is not its recording.
  */
 export function playerVideo(given: Video, id: string, { interrupted = false, unrecorded = false } = {}): PlayerVideo {
   const video: Video = unrecorded
@@ -83,7 +83,7 @@ function broadcastState({ uid, liveInput, state }: Video, interrupted: boolean):
   return state !== "live-inprogress" ? "over" : interrupted ? "interrupted" : "running";
 }
 
-/** The uid in the URL; a token has been verified before. */
+/** The uid in the URL; a token has already been verified. */
 function subjectOf(id: string): string | undefined {
   if (!looksLikeToken(id)) return id;
   const reading = readToken(id);

@@ -24,7 +24,7 @@ describe("the player page", { skip }, () => {
   after(async () => {
     for (const end of ends) await end();
   });
-  // Pages left open keep playing, and slow down later tests.
+  // Pages that remain open keep playing, and slow down later tests.
   afterEach(async () => void (await Promise.all(browser.contexts().map((context) => context.close()))));
 
   /** A separate video for a test that changes it. */
@@ -42,7 +42,7 @@ describe("the player page", { skip }, () => {
     await page.locator("media-chrome-menu-item", { hasText: choice }).first().click();
   };
 
-  test("loads only the poster before playback is requested, and plays on one press", async () => {
+  test("loads only the poster before playback is requested, and starts playing after one click", async () => {
     const { page, problems } = await open("");
     await page.locator("img.poster").waitFor();
     assert.equal(await media(page, "readyState"), 0);
@@ -78,7 +78,7 @@ describe("the player page", { skip }, () => {
     assert.deepEqual(problems, []);
   });
 
-  test("handles keys without a click: play, seek by digits and arrows, mute, captions", async () => {
+  test("handles keys without a prior click: play, seek by digits and arrows, mute, captions", async () => {
     const { page } = await open("muted=true&preload=metadata&defaultTextTrack=en-GB");
     await until(
       page,
@@ -156,7 +156,7 @@ describe("the player page", { skip }, () => {
     assert.equal(await page.locator(".notice").isVisible(), false);
   });
 
-  test("explains in plain words that a video failed, was deleted or is not accessible", async () => {
+  test("explains in plain words that a video has failed, has been deleted or is not accessible", async () => {
     const failed = another({
       state: "error",
       readyToStream: false,
@@ -177,7 +177,7 @@ describe("the player page", { skip }, () => {
     await until(page, 'document.querySelector("video").currentTime > 0.1');
   });
 
-  test("puts nothing from the URL into the page", async () => {
+  test("does not insert anything from the URL into the page", async () => {
     const nasty = encodeURIComponent(`"><img src=x onerror="document.title='broken in'">`);
     const { page, problems } = await open(
       ["poster", "primaryColor", "letterboxColor", "defaultTextTrack", "src", "ad-url", "startTime", "preload"]
@@ -193,7 +193,7 @@ describe("the player page", { skip }, () => {
     assert.equal(await page.evaluate('document.documentElement.style.getPropertyValue("--accent")'), "");
   });
 
-  test("fits a frame of 320 pixels, and shows no controls if they are disabled", async () => {
+  test("fits into a frame of 320 pixels, and shows no controls if they are disabled", async () => {
     const { page } = await open("preload=metadata");
     await page.setViewportSize({ width: 320, height: 180 });
     await until(page, 'document.querySelector("video").readyState > 0');
@@ -261,13 +261,13 @@ describe("the player page", { skip }, () => {
       await until(page, 'heard.includes("playing")');
       assert.deepEqual(await page.evaluate("heard"), ["stream-adstart", "stream-adend", "playing"]);
       assert.deepEqual(trackers(), ["impression", "start", "complete"]);
-      // Once per video.
+      // Played once per video.
       await page.evaluate("player.pause(); player.play()");
       await until(page, "player.currentTime > 0.3");
       assert.equal(await page.evaluate("heard.filter((name) => name === 'stream-adstart').length"), 1);
     });
 
-    test("allows skipping when the ad permits it, through a wrapper and a list of breaks", async () => {
+    test("allows skipping if the ad permits it, through a wrapper and a list of breaks", async () => {
       document(inline('skipoffset="10%"'));
       delivery.overrides.set("wrapper.xml", {
         status: 200,
@@ -283,7 +283,7 @@ describe("the player page", { skip }, () => {
       await page.locator(".big-play").click();
       await page.getByText("Skip ad").click();
       await until(page, 'document.querySelector("video[slot=media]").currentTime > 0.1');
-      // A busy machine plays more of the ad before the click arrives, and trackers arrive in any order.
+      // A busy machine plays more of the ad before the click arrives, and tracking requests arrive in any order.
       assert.deepEqual(
         trackers()
           .filter((name) => !/quartile|midpoint/i.test(name))
@@ -292,7 +292,7 @@ describe("the player page", { skip }, () => {
       );
     });
 
-    test("ignores documents that are empty, broken, or point nowhere", async () => {
+    test("ignores ad documents that are empty or malformed, or that refer to missing files or to themselves", async () => {
       const bodies = {
         "empty.xml": "",
         "broken.xml": "<VAST",

@@ -21,14 +21,14 @@ interface PlayerOptions {
   /** Scheme and host as seen by the viewer. */
   origin(request: IncomingMessage): string;
   /**
-   * Domain of the hosts `customer-<code>.<domain>`, which serve only the videos of their account, as in delivery.
-   * Absent or empty: there are no such hosts.
+   * Domain of the hosts `customer-<code>.<domain>`, which serve only the videos of their account, as in delivery. If
+   * absent or empty, there are no such hosts.
    */
   domain?: string;
   /** Scheme and host for URLs in responses. Default (undefined): those of the request. */
   publicOrigin?(): string | undefined;
   log: Log;
-  /** Reports interrupted broadcasts to viewers. If absent, viewers only see playback stop. */
+  /** Reports interrupted broadcasts to viewers. If absent, viewers only notice that playback stops. */
   isPublished?: IsPublished;
   /** Allows unrecorded broadcasts to play over WebRTC (`webRTC/play`). If absent, they are not shown. */
   isRecorded?: IsRecorded;
@@ -38,9 +38,11 @@ interface PlayerOptions {
 
 /** Public pages of videos: pages with the player, and the scripts that embed it in other pages. */
 export interface Player {
-  /** Routes below `/{id}/`: iframe, watch, metadata. */
+  /** Routes under `/{id}/`: iframe, watch, metadata. */
   delivery: DeliveryRoute[];
-  /** Serves `<base>/embed/`: scripts, styles, oEmbed. False if the URL is outside it and nothing was sent. */
+  /**
+   * Serves `<base>/embed/`: scripts, styles, oEmbed. Returns false, without sending anything, if the URL is outside it.
+   */
   handle(request: IncomingMessage, response: ServerResponse): Promise<boolean>;
   /** Responds to a browser that opens an upload URL (`<base>/upload/<uid>/<secret>`). */
   uploadPage(request: IncomingMessage, response: ServerResponse, page: UploadPageConfig): Promise<void>;

@@ -12,7 +12,7 @@ import { createPlayer } from "./player.ts";
 import { sharedAssets, until } from "./player.testing.ts";
 
 const MIB = 1024 * 1024;
-/** Per request; the file needs two. */
+/** Size of one request; the file needs two. */
 const CHUNK_MB = 5;
 const FILE = {
   name: "Holiday.mp4",
@@ -55,7 +55,7 @@ describe("the upload page with real uploads", { skip: withoutChromium() }, () =>
   async function open(url: string): Promise<{ page: Page; problems: string[]; offsets: number[] }> {
     const opened = await openPage(browser);
     const offsets: number[] = [];
-    // Delivery serves these in addition to the uploads.
+    // Delivery serves these assets in addition to the uploads.
     await opened.page.route("**/embed/assets/*", async (route) => {
       const { asset } = (await sharedAssets.find(new URL(route.request().url()).pathname.split("/").at(-1)!))!;
       await route.fulfill({ body: asset.body, contentType: asset.type });
@@ -75,7 +75,7 @@ describe("the upload page with real uploads", { skip: withoutChromium() }, () =>
   }
 
   const direct = () => world.uploads.direct(ACCOUNT, { maxDurationSeconds: 600 });
-  /** On disk, with a fixed modification time: choosing the file again yields the same file. */
+  /** A file on disk, with a fixed modification time, so that choosing it again yields the same file. */
   async function onDisk({ buffer, day }: { buffer: Buffer; day: number }): Promise<string> {
     const path = join(folder, String(day), FILE.name);
     await mkdir(join(folder, String(day)));
@@ -83,7 +83,7 @@ describe("the upload page with real uploads", { skip: withoutChromium() }, () =>
     await utimes(path, day * 86_400, day * 86_400);
     return path;
   }
-  /** Octets per second; 0: unlimited. */
+  /** Bytes per second; 0: unlimited. */
   async function throttle(page: Page, rate: number) {
     const session = await page.context().newCDPSession(page);
     await session.send("Network.emulateNetworkConditions", {
@@ -127,7 +127,7 @@ describe("the upload page with real uploads", { skip: withoutChromium() }, () =>
     await again.page.getByText("Your video is ready").waitFor();
   });
 
-  test("sends another file of the same name and size from the start, in chunks of the size the server accepts", async () => {
+  test("sends a different file with the same name and size from the start, in chunks of the size that the server accepts", async () => {
     const { video, uploadUrl } = await direct();
     const { page } = await open(uploadUrl);
     await sendSome(page, await onDisk({ buffer: FILE.buffer, day: 2 }));
@@ -156,7 +156,7 @@ describe("the upload page with real uploads", { skip: withoutChromium() }, () =>
       await page.getByRole("alert").filter({ visible: true }).innerText(),
       "The video was deemed to be corrupted or malformed. It has no packets.",
     );
-    // A reload still shows the reason.
+    // The reason is still displayed after a reload.
     await page.reload();
     await page.getByText("It has no packets.").waitFor();
     await page.getByRole("button", { name: "Choose another file" }).click();
@@ -195,14 +195,14 @@ describe("the upload page with real uploads", { skip: withoutChromium() }, () =>
     }`);
     await page.getByText("Your video is being processed").waitFor();
     assert.equal((await world.source(video.uid))!.length, VIDEO_HEAD.length + 1000);
-    // Checking whether an upload had started returns 404, which the console reports.
+    // The check whether an upload had started returns 404, which the console reports.
     assert.deepEqual(
       problems.filter((problem) => !problem.includes("404")),
       [],
     );
   });
 
-  test("reports an unacceptable file before sending, and the server's own error text after", async () => {
+  test("reports an unacceptable file before sending it, and shows the server's own error text after sending", async () => {
     limit = MIB;
     const { uploadUrl } = await direct();
     const { page, offsets } = await open(uploadUrl);

@@ -28,7 +28,7 @@ export async function answerUploadPage(
   response.writeHead(200, {
     "content-type": "text/html; charset=utf-8",
     "content-length": Buffer.byteLength(text),
-    // Clickjacking: a framing page could trick a user into dropping a file on something else.
+    // Prevents clickjacking: a framing page could trick a user into dropping a file onto a hidden upload page.
     "content-security-policy": `${contentPolicy({ nonce, allowedOrigins: [], secure })}; frame-ancestors 'self'`,
     // The URL is a credential for the upload.
     "referrer-policy": "no-referrer",

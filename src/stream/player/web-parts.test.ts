@@ -1,4 +1,4 @@
-// The parts of web/ that need no browser.
+// Modules of web/ that need no browser.
 import * as fc from "fast-check";
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -64,7 +64,7 @@ test("the query configures the player with the parameters of the hosted player",
   );
 });
 
-test("a written query replaces all earlier player parameters", () => {
+test("writing options to a query replaces all earlier player parameters in it", () => {
   const text = fc.option(fc.string({ minLength: 1 }), { nil: undefined });
   const address = fc.option(
     fc.webUrl().map((url) => new URL(url).href),
@@ -102,7 +102,7 @@ test("a written query replaces all earlier player parameters", () => {
   );
 });
 
-test("times are seconds or hours, minutes and seconds; invalid ones mean the start", () => {
+test("times are seconds, or hours, minutes and seconds; invalid times mean the start", () => {
   for (const [text, seconds] of [
     ["123", 123],
     ["12.5", 12.5],
@@ -153,7 +153,7 @@ test("only http and https URLs are accepted from a query", () => {
   );
 });
 
-test("frames of the hosted player are rewritten to our host, all others are unchanged", () => {
+test("frames of the hosted player are rewritten to our host, and all other frames remain unchanged", () => {
   const root = "https://video.example/cdn-cgi/stream/";
   for (const [hosted, path] of [
     [
@@ -215,7 +215,7 @@ test("upload figures are formatted as short text", () => {
   ]);
 });
 
-test("the upload rate covers the last seconds, and is not shown before it is known", () => {
+test("the upload rate is measured over the last seconds, and is not shown before it is known", () => {
   const pace = createPace();
   pace.note(0, 0);
   pace.note(10, 500);

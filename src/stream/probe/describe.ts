@@ -1,13 +1,13 @@
 import type { MediaRun, MediaRunError, MediaTools } from "../media/index.ts";
 import { isTheFile, malformed, nonVideo } from "./refused.ts";
 
-/** Description of a file from its headers. Do not trust it where packets can be counted. */
+/** Description of a file from its headers, which must not be trusted where packets can be counted. */
 export interface FileDescription {
   /** The first of ffmpeg's names for the demuxer. */
   format: string;
-  /** Seconds: the first timestamp of the file. ffmpeg's `-start_at_zero` removes it. */
+  /** The first timestamp of the file, in seconds. ffmpeg's `-start_at_zero` removes it. */
   start: number;
-  /** Seconds, if the file declares it. */
+  /** In seconds, if declared in the file. */
   duration: number | undefined;
   streams: StreamDescription[];
 }
@@ -18,7 +18,7 @@ export interface StreamDescription {
   codec: string | undefined;
   profile: string | undefined;
   codecTag: string;
-  /** Track id, in mp4. */
+  /** Track id (mp4 only). */
   id: number | undefined;
   /** Seconds per tick of its timestamps. */
   tick: number;
@@ -28,7 +28,7 @@ export interface StreamDescription {
   /** BCP 47 tag. */
   language: string | undefined;
   title: string | undefined;
-  /** Forced subtitles: they translate foreign-language dialogue only. */
+  /** Forced subtitles, which translate only foreign-language dialogue. */
   isForced: boolean;
   width: number;
   height: number;
@@ -36,11 +36,11 @@ export interface StreamDescription {
   pixelAspect: number;
   pixelFormat: string | undefined;
   level: number;
-  /** Degrees clockwise. */
+  /** Clockwise, in degrees. */
   rotation: 0 | 90 | 180 | 270;
   fieldOrder: string | undefined;
   transfer: string | undefined;
-  /** Frames per second according to the headers: the finest and the average. */
+  /** Frames per second according to the headers: the finest and the average rate. */
   rates: number[];
   frames: number | undefined;
   channels: number;
@@ -91,7 +91,7 @@ function refusalOf(err: MediaRunError): Error {
   const options = { cause: err };
   if (/moov atom not found/.test(err.stderr))
     return malformed("It has no index (moov): it was cut off, or its recording never ended in order.", options);
-  // "Too many" comes from -max_streams; libavformat has no specific message for the other cases.
+  // An error about too many streams comes from -max_streams; libavformat has no specific message for the other cases.
   if (/Number of streams exceeds|max_streams/i.test(err.stderr)) return malformed("It has too many tracks.", options);
   if (err.reason !== "failed") return malformed("It cannot be read within reasonable bounds.", options);
   return nonVideo(undefined, options);
@@ -176,7 +176,8 @@ function languageOf(tag: string | undefined): string | undefined {
 }
 
 /**
- * ffmpeg's angle is counter-clockwise; QuickTime's old `rotate` tag is clockwise. Other than right angles are ignored.
+ * ffmpeg's angle is counter-clockwise; QuickTime's old `rotate` tag is clockwise. Angles other than right angles are
+ * ignored.
  */
 function readRotation({ side_data_list: side = [], tags }: PrintedStream): StreamDescription["rotation"] {
   const counter = side.map(({ rotation }) => number(rotation)).find((angle) => angle !== undefined);

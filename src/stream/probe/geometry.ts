@@ -12,7 +12,7 @@ export interface Geometry {
 const SQUARE = 0.005;
 
 /**
- * Pixels are made square by changing the width, as ffmpeg's filters and players do; a rotated video has its sides
+ * Pixels are made square by changing the width, as ffmpeg's filters and players do; the sides of a rotated video are
  * swapped.
  */
 export function geometryOf({

@@ -61,7 +61,7 @@ describe("the frame rate", () => {
     }
   });
 
-  test("prefers the counted frames to the rate in the headers", () => {
+  test("uses the counted frames rather than the rate in the headers", () => {
     assert.equal(told({ scale: 90_000, at: (n) => n / 25, frames: 100 }, [12, 60, 1000]), "25");
   });
 
@@ -133,7 +133,7 @@ describe("the frame rate", () => {
       assert.equal(told({ scale: 90_000, at: (n) => n / rate, frames: 200 }), expected, String(rate));
   });
 
-  test("without a regular cadence, loses few frames", () => {
+  test("of a source without a regular cadence loses few frames", () => {
     const uneven = (mean: number, spread: number) => (n: number) => n / mean + spread * Math.sin(n * n);
     assert.equal(told({ scale: 90_000, at: uneven(25.67, 0.006), frames: 400 }), "30000/1001");
     assert.equal(told({ scale: 90_000, at: uneven(58, 0.003), frames: 400 }), "60000/1001");
@@ -175,7 +175,7 @@ describe("the frame rate", () => {
   });
 });
 
-test("a track without packets has no duration; the last packet has that of the others unless it declares one", () => {
+test("a track without packets has no duration; the last packet has the same duration as the others unless it declares its own", () => {
   assert.equal(createTrackScanner().result(1, 0), undefined);
   assert.equal(scan({ scale: 1000, at: (n) => n / 25, frames: 100 }).end, 4);
   assert.equal(scan({ scale: 1000, at: (n) => (n === 100 ? 7 : n / 25), frames: 100, durations: true }).end, 7);
@@ -198,7 +198,7 @@ test("the grid covers every frame exactly once, in segments of about four second
         assert.ok(Math.abs(frames - (seconds * num) / den) <= 0.5 || frames === 1);
         assert.ok((count - 1) * framesPerSegment < frames && frames <= count * framesPerSegment);
         assert.ok(Math.abs((framesPerSegment * den) / num - 4) < 0.01);
-        // Rungs at half the frame rate need whole segments too.
+        // Rungs at half the frame rate also need whole segments.
         assert.ok(num / den <= 30 || framesPerSegment % 2 === 0);
       },
     ),

@@ -16,7 +16,9 @@ const STANDARD: readonly Fraction[] = [
   { num: 60_000, den: 1001 },
   { num: 60, den: 1 },
 ];
-/** Low rates that renditions preserve: whole frames per second with their NTSC variants, halves and quarters. */
+/**
+ * Low rates that renditions preserve: whole numbers of frames per second with their NTSC variants, halves and quarters.
+ */
 const SLOW: readonly Fraction[] = Array.from({ length: 23 }, (_, i) => i + 1).flatMap((rate) => [
   { num: rate, den: 1 },
   ...(rate > 1 ? [{ num: rate * 1000, den: 1001 }] : []),

@@ -16,7 +16,9 @@ import type { ChosenTracks } from "./tracks.ts";
 export interface Scan {
   video?: TrackScan;
   audio?: TrackScan;
-  /** From the index of an mp4 file that lists all samples of both tracks; segments can be cut by it. */
+  /**
+   * True if taken from the index of an mp4 file that lists all samples of both tracks; segments can then be cut by it.
+   */
   indexed: boolean;
 }
 
@@ -48,7 +50,7 @@ export async function scanIndex(
       indexed: scans.every((one) => one?.whole !== false),
     };
   } catch (err) {
-    // ffprobe reads more than this parser, so errors in the file are left to it.
+    // ffprobe can read more than this parser, so it is left to report errors in the file.
     if (err instanceof Mp4Error) return undefined;
     throw err;
   }

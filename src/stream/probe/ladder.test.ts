@@ -31,14 +31,14 @@ test("uses rungs by the short side, up to the size of the source", () => {
   assert.deepEqual(names(640, 640).at(-1), "640p 640x640");
 });
 
-test("adds a rung of the source's own size between two rungs, if worthwhile", () => {
+test("adds a rung with the source's own size between two rungs, if worthwhile", () => {
   assert.deepEqual(names(1600, 900).slice(-2), ["720p 1280x720", "900p 1600x900"]);
   assert.deepEqual(names(1920, 816).slice(-1), ["720p 1694x720"]);
   assert.deepEqual(names(320, 180), ["180p 320x180"]);
   assert.deepEqual(names(1, 1), ["2p 2x2"]);
 });
 
-test("sets the bitrate by size; high frame rates get more, and half the frames below 720p", () => {
+test("sets the bitrate by size; high frame rates get a higher bitrate, and half the frames below 720p", () => {
   const ladder = createLadder({ width: 1920, height: 1080, fps: 60 }, usual);
   assert.deepEqual(
     ladder.map(({ bitrate, halved }) => [bitrate, halved]),
@@ -93,7 +93,7 @@ test("every rung declares the lowest codec level for its resolution, frame rate 
   assert.deepEqual(levels(640, 360, 30, all), [21, 60, 0, 30, 63, 1]);
 });
 
-test("has, for any source, even sides, none larger than the source, its aspect ratio, distinct names, lowest first", () => {
+test("has, for any source, even sides not larger than the source, its aspect ratio, and distinct names, lowest first", () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 2, max: 8192 }),

@@ -16,15 +16,15 @@ const CAPS: readonly (readonly [short: number, bitrate: number])[] = [
 ];
 /** Relative bitrate of the codecs for equal quality. */
 const SAVING = { h264: 1, hevc: 0.7, av1: 0.6 };
-/** Twice the frame rate does not need twice the bitrate: consecutive frames are similar. */
+/** Double the frame rate does not need double the bitrate: consecutive frames are similar. */
 const FAST_SURCHARGE = 1.5;
-/** A source larger than the largest lower rung by this factor gets a rung of its own size. */
+/** A source that is larger than the largest lower rung by this factor gets a rung of its own size. */
 const WORTH_A_RUNG = 1.15;
-/** H.264 level 5.2 ends at 4096; longer sides only if 1440p or more is requested. */
+/** H.264 level 5.2 is limited to 4096; longer sides are used only if 1440p or more is requested. */
 const LONGEST_SIDE = 4096;
 
 export interface LadderSource {
-  /** As displayed. */
+  /** Size as displayed. */
   width: number;
   height: number;
   /** Frames per second of the grid. */
@@ -32,8 +32,8 @@ export interface LadderSource {
 }
 
 /**
- * The renditions of a source, lowest first: the requested ones that are not larger than it, and one of its own size
- * between two of them.
+ * The renditions of a source, lowest first: the requested ones that are not larger than the source, and one of its own
+ * size if it falls between two of them.
  */
 export function createLadder(
   source: LadderSource,
@@ -73,7 +73,7 @@ function rendition(
     short / Math.min(width, height),
     Math.max(LONGEST_SIDE, short * 4) / Math.max(width, height),
   );
-  // The short side is the requested one; the other follows from the aspect ratio, but never exceeds the source.
+  // The short side is the requested one; the other side follows from the aspect ratio, but never exceeds the source.
   const side = (pixels: number, isShort: boolean) =>
     isShort && scale * Math.min(width, height) >= short - 1
       ? even(short)
@@ -93,7 +93,7 @@ function rendition(
   };
 }
 
-/** Maximum frames per second that every rendition keeps. */
+/** Maximum frame rate that every rendition keeps. */
 const UNHALVED = 30.01;
 
 export function capOf(short: number): number {

@@ -34,11 +34,13 @@ type ModelSettings = Pick<Settings["stream"], "ladder" | "codecs" | "passthrough
 
 const SHORTEST = 0.1;
 /**
- * Audio that continues for longer than this after the last frame keeps that frame on the screen; less is the rest of a
- * packet.
+ * If audio continues for longer than this after the last frame, that frame remains on the screen; a shorter excess is
+ * the rest of a packet.
  */
 const SOUND_GOES_ON = 0.25;
-/** Maximum time cut from the start of the audio. Video that begins later starts with its first frame as a still. */
+/**
+ * Maximum time cut from the start of the audio. Video that begins later starts with its first frame as a still image.
+ */
 const A_LITTLE = 0.25;
 
 /** Throws ProbeRefused if the file is too short, too long or empty. */
@@ -86,14 +88,14 @@ export function modelOf(
   };
 }
 
-/** Until the end of the last frame, or of the audio if it continues. */
+/** Time until the end of the last frame, or of the audio if it continues. */
 function lengthOf(pictures: TrackScan | undefined, sound: TrackScan | undefined): number {
   if (pictures === undefined) return sound!.end;
   return sound !== undefined && sound.end > pictures.end + SOUND_GOES_ON ? sound.end : pictures.end;
 }
 
 /**
- * Start of video that begins shortly after the audio, as in transport streams: otherwise the grid's first frame would
+ * Start of a video that begins shortly after the audio, as in transport streams; otherwise the grid's first frame would
  * be empty.
  */
 function beginningOf(pictures: TrackScan | undefined, fps: Fraction | undefined): number {
@@ -172,5 +174,5 @@ function embeddedIn({ moreAudio = [], subtitles = [] }: ChosenTracks): Pick<Medi
   return { ...(more.length > 0 && { moreAudio: more }), ...(texts.size > 0 && { subtitles: [...texts.values()] }) };
 }
 
-/** To microseconds, the precision of timestamps. */
+/** Rounds to microseconds, the precision of timestamps. */
 const round = (seconds: number) => Math.round(seconds * 1e6) / 1e6;

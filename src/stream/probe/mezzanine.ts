@@ -9,9 +9,9 @@ import { isInterlaced } from "./geometry.ts";
 import { isTheFile, malformed } from "./refused.ts";
 import type { ChosenTracks } from "./tracks.ts";
 
-/** Containers in which seeking reads up to the position, or guesses it. */
+/** Containers in which seeking reads everything up to the position, or estimates it. */
 const WITHOUT_INDEX = new Set(["mpegts", "mpeg", "avi", "flv", "ogg", "asf", "gxf", "lxf", "gif", "mp3", "aac"]);
-/** Recorded in a browser: neither duration nor index. */
+/** Recorded in a browser: the file has neither a duration nor an index. */
 const isRecording = ({ format, duration }: FileDescription) => format === "matroska" && duration === undefined;
 
 const MP4_VIDEO = new Set(["h264", "hevc", "av1", "vp9", "mpeg4", "mpeg2video", "mpeg1video"]);
@@ -54,7 +54,7 @@ export interface MezzanineParts {
   folder: string;
 }
 
-/** Minimum disk throughput assumed for timeouts, in octets per millisecond. */
+/** Minimum disk throughput assumed for timeouts, in bytes per millisecond. */
 const OCTETS_PER_MS = 10_000;
 const LONGEST_ENCODE_MS = 6 * 3_600_000;
 const TOO_BIG = 1.5;
@@ -65,9 +65,9 @@ export const needsMezzanine = (description: FileDescription): boolean =>
 export type MezzanineMode = "copy" | "encode";
 
 /**
- * The same video and audio with an index: copied if a container supports the codecs, otherwise (or if `mode` demands
- * it) encoded at visually lossless quality. Resolves with the object key, `stream/<uid>/mezzanine.<container>`. Throws
- * ProbeRefused.
+ * Creates a file with the same video and audio and an index: copied if a container supports the codecs, otherwise (or
+ * if required by `mode`) encoded at visually lossless quality. Resolves with the object key,
+ * `stream/<uid>/mezzanine.<container>`. Throws ProbeRefused.
  */
 export async function makeMezzanine(
   { tools, objects, folder }: MezzanineParts,
@@ -105,7 +105,7 @@ export async function makeMezzanine(
           cpuSeconds: LONGEST_ENCODE_MS / 1000,
           fileBytes: Math.ceil(Math.max(1 << 26, size * (plan.encodes ? 40 : TOO_BIG))),
           ...options,
-          // It may take hours, and other jobs take only moments.
+          // Encoding may take hours, while other jobs take only moments.
           ...(plan.encodes && { urgency: "background" }),
         });
       } catch (err) {

@@ -43,11 +43,11 @@ export async function scanPackets(
 
 type Scanners = ReadonlyMap<number, ReturnType<typeof createTrackScanner>>;
 
-/** `<stream>,<pts>,<dts>,<duration>,<size>,<flags>`, numbers or N/A. */
+/** `<stream>,<pts>,<dts>,<duration>,<size>,<flags>`, each a number or N/A. */
 function addLine(scanners: Scanners, line: string): void {
   const [stream, pts, dts, duration, size, flags = ""] = line.split(",");
   const scanner = scanners.get(Number(stream));
-  // D: decoded because of an edit list, but not shown.
+  // Flag D: decoded because of an edit list, but not shown.
   if (scanner === undefined || flags[1] === "D") return;
   const [shown, decoded] = [Number(pts), Number(dts)];
   if (Number.isNaN(shown) && Number.isNaN(decoded)) return;

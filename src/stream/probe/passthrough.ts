@@ -17,18 +17,18 @@ export interface PassthroughQuestion {
   changed: boolean;
 }
 
-/** Profiles that every player supports; High 10 and 4:4:4 are not among them. */
+/** Profiles that every player supports; they exclude High 10 and 4:4:4. */
 const PLAYED_PROFILES = new Set(["Baseline", "Constrained Baseline", "Main", "High"]);
 const LONGEST_GOP = 10;
 /**
- * A source with more than this multiple of the bitrate cap for its size is too heavy for viewers; one below the floor
- * never is.
+ * A source with more than this multiple of the bitrate cap for its size is too heavy for viewers; a source below the
+ * floor never is.
  */
 const BURDEN = 3;
 const FLOOR = 3_000_000;
-/** ffmpeg gives levels in tenths. */
+/** ffmpeg expresses levels in tenths. */
 const HIGHEST_LEVEL = 52;
-/** A source that begins later than the audio, or in the middle of a GOP, needs filling. */
+/** A source that begins later than the audio by more than this, or in the middle of a GOP, needs additional frames. */
 const AT_ONCE = 0.05;
 
 /** True if segments can be cut from the source video without encoding and every player can decode them. */
@@ -64,7 +64,7 @@ export function videoPassesThrough(
   );
 }
 
-/** The same for its audio: AAC-LC, at most stereo. */
+/** True if segments can be cut from the source audio in the same way: AAC-LC, at most stereo. */
 export function audioPassesThrough(
   { description, tracks: { audio }, scan, changed }: PassthroughQuestion,
   { passthrough }: Pick<Settings["stream"], "passthrough">,

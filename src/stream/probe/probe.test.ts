@@ -38,7 +38,7 @@ async function probed(t: TestContext, recipe: ClipRecipe): Promise<{ model: Medi
 }
 
 /**
- * Frames that ffmpeg itself places on the grid when decoding the file from the beginning; without those before the
+ * Frames that ffmpeg itself places on the grid when decoding the file from the beginning, excluding those before the
  * source's start.
  */
 async function framesOnGrid(path: string, { segments: { fps }, source: { start } }: MediaModel): Promise<number> {
@@ -77,7 +77,7 @@ const rate = ({ segments: { fps } }: MediaModel) => (fps.den === 1 ? String(fps.
 async function fakeProgram(t: TestContext, script: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "reelpost-program-"));
   t.after(() => rm(folder, { recursive: true, force: true }));
-  // If the tests run as root, programs run as another user.
+  // If the tests run as root, programs run as a different user.
   await chmod(folder, 0o755);
   const path = join(folder, "program");
   await writeFile(path, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
@@ -137,7 +137,7 @@ describe("a corrupt file", needsFfmpeg, () => {
     await assert.rejects(probed(t, { keep: 0.6 }), refused(MALFORMED, /no index/));
   });
 
-  test("a truncated file with its index in front counts up to its last complete frame", async (t) => {
+  test("a truncated file with its index at the front counts up to its last complete frame", async (t) => {
     const { model, path } = await probed(t, {
       seconds: 8,
       keyframeSeconds: 1,
@@ -185,7 +185,7 @@ describe("a corrupt file", needsFfmpeg, () => {
     );
   });
 
-  test("video of more pixels than 8192 x 4320, but not 8K", async (t) => {
+  test("video with more pixels than 8192 x 4320, but not 8K", async (t) => {
     const flat = (size: string): ClipRecipe => ({
       inputs: ["-f", "lavfi", "-i", `color=size=${size}:rate=10:duration=0.3`],
       video: ["-c:v", "mjpeg", "-pix_fmt", "yuvj420p"],
@@ -254,7 +254,7 @@ describe("the duration", needsFfmpeg, () => {
     );
   });
 
-  test("is extended by longer audio, but not by the rest of a packet", async (t) => {
+  test("is extended by longer audio, but not by the rest of an audio packet", async (t) => {
     const [pictures, sound] = [
       await clip({ seconds: 2, audio: false }),
       await clip({ seconds: 5, video: false, extension: "m4a" }),
@@ -354,7 +354,7 @@ describe("frames match those that ffmpeg counts", needsFfmpeg, () => {
   });
 });
 
-describe("files that are first copied with an index", needsFfmpeg, () => {
+describe("files of which an indexed copy is made first", needsFfmpeg, () => {
   const MPEG2 = ["-c:v", "mpeg2video", "-b:v", "1M", "-pix_fmt", "yuv420p"];
   const containers: Record<string, { recipe: ClipRecipe; format: string; frames?: number }> = {
     "a transport stream": { recipe: mediaClips.transportStream, format: "mov" },
@@ -577,7 +577,7 @@ describe("the tracks", needsFfmpeg, () => {
     }
   });
 
-  test("the file's default track takes precedence over a larger one; otherwise the first audio track", async (t) => {
+  test("the file's default track takes precedence over a larger one; if there is no default, the first audio track is used", async (t) => {
     const inputs = [
       "-f",
       "lavfi",
@@ -719,7 +719,7 @@ describe("additional tracks of the file", needsFfmpeg, () => {
 describe("passthrough", needsFfmpeg, () => {
   const passes = (model: MediaModel) => [model.video?.passthrough, model.audio?.passthrough];
 
-  test("H.264 and AAC in mp4, unless something is changed", async (t) => {
+  test("H.264 and AAC in mp4, unless the video is changed", async (t) => {
     const path = await clip();
     const { probeFile } = await openProbe(t);
     assert.deepEqual(passes(await probeFile(path)), [true, true]);
@@ -785,11 +785,11 @@ test("a clip is a part of its source", needsFfmpeg, async (t) => {
   await assert.rejects(probeFile(path, { clip: { start: 20, end: 30 } }), refused("ERR_DURATION_TOO_SHORT"));
 });
 
-test("errors unrelated to the file are not blamed on it", needsFfmpeg, async (t) => {
+test("errors unrelated to the file are not attributed to it", needsFfmpeg, async (t) => {
   const path = await clip();
   const { probeFile } = await openProbe(t, { ffprobe: "/nowhere/ffprobe" });
   await assert.rejects(probeFile(path), (err) => err instanceof UserError && err.kind === "mediaToolsMissing");
-  // A confined program cannot send signals, so the kernel terminates this one.
+  // A confined program cannot send signals, so here the kernel terminates it.
   const killed = await fakeProgram(
     t,
     'case "$*" in *-version*) exec ffprobe -version;; *) ulimit -t 1; while :; do :; done;; esac',
@@ -804,7 +804,7 @@ test("errors unrelated to the file are not blamed on it", needsFfmpeg, async (t)
   await assert.rejects(closed.probeFile(path), (err) => !(err instanceof ProbeRefused));
 });
 
-test("a full disk is not blamed on the file", needsFfmpeg, async (t) => {
+test("a full disk is not attributed to the file", needsFfmpeg, async (t) => {
   const disk = mountSmallDisk(t, 4);
   if (disk === undefined) return t.skip("no small disk can be mounted here");
   const { tools, objects } = await openProbe(t);
@@ -828,6 +828,6 @@ test("an ordinary file is probed quickly", needsFfmpeg, async (t) => {
     await probeFile(path);
     times.push(performance.now() - start);
   }
-  // The best of five: other processes share the CPUs. 60 ms on an idle machine.
+  // The best of five runs, because other processes share the CPUs. 60 ms on an idle machine.
   assert.ok(Math.min(...times) < 1500, times.join());
 });

@@ -15,7 +15,7 @@ import { type ChosenTracks, chooseTracks } from "./tracks.ts";
 export interface Probe {
   /**
    * Analyses the uploaded file and plans its processing. Stores `stream/<uid>/mezzanine.*` if the file has no index.
-   * Idempotent. Throws ProbeRefused (refused.ts) if the file is at fault; otherwise MediaRunError, UserError
+   * Idempotent. Throws ProbeRefused (refused.ts) if the file is the cause; otherwise MediaRunError, UserError
    * (mediaToolsMissing) or StoreError.
    */
   probe(video: ProbedVideo, options?: { signal?: AbortSignal }): Promise<MediaModel>;
@@ -42,8 +42,8 @@ interface Looked {
 }
 
 /**
- * Seeking decodes from the previous key frame. If key frames are this far apart, a video up to this length is encoded
- * as a whole first.
+ * Seeking decodes from the previous key frame. If key frames are this far apart, a video up to this length is first
+ * encoded as a whole.
  */
 const FAR_KEYFRAME_S = 45;
 const SHORT_ENOUGH_S = 90;
@@ -55,7 +55,7 @@ export function createProbe({ tools, objects, settings, folder, watermark = ownW
     if (source.size === 0) throw nonVideo("It is empty.");
     const description = await describeFile(tools, path, options);
     const tracks = chooseTracks(description);
-    // Files that are copied with an index are scanned in the copy.
+    // If an indexed copy is made, the copy is scanned.
     if (needsMezzanine(description)) return { key, size: source.size, description, tracks, scan: { indexed: false } };
     const scan =
       (description.format === "mov" ? await scanIndex(source, description, tracks) : undefined) ??
@@ -97,7 +97,7 @@ export function createProbe({ tools, objects, settings, folder, watermark = ownW
       const { scan } = looked;
       if (scan.video === undefined && scan.audio === undefined) throw malformed("It has no packets.");
       const known = { originalKey: video.sourceKey, clip: video.clip, watermark: await watermark(video) };
-      // Too long videos are rejected before the whole file would be encoded.
+      // Videos that are too long are rejected before the whole file would be encoded.
       const model = modelOf({ ...looked, ...known }, settings);
       if (scan.video === undefined || scan.video.keyframeInterval <= FAR_KEYFRAME_S || scan.video.end <= SHORT_ENOUGH_S)
         return model;

@@ -23,12 +23,15 @@ export const malformed = (detail?: string, options?: ErrorOptions) =>
 
 const withDetail = (text: string, detail: string | undefined) => (detail === undefined ? text : `${text} ${detail}`);
 
-/** A full disk, a missing source, a sandbox that failed to start: messages of the system or of bubblewrap. */
+/**
+ * Errors such as a full disk, a missing source, or a sandbox that failed to start: messages of the system or of
+ * bubblewrap.
+ */
 const SYSTEM = /No space left|Disk quota|No such file|Permission denied|Too many open files|^(bwrap|confine): /m;
 
 /**
  * True if the run failed because of the file: a read error, or excessive resource use. A run that was killed or timed
- * out may have suffered from load on the machine.
+ * out may have been affected by load on the machine.
  */
 export const isTheFile = (err: unknown): err is MediaRunError =>
   err instanceof MediaRunError &&

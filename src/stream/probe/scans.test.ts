@@ -45,7 +45,7 @@ function alike(index: TrackScan | undefined, packets: TrackScan | undefined, kin
   assert.equal(index === undefined, packets === undefined);
   if (index === undefined || packets === undefined) return;
   const about = `${kind}: ${JSON.stringify(index)} and ${JSON.stringify(packets)}`;
-  // AAC: the first packet is priming and not heard. PCM: ffmpeg merges many samples into one packet.
+  // AAC: the first packet is priming and not audible. PCM: ffmpeg merges many samples into one packet.
   const slack = kind === "audio" ? 0.05 : 1e-6;
   if (kind === "video")
     assert.deepEqual(

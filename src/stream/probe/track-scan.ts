@@ -15,7 +15,8 @@ export interface TrackScan {
 /** Distances between packets in decoding order, which have the same rhythm as the presentation. */
 export interface Cadence {
   /**
-   * Packets per second if they come at one distance or multiples of it, as with dropped frames; undefined if irregular.
+   * Packets per second if they are spaced at one distance or multiples of it, as with dropped frames; undefined if
+   * irregular.
    */
   rate?: number;
   /** Average packets per second. */
@@ -39,16 +40,16 @@ export interface Packet {
 
 export interface TrackScanner {
   add(packet: Packet): void;
-  /** Undefined if there are no packets. `tick` and `zero` in seconds. */
+  /** Undefined if there are no packets. `tick` and `zero` are in seconds. */
   result(tick: number, zero: number): TrackScan | undefined;
 }
 
-/** Maximum number of distinct distances; more count as irregular. */
+/** Maximum number of distinct distances; a track with more is irregular. */
 const MOST_DISTANCES = 512;
-/** Share of all distances that makes a regular rhythm. */
+/** Minimum share of the distances that must fit for a regular rhythm. */
 const RHYTHMIC = 0.98;
 
-/** Reads packets once and stores a few numbers, however many packets there are. */
+/** Reads packets once and stores only a few numbers, however many packets there are. */
 export function createTrackScanner(): TrackScanner {
   const distances = new Map<number, number>();
   let [packets, octets, others] = [0, 0, 0];

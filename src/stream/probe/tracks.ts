@@ -14,16 +14,16 @@ export interface ChosenTracks {
 /** Each one adds a playlist to every manifest. */
 const MAX_MORE_AUDIO = 31;
 const MAX_SUBTITLES = 50;
-/** Text codecs. Subtitles of DVDs, Blu-rays and broadcasts are images. */
+/** Codecs of text subtitles. Subtitles of DVDs, Blu-rays and broadcasts are images. */
 const TEXT = new Set(["subrip", "srt", "mov_text", "webvtt", "ass", "ssa", "text"]);
 
-/** MAX_PIXELS in readable form. ffprobe reports nothing about larger frames, as it must not decode them. */
+/** MAX_PIXELS in readable form. ffprobe reports nothing about larger frames, because it must not decode them. */
 const MOST = "8192x4320";
-/** Image codecs: such a stream beside audio is a cover, whatever its flags say. */
+/** Image codecs: such a stream alongside audio is a cover image, regardless of its flags. */
 const STILLS = new Set(["mjpeg", "png", "bmp", "webp", "tiff", "gif"]);
 
 /**
- * The video and audio to be shown: the file's default tracks, else the largest video and the first audio. Throws
+ * The video and audio to be shown: the file's default tracks, or else the largest video and the first audio. Throws
  * ProbeRefused.
  */
 export function chooseTracks({ streams }: FileDescription): ChosenTracks {

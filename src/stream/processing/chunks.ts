@@ -1,7 +1,7 @@
 import type { ObjectStore } from "../../store/index.ts";
 import type { MediaModel } from "../model.ts";
 
-/** Segments per background run: long enough to make starting and seeking cheap, short enough to lose little. */
+/** Segments per background run: enough to make starting and seeking inexpensive, but few enough to lose little. */
 export const CHUNK_SEGMENTS = 8;
 
 export const chunkCount = ({ segments: { count } }: Pick<MediaModel, "segments">): number =>
@@ -13,21 +13,21 @@ export function chunkSegments({ segments: { count } }: Pick<MediaModel, "segment
   return Array.from({ length: Math.max(0, Math.min(CHUNK_SEGMENTS, count - first)) }, (_, i) => first + i);
 }
 
-/** Number of segments in a chunk, over all renditions. */
+/** Number of segments in a chunk, across all renditions. */
 export const chunkWork = (model: MediaModel, chunk: number): number =>
   chunkSegments(model, chunk).length * renditionCount(model);
 export const allWork = (model: MediaModel): number => model.segments.count * renditionCount(model);
 const renditionCount = ({ ladder, audio }: MediaModel) => ladder.length + (audio === undefined ? 0 : 1);
 
 /**
- * Encoding order of the chunks of all videos: early chunks first, with priority differences that shrink for later ones.
- * A short video does not wait for the end of a long one; two long ones alternate.
+ * Encoding order of the chunks of all videos: early chunks first, with priority differences that decrease for later
+ * ones. A short video does not wait for the end of a long one; two long ones alternate.
  */
 export const chunkPriority = (chunk: number): number => -Math.floor(Math.log2(chunk + 1));
 
 /**
- * Completed chunks, stored as empty objects beside the segments: every machine sees them, and they are deleted with the
- * video.
+ * Completed chunks, stored as empty objects alongside the segments: they are visible to every machine, and deleted with
+ * the video.
  */
 export interface Checkpoints {
   done(uid: string): Promise<Set<number>>;

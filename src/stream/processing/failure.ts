@@ -7,14 +7,14 @@ import type { ErrorReason } from "../videos/index.ts";
 export type Verdict = { kind: "again" } | { kind: "failed"; code: ErrorReason; text?: string };
 
 /**
- * Maximum failures of one job in one process. Crashes do not count, and a missing encoder or a full disk is not the
- * video's fault.
+ * Maximum number of failures of one job in one process. Crashes do not count, and a missing encoder or a full disk is
+ * not attributed to the video.
  */
 const BLAMED = 3;
-/** Killed for memory or time: possibly because of other load. */
+/** Maximum number of kills for memory or time, which may have been caused by other load. */
 const KILLED = 12;
 
-/** `failures` includes this one. */
+/** `failures` includes the current failure. */
 export function judge(err: unknown, failures: number): Verdict {
   if (err instanceof ProbeRefused) return { kind: "failed", code: err.code, text: err.message };
   const cause = err instanceof UserError && err.kind === "encodingFailed" ? err.cause : err;
@@ -24,7 +24,7 @@ export function judge(err: unknown, failures: number): Verdict {
   return { kind: "again" };
 }
 
-/** Messages of ffmpeg or bubblewrap. */
+/** Messages of ffmpeg or bubblewrap that indicate a fault of the machine. */
 const OF_THE_MACHINE = /No space left|Input\/output error|Cannot allocate|^bwrap: /im;
 
 function isOfSource(err: unknown): boolean {

@@ -8,7 +8,7 @@ import { openProcessing } from "./processing.testing.ts";
 
 const X264 = ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p"];
 
-/** Typical uploads in the smallest form; the filter turns the source into the expected result. */
+/** Typical uploads at the smallest size; the filter converts the source to the expected result. */
 const uploads: Record<string, { recipe: ClipRecipe; filter?: string; size?: [number, number] }> = {
   "29.97, several segments": { recipe: { ...mediaClips.ntsc, seconds: 9 } },
   "60 frames a second": { recipe: mediaClips.sixty, filter: "framestep=2" },

@@ -7,7 +7,7 @@ import { MediaRunError } from "../media/run-error.ts";
 import { chunkCount } from "./chunks.ts";
 import { openProcessing } from "./processing.testing.ts";
 
-/** Ten segments in two chunks; one second each once the probe has finished. */
+/** Ten segments in two chunks; each chunk takes one second after the probe has finished. */
 const long = () =>
   clip({
     seconds: 38,
@@ -16,7 +16,7 @@ const long = () =>
     video: ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-b:v", "200k"],
   });
 
-test("an upload becomes playable, then ready, with every named segment present", needsFfmpeg, async (t) => {
+test("an upload becomes playable, then ready, with every listed segment present", needsFfmpeg, async (t) => {
   const { upload, until, names, segments } = await openProcessing(t);
   const uid = await upload(await clip({ ...mediaClips.ntsc, size: "640x360" }));
   const playable = await until(uid, ({ readyToStream }) => readyToStream);
@@ -44,7 +44,7 @@ test("processes audio without video, and video without audio", needsFfmpeg, asyn
 });
 
 test(
-  "a file that is not a video fails with the reason code clients know, and is not retried",
+  "a file that is not a video fails with the reason code that clients know, and is not retried",
   needsFfmpeg,
   async (t) => {
     let runs = 0;
@@ -86,7 +86,7 @@ test("without ffmpeg a video waits, and is processed once ffmpeg is installed", 
 });
 
 test(
-  "an encoder that is killed occasionally costs only time; one that always fails fails the video, and others continue",
+  "an encoder that is killed occasionally only delays the video; one that always fails causes the video to fail, and others continue",
   needsFfmpeg,
   async (t) => {
     const counts = new Map<string, number>();
@@ -115,41 +115,45 @@ test(
   },
 );
 
-test("after a stop the ladder resumes where it was, and no stored segment is encoded again", needsFfmpeg, async (t) => {
-  const path = await long();
-  const background: string[] = [];
-  const recording = (tools: MediaTools): MediaTools => ({
-    ...tools,
-    ffmpeg(run) {
-      if (run.urgency === "background" && run.args.includes("libx264"))
-        background.push(run.args[run.args.indexOf("-filter_complex") + 1]!);
-      return tools.ffmpeg(run);
-    },
-  });
-  const first = await openProcessing(t, { around: recording });
-  const uid = await first.upload(path);
-  const reached = await first.until(uid, ({ pctComplete }) => pctComplete > 20);
-  assert.equal(chunkCount(reached.model!), 2);
-  await first.close();
-  background.length = 0;
-  const second = await openProcessing(t, { folder: first.folder, around: recording });
-  const before = new Set(await second.names(uid));
-  await second.videos.recover();
-  await second.until(uid, ({ state }) => state === "ready");
-  // Existing segments are excluded from the runs: their frames are in no encoded range.
-  for (const filter of background) {
-    const ranges = [...filter.matchAll(/between\(pts,(\d+),(\d+)\)|trim=start_pts=(\d+):end_pts=(\d+)/g)].map(
-      ([, a, b, c, d]) => [Number(a ?? c), Number(b === undefined ? d : Number(b) + 1)] as const,
-    );
-    const [trim, ...only] = ranges as [readonly [number, number], ...(readonly [number, number])[]];
-    for (const [from, to] of only.length > 0 ? only : [trim])
-      for (let n = Math.round(from / 100); n * 100 < to; n++)
-        assert.ok(!before.has(`90p/${n}.m4s`), `segment ${n} was made twice`);
-  }
-  assert.ok(background.length > 0 && before.size > 2);
-});
+test(
+  "after a shutdown the encoding of the ladder resumes where it stopped, and no stored segment is encoded again",
+  needsFfmpeg,
+  async (t) => {
+    const path = await long();
+    const background: string[] = [];
+    const recording = (tools: MediaTools): MediaTools => ({
+      ...tools,
+      ffmpeg(run) {
+        if (run.urgency === "background" && run.args.includes("libx264"))
+          background.push(run.args[run.args.indexOf("-filter_complex") + 1]!);
+        return tools.ffmpeg(run);
+      },
+    });
+    const first = await openProcessing(t, { around: recording });
+    const uid = await first.upload(path);
+    const reached = await first.until(uid, ({ pctComplete }) => pctComplete > 20);
+    assert.equal(chunkCount(reached.model!), 2);
+    await first.close();
+    background.length = 0;
+    const second = await openProcessing(t, { folder: first.folder, around: recording });
+    const before = new Set(await second.names(uid));
+    await second.videos.recover();
+    await second.until(uid, ({ state }) => state === "ready");
+    // Existing segments are excluded from the runs: their frames are outside all encoded ranges.
+    for (const filter of background) {
+      const ranges = [...filter.matchAll(/between\(pts,(\d+),(\d+)\)|trim=start_pts=(\d+):end_pts=(\d+)/g)].map(
+        ([, a, b, c, d]) => [Number(a ?? c), Number(b === undefined ? d : Number(b) + 1)] as const,
+      );
+      const [trim, ...only] = ranges as [readonly [number, number], ...(readonly [number, number])[]];
+      for (const [from, to] of only.length > 0 ? only : [trim])
+        for (let n = Math.round(from / 100); n * 100 < to; n++)
+          assert.ok(!before.has(`90p/${n}.m4s`), `segment ${n} was made twice`);
+    }
+    assert.ok(background.length > 0 && before.size > 2);
+  },
+);
 
-test("a video deleted during encoding ends quietly, and nothing of it remains", needsFfmpeg, async (t) => {
+test("a video deleted during encoding ends without an error, and no data of it remains", needsFfmpeg, async (t) => {
   const { upload, until, names, videos } = await openProcessing(t);
   videos.start();
   const uid = await upload(await long());

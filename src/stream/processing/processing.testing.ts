@@ -26,11 +26,11 @@ export interface ProcessingWorldOptions {
   videos?: Partial<VideosParts>;
   segments?: Partial<SegmentsParts>;
   processing?: Partial<ProcessingParts>;
-  /** Default: all are started. */
+  /** Default: all components are started. */
   start?: boolean;
 }
 
-/** The pipeline from upload to ladder, on SQLite, files and the real ffmpeg. */
+/** The pipeline from upload to ladder, with SQLite, files and the real ffmpeg. */
 export async function openProcessing(t: Pick<TestContext, "after">, options: ProcessingWorldOptions = {}) {
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), "reelpost-processing-"));
   const settings = streamSettings();

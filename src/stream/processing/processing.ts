@@ -16,13 +16,16 @@ export interface ProcessingParts {
   jobs: Jobs;
   objects: ObjectStore;
   log: Log;
-  /** Renditions that play without encoding. Absent: none. */
+  /** Renditions that can be played without encoding. If absent, there are none. */
   source?: SourceRung;
-  /** Adds the uploaded file's audio tracks and subtitles before the video can be played. Idempotent. Absent: they are ignored. */
+  /**
+   * Adds the uploaded file's audio tracks and subtitles before the video can be played. Idempotent. If absent, they are
+   * ignored.
+   */
   adoptTracks?: (video: Video) => Promise<void>;
-  /** Videos that are probed concurrently. Default: one per processor, at least two. */
+  /** Maximum number of videos that are probed concurrently. Default: one per processor, at least two. */
   beginnings?: number;
-  /** Chunks that are encoded concurrently. 0 (default): one per two processors. */
+  /** Maximum number of chunks that are encoded concurrently. 0 (default): one per two processors. */
   encoders?: number;
   /** Time after which the work of a dead process is reassigned. Default 20 s. */
   leaseMs?: number;
@@ -37,16 +40,19 @@ interface Processing {
 export const CHUNK_JOB = "stream.chunk";
 
 const LEASE_MS = 20_000;
-/** Running work should finish, but a chunk would take half a minute, and it resumes where it stopped. */
+/** Running jobs should finish, but a chunk would take half a minute, and it resumes where it stopped. */
 const GRACE_MS = 1000;
 const MINUTE = 60_000;
 const backoff = (attempt: number) => Math.min(MINUTE, 1000 * 2 ** (attempt - 1));
-/** Per job: a video may wait for days for a machine with an encoder. */
+/** Maximum attempts per job: a video may wait for days for a machine with an encoder. */
 const JOB_ATTEMPTS = 5000;
 
 const MOST_FAILURES = 1000;
 
-/** From an upload to a finished ladder: every step is idempotent, runs on any machine, and resumes where it stopped. */
+/**
+ * Processes an upload until its ladder is complete: every step is idempotent, runs on any machine, and resumes where it
+ * stopped.
+ */
 export function createProcessing({
   videos,
   adoptTracks,
@@ -63,7 +69,7 @@ export function createProcessing({
   const encoderSlots = encoders || Math.max(1, Math.floor(availableParallelism() / 2));
   const checkpoints = createCheckpoints(objects);
   const workers: JobWorker[] = [];
-  /** By job, for those that this process retries. */
+  /** Number of failures per job, for the jobs that this process retries. */
   const failures = new Map<string, number>();
 
   /** The video, if it needs processing. */
@@ -79,7 +85,7 @@ export function createProcessing({
     const probed: Video = { ...asked, model };
     // The row and the first segments are written concurrently.
     const refused = new AbortController();
-    // A file that is too long is not encoded: its one-time URL may receive another one.
+    // A file that is too long is not encoded: its one-time URL may receive another file.
     const started = exceedsLimit(asked, model)
       ? Promise.resolve()
       : makePlayable(probed, AbortSignal.any([signal, refused.signal]));
@@ -93,12 +99,12 @@ export function createProcessing({
     await segments.fillInits(probed, { signal });
   }
 
-  /** Until a player can start: missing segments at the start are encoded before anything else. */
+  /** Runs until a player can start: missing segments at the start are encoded before anything else. */
   async function makePlayable(video: Video, signal: AbortSignal): Promise<void> {
     const { ladder, audio } = video.model!;
     if ((await source?.of(video)) !== undefined) return;
     const first = firstRung(ladder)?.name;
-    // No prefetch: the first chunk comes next, unless a viewer requests segments.
+    // Without prefetch: the first chunk comes next, unless a viewer requests segments.
     const options = { signal, ahead: false };
     await Promise.all([
       first && segments.get(video, first, 0, options),
@@ -140,7 +146,7 @@ export function createProcessing({
       kept = chunkWork(model, chunk);
       tell();
     }
-    // Other processes may have finished their chunks meanwhile: the last one to finish sees them all.
+    // Other processes may have finished their chunks in the meantime: the last process to finish sees all of them.
     if ((await checkpoints.done(uid)).size >= chunkCount(model)) await finish(uid);
   }
 
@@ -158,7 +164,7 @@ export function createProcessing({
         await work(payload, signal);
         failures.delete(job.id);
       } catch (err) {
-        // No longer needed; or another process does it now, or will after the restart.
+        // Processing is no longer needed, or another process is doing it, or it will be done after the restart.
         if (err instanceof VideoGone || (await videos.find(uid)) === undefined)
           return void (await checkpoints.clear(uid));
         if (signal.aborted) throw err;

@@ -37,7 +37,7 @@ export function readImageRequest(
     duration: within(query, "duration", 5, 0.1, LONGEST_MOTION_S, readTime),
     fps: within(query, "fps", 8, 1, MOST_FPS, Number),
   };
-  // Rounded: invisible differences would only store more objects.
+  // Rounded, because invisible differences would only cause more objects to be stored.
   return {
     time: Math.round(Math.min(Math.max(0, time), duration) * 100) / 100,
     ...size,
@@ -48,7 +48,7 @@ export function readImageRequest(
 
 const isFit = (text: string): text is Fit => (FITS as readonly string[]).includes(text);
 
-/** `90`, `1.5s`, `8m`, `5m2s`, `1h12m27s`; result in seconds. Undefined if the text has another form. */
+/** `90`, `1.5s`, `8m`, `5m2s`, `1h12m27s`; result in seconds. Undefined if the text has a different form. */
 export function readTime(text: string): number | undefined {
   const [, hours = "", minutes = "", seconds = ""] =
     /^(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,8}(?:\.\d{1,9})?)s?)?$/.exec(text) ?? [];
@@ -82,8 +82,8 @@ function within(
 }
 
 /**
- * If one side is missing, it follows from the aspect ratio; without both, the image fits into a square of 640 and is
- * never enlarged.
+ * If one side is missing, it follows from the aspect ratio; if both are missing, the image fits into a square of 640
+ * and is never enlarged.
  */
 function fillIn(
   { width, height }: { width: number | undefined; height: number | undefined },

@@ -6,18 +6,18 @@ import { streamErrors } from "../errors.ts";
 
 export interface ImageStore {
   /**
-   * The object under this name below `stream/<uid>/thumbs/`, or the result of `make`. Concurrent calls for one name
-   * share it. Throws encoderBusy.
+   * The object with this name under `stream/<uid>/thumbs/`, or the result of `make`. Concurrent calls for the same name
+   * share one result. Throws encoderBusy.
    */
   get(uid: string, name: string, make: () => Promise<Buffer>): Promise<ObjectHandle>;
 }
 
 export interface ImageStoreParts {
   objects: ObjectStore;
-  /** True if the video still exists. */
+  /** Whether the video still exists. */
   exists: (uid: string) => Promise<boolean>;
   log: Log;
-  /** Maximum number of stored images per video; further ones are rendered for each request. Default 500. */
+  /** Maximum number of stored images per video; additional images are rendered for each request. Default 500. */
   mostKept?: number;
   /** Maximum bytes of all stored images per video. Default 64 MiB, the maximum size of one animated image. */
   mostOctets?: number;
@@ -26,7 +26,7 @@ export interface ImageStoreParts {
 /** Limits renderings per video: a thousand image requests for one video must not block the encoder for others. */
 export const IMAGE_QUEUE = { concurrency: 2, maxWaiting: 50 };
 
-/** Queues renderings by video. Rejects with encoderBusy if too many of one video are waiting. */
+/** Queues renderings by video. Rejects with encoderBusy if too many for one video are waiting. */
 export const createImageQueue = (): KeyedQueue =>
   createKeyedQueue({ ...IMAGE_QUEUE, full: (waiting) => streamErrors.encoderBusy({ waiting }) });
 
@@ -38,7 +38,7 @@ interface Count {
   octets: number;
 }
 
-/** Stores rendered images, up to a limit: any viewer may request any number of different ones. */
+/** Stores rendered images, up to a limit, because a viewer may request any number of different images. */
 export function createImageStore({
   objects,
   exists,
@@ -57,7 +57,7 @@ export function createImageStore({
       count.kept++;
       count.octets += bytes.length;
       await objects.put(key, bytes);
-      // The video may have been deleted meanwhile, with everything that was there then.
+      // The video may have been deleted in the meantime, together with everything that was stored then.
       if (!(await exists(uid))) await objects.delete([key]);
       return (await objects.open(key)) ?? inMemory(bytes);
     } catch (err) {

@@ -9,7 +9,7 @@ interface Size {
 
 export interface PictureOptions extends Size {
   fit: Fit;
-  /** Input index of the watermark; absent: none. */
+  /** Input index of the watermark; if absent, there is none. */
   watermark?: number;
   tonemap: boolean;
   /** Applied to the decoder's output before scaling. */
@@ -21,7 +21,7 @@ export interface PictureOptions extends Size {
 }
 
 /**
- * For frames read from this second of the video on, up to its end; an input's own `-t` counts from the first frame that
+ * For frames read from this second of the video to its end; an input's own `-t` counts from the first frame that
  * arrives.
  */
 export const insideFrom = ({ duration }: MediaModel, seconds: number): string[] => [

@@ -28,7 +28,7 @@ const MOST_PICTURES = 200;
 const LONG_SIDE = 160;
 const INTERVALS = [1, 2, 4, 5, 10, 15, 30, 60, 120, 300, 600, 1800];
 
-/** At most 200 thumbnails, whatever the length: 8 sheets. */
+/** At most 200 thumbnails, regardless of the length: 8 sheets. */
 export function storyboardOf({
   duration,
   video,
@@ -68,13 +68,13 @@ const NEAR = [...KEYS, "-noaccurate_seek"];
  */
 const READ_THROUGH_S = 10;
 
-/** A seek may end one key frame too early: some formats know the presentation time only after decoding. */
+/** A seek may end one key frame too early, because some formats provide the presentation time only after decoding. */
 const ASTRAY_S = 1;
 
 /**
- * The thumbnail of each interval is the key frame nearest to its middle; no other frames are decoded. Too small for a
- * watermark. `isPart`: the source contains more than the video, which must not be shown; if the previous key frame may
- * lie outside, decoding starts there.
+ * The thumbnail of each interval is the key frame nearest to its middle; no other frames are decoded. Sheets contain no
+ * watermark because the thumbnails are too small. `isPart`: the source contains more than the video, which must not be
+ * shown; if the previous key frame may lie outside, decoding starts there.
  */
 export function sheetArgs(
   model: MediaModel,
@@ -114,7 +114,7 @@ export function sheetArgs(
   if (interval <= READ_THROUGH_S) {
     const read = (how: string[]) => input(model.source.start + start, pictures * interval, how);
     const outside = mayBeginOutside(start);
-    // Key frames are overlaid on the first frame, which is shown until the first of them, possibly to the end.
+    // Key frames are overlaid on the first frame, which is shown until the first key frame, possibly to the end.
     const first = pictureFilter(model, {
       ...size,
       first: [...inside(start), "trim=end_frame=1", `loop=loop=${pictures}:size=1`, `setpts=N*${interval}/TB`],
@@ -136,7 +136,7 @@ export function sheetArgs(
   const middles = Array.from({ length: pictures }, (_, i) => start + i * interval).map(
     (begin) => (begin + Math.min(model.duration, begin + interval)) / 2,
   );
-  // Key frames before the middles have negative times, at which nothing is output.
+  // Key frames before the middles have negative times, at which there is no output.
   const chains = middles.map((middle, i) =>
     pictureFilter(model, {
       ...size,
@@ -159,7 +159,7 @@ export function sheetArgs(
 }
 
 /**
- * WebVTT whose cues each reference a region of an image (Media Fragments URI 1.0, 4.2.2). `nameOf`: path of a sheet
+ * WebVTT in which each cue references a region of an image (Media Fragments URI 1.0, 4.2.2). `nameOf`: path of a sheet
  * relative to the file.
  */
 export function storyboardVtt(board: Storyboard, duration: number, nameOf: (sheet: number) => string): string {

@@ -12,7 +12,7 @@ export interface StillsParts {
 }
 
 /**
- * Images from the source of a video, as JPEG or GIF octets. `isPart` (default false): the source contains more than the
+ * Images from the source of a video, as JPEG or GIF bytes. `isPart` (default false): the source contains more than the
  * video, which must not be shown. Throws imageFailed, encoderBusy, mediaToolsMissing.
  */
 export interface Stills {
@@ -25,7 +25,10 @@ export interface Stills {
 
 const WALL_MS = 30_000;
 const MOST_OCTETS = 64 << 20;
-/** If a position has no frame (the last one may be shown for long), the search continues this many seconds earlier. */
+/**
+ * If there is no frame at a position (the last frame may be shown for a long time), the search continues this many
+ * seconds earlier.
+ */
 const EARLIER_S = [0, 2, 30, Infinity];
 
 export function createStills({ tools, objects }: StillsParts): Stills {
@@ -71,7 +74,7 @@ export function createStills({ tools, objects }: StillsParts): Stills {
     }
   }
 
-  /** Reads the uploaded file: an indexed copy has no cover. */
+  /** Reads the uploaded file, because an indexed copy has no cover. */
   async function drawCover(
     { source: { key, originalKey = key } }: MediaModel,
     { width, height }: { width: number; height: number },
@@ -140,7 +143,7 @@ export function createStills({ tools, objects }: StillsParts): Stills {
   };
 }
 
-/** Seconds of audio in a waveform: more looks the same but takes minutes to decode. */
+/** Maximum seconds of audio in a waveform: more audio looks the same but takes minutes to decode. */
 const WAVEFORM_S = 600;
 const BACKGROUND = "0x12151d";
 const JPEG = ["-frames:v", "1", "-pix_fmt", "yuvj420p", "-c:v", "mjpeg", "-q:v", "3", "-f", "mjpeg", "pipe:1"];
@@ -180,7 +183,8 @@ function outputOf(
       "pipe:1",
     ];
   const frames = Math.max(1, Math.round(Math.min(motion.duration, model.duration - size.time) * motion.fps));
-  // One palette for all frames: stats_mode=diff counts the frame before each change, so the last scene would get no colours. Bayer dithering is the same in every frame, so still areas cost nothing.
+  // One palette for all frames: stats_mode=diff counts the frame before each change, so the last scene would get no
+  // colours. Bayer dithering is the same in every frame, so still areas add no data.
   const filter = `${pictureFilter(model, { ...size, ...options, first: [...first, `fps=${motion.fps}`, `trim=end_frame=${frames}`] })};[picture]split[a][b];[a]palettegen=stats_mode=full[p];[b][p]paletteuse=dither=bayer:bayer_scale=4:diff_mode=rectangle[moving]`;
   return ["-filter_complex", filter, "-map", "[moving]", "-loop", "0", "-f", "gif", "pipe:1"];
 }

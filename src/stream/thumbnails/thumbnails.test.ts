@@ -41,7 +41,7 @@ async function open(t: TestContext, recipe: ClipRecipe, more: Partial<Video> = {
     ...(mostKept !== undefined && { mostKept }),
   });
 
-  /** The response that a viewer gets. */
+  /** The response that a viewer receives. */
   async function get(path: string, shown: Video = video): Promise<{ bytes: Buffer; type: string; cache: unknown }> {
     const [name, query] = path.split("?");
     const route = thumbnails.routes.find((one) =>
@@ -62,7 +62,9 @@ async function open(t: TestContext, recipe: ClipRecipe, more: Partial<Video> = {
   return { get, thumbnails, video, objects, runs: () => runs };
 }
 
-/** Red; five seconds of blue and five of white from second 15; then red again. A key frame every ten seconds. */
+/**
+ * Red; five seconds of blue and five seconds of white from second 15; then red again. A key frame every ten seconds.
+ */
 const BETWEEN: ClipRecipe = {
   inputs: [
     "-f",
@@ -123,7 +125,7 @@ const kindOf = (work: Promise<unknown>) =>
   );
 
 describe("thumbnails", needsFfmpeg, () => {
-  test("default to the video's timestamp, at native size, at most 640", async (t) => {
+  test("default to the video's timestamp, at native size, up to 640", async (t) => {
     const { get, video } = await open(t, HALVES);
     const { bytes, type, cache } = await get("thumbnail.jpg");
     const first = await seen(t, bytes);
@@ -137,7 +139,7 @@ describe("thumbnails", needsFfmpeg, () => {
     assert.equal((await seen(t, (await large.get("thumbnail.jpg")).bytes)).size, "640x360");
   });
 
-  test("accept a time in every form; beyond the end they show the last frame", async (t) => {
+  test("accept a time in every form; a time beyond the end shows the last frame", async (t) => {
     const { get } = await open(t, HALVES);
     for (const [time, colour] of [
       ["0s", "red"],
@@ -166,7 +168,7 @@ describe("thumbnails", needsFfmpeg, () => {
     ]);
   });
 
-  test("compute the missing side from the other; apply every fit to both", async (t) => {
+  test("compute a missing side from the other; apply each `fit` to both", async (t) => {
     const { get } = await open(t, HALVES);
     const look = async (query: string) => {
       const { size, colour } = await seen(t, (await get(`thumbnail.jpg?time=1s&${query}`)).bytes);
@@ -238,7 +240,7 @@ describe("thumbnails", needsFfmpeg, () => {
     const { get } = await open(t, HALVES);
     const { bytes, type } = await get("thumbnail.gif?time=1s&height=90");
     const usual = await seen(t, bytes);
-    // Three of the five seconds exist.
+    // Only three of the five seconds exist.
     assert.deepEqual(
       [type, usual.codec, usual.size, usual.frames, usual.colour(0.2, 0.5)],
       ["image/gif", "gif", "160x90", 24, "red"],
@@ -274,7 +276,7 @@ describe("thumbnails", needsFfmpeg, () => {
   });
 
   test("show a waveform or the embedded cover for an audio-only video", async (t) => {
-    // The audio starts silent, so the left of the waveform is a line.
+    // The audio starts with silence, so the left part of the waveform is a line.
     const quietThenLoud = ["-f", "lavfi", "-i", "aevalsrc='if(gt(t,2),sin(880*PI*t),0)':s=48000:d=4"];
     const plain = await open(t, {
       inputs: quietThenLoud,
@@ -303,7 +305,7 @@ describe("thumbnails", needsFfmpeg, () => {
     assert.equal((await seen(t, (await plain.get("thumbnail.jpg")).bytes)).size, "640x360");
   });
 
-  test("are rendered once for concurrent requests; those beyond the limit are not stored", async (t) => {
+  test("are rendered once for concurrent requests; images above the limit are not stored", async (t) => {
     const { get, objects, runs, video, thumbnails } = await open(t, HALVES, {}, 2);
     const all = await Promise.all(Array.from({ length: 20 }, () => get("thumbnail.jpg?height=90")));
     assert.deepEqual([runs(), new Set(all.map(({ bytes }) => bytes.toString("hex"))).size], [1, 1]);
@@ -317,7 +319,7 @@ describe("thumbnails", needsFfmpeg, () => {
     assert.equal((await keysBelow(objects, `stream/${video.uid}/thumbs/`)).length, 2);
   });
 
-  test("are not stored for a video deleted meanwhile", async (t) => {
+  test("are not stored for a video that was deleted in the meantime", async (t) => {
     const { get, objects, video } = await open(t, HALVES);
     const gone = { ...video, uid: "f".repeat(32) };
     assert.ok((await get("thumbnail.jpg", gone)).bytes.length > 0);
@@ -326,7 +328,7 @@ describe("thumbnails", needsFfmpeg, () => {
 });
 
 describe("storyboards", needsFfmpeg, () => {
-  test("have one thumbnail per second of a short video, and cues that name its position", async (t) => {
+  test("have one thumbnail per second of a short video, and cues that reference its position", async (t) => {
     const { get } = await open(t, HALVES);
     const { bytes, type } = await get("storyboard.vtt");
     assert.equal(type, "text/vtt; charset=utf-8");
@@ -386,8 +388,8 @@ describe("storyboards", needsFfmpeg, () => {
     });
   }
 
-  test("show nothing outside a long clip, also on sheets assembled from distant frames", async (t) => {
-    // White is inside: three quarters of an hour that begin and end between two key frames.
+  test("show nothing outside a long clip, including on sheets assembled from distant frames", async (t) => {
+    // The clip is white: three quarters of an hour that begin and end between two key frames.
     const long: ClipRecipe = {
       inputs: [
         "-f",

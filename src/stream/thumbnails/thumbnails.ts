@@ -26,7 +26,7 @@ export interface ThumbnailsParts {
   mostKept?: number;
 }
 
-/** Seconds. Images at the video's default timestamp change with it. */
+/** In seconds. Images at the video's default timestamp change when the timestamp does. */
 const CACHE = { chosen: 300, asked: 24 * 3600 };
 
 /** Default image size for audio, in pixels: 16:9, like most players. */
@@ -34,7 +34,7 @@ const AUDIO_IMAGE = { width: 1280, height: 720 };
 
 type Pictured = MediaModel & { video: VideoTrack };
 
-/** Images of a video, rendered from its source on request: available before anything is encoded. */
+/** Images of a video, rendered from its source on request, so available before anything is encoded. */
 export function createThumbnails({ tools, objects, videos, log, mostKept }: ThumbnailsParts): Thumbnails {
   const stills = createStills({ tools, objects });
   const store = createImageStore({

@@ -44,7 +44,7 @@ function setUp(tokenHours?: number) {
 const refused = (name: string, text: RegExp) => (err: unknown) =>
   err instanceof UserError && err.kind === name && text.test(err.message + (err.fix ?? ""));
 
-test("a token without options is valid for one hour, with nbf an hour ago, is signed with the account's default key, and has integer times", async () => {
+test("a token without options is valid for one hour, with nbf one hour ago, is signed with the account's default key, and has integer times", async () => {
   const token = await setUp().sign();
   assert.deepEqual(token.claims, {
     kid: OWN,
@@ -67,7 +67,7 @@ test("a token contains the requested claims", async () => {
   assert.deepEqual(token.rules, accessRules);
 });
 
-test("an account key signs if both its id and its pem are given and match", async () => {
+test("an account key signs only if its id and its pem are both given and match", async () => {
   const { sign, tokens } = setUp();
   const token = await sign({ id: KEY, pem: pemForm(named.privateKey) });
   assert.equal(token.claims.kid, KEY);

@@ -7,12 +7,15 @@ import type { Videos } from "../videos/index.ts";
 
 /** Signs playback tokens for accounts. */
 export interface Tokens {
-  /** For one video of the account. Throws videoNotFound, badParameter, keyNotFound. */
+  /** Signs a token for one video of the account. Throws videoNotFound, badParameter, keyNotFound. */
   sign(account: string, uid: string, request?: TokenRequest): Promise<string>;
 }
 
 export interface TokenRequest {
-  /** A signing key of the account and its private half, in PEM (base64 or plain): both or none. Without them the account's own key signs. */
+  /**
+   * A signing key of the account and its private half, in PEM (base64 or plain): both or neither. Without them the
+   * account's default key signs.
+   */
   id?: string | undefined;
   pem?: string | undefined;
   /** Seconds since the epoch. Default: one hour from now. */
@@ -21,7 +24,7 @@ export interface TokenRequest {
   nbf?: number | undefined;
   downloadable?: boolean | undefined;
   original?: boolean | undefined;
-  /** Unvalidated input: checked here. */
+  /** Unvalidated input; it is validated here. */
   accessRules?: unknown;
 }
 
@@ -29,12 +32,12 @@ export interface TokensOptions {
   videos: Pick<Videos, "get">;
   keys: Pick<SigningKeys, "find" | "own">;
   clock: Clock;
-  /** Maximum hours ahead for `exp`; 0: unlimited. Default 24. */
+  /** Maximum hours in the future for `exp`; 0: unlimited. Default 24. */
   tokenHours?: number;
 }
 
 const HOUR = 3600;
-/** Clients that request the maximum compute it by their own clock. */
+/** Tolerance for clients that request the maximum, computed with their own clock. */
 const SKEW = 60;
 
 export function createTokens({ videos, keys, clock, tokenHours = 24 }: TokensOptions): Tokens {

@@ -5,17 +5,17 @@ const UNIT = 256 * 1024;
 
 export interface Chunk {
   offset: number;
-  /** Declared octets of this request; undefined without Content-Length. */
+  /** Declared bytes of this request; undefined without Content-Length. */
   octets: number | undefined;
   /** Total upload length; undefined while deferred. */
   length: number | undefined;
-  /** Maximum octets of one request; 0: no limit. */
+  /** Maximum bytes per request; 0: no limit. */
   max: number;
 }
 
 /**
  * Rules of the hosted service: a chunk that does not end the upload has at least 5 MiB and a multiple of 256 KiB; no
- * chunk is larger than `max`. An empty one is allowed: some clients use it to check the connection. Throws
+ * chunk is larger than `max`. An empty chunk is allowed: some clients use it to check the connection. Throws
  * badParameter.
  */
 export function checkChunk({ offset, octets, length, max }: Chunk): void {

@@ -19,7 +19,7 @@ async function open(t: TestContext, options: Partial<UploadsWorldOptions> = {}) 
     await world.close();
     rmSync(folder, { recursive: true, force: true });
   });
-  /** Waits until its state differs from `downloading`. */
+  /** Waits until the video's state is no longer `downloading`. */
   const settled = async (uid: string) => {
     for (;;) {
       const video = (await world.videos.find(uid))!;
@@ -47,7 +47,7 @@ async function startOrigin(t: TestContext, answer: Answer) {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/video.mp4?secret=1`, asked };
 }
 
-/** Responds like a file server; `cut`: octets after which this response is cut off. */
+/** Responds like a file server; `cut`: number of bytes after which this response is cut off. */
 function serve(
   request: IncomingMessage,
   response: ServerResponse,
@@ -71,7 +71,7 @@ const video = (size: number) => Buffer.concat([VIDEO_HEAD, randomBytes(size)]);
 const refusedWith = (code: number, text: RegExp) => (err: unknown) =>
   (err instanceof UserError && err.code === code && text.test(err.message)) || assert.fail(String(err));
 
-test("a video is fetched from its URL, its size known immediately", async (t) => {
+test("a video is fetched from its URL, and its size is known immediately", async (t) => {
   const bytes = video(3_000_000);
   const origin = await startOrigin(t, (request, response) => serve(request, response, bytes));
   const { uploads, settled, source } = await open(t);
@@ -87,7 +87,7 @@ test("a video is fetched from its URL, its size known immediately", async (t) =>
   assert.deepEqual(origin.asked, ["HEAD", "GET"]);
 });
 
-test("an interrupted copy resumes where it was, also after a process restart", async (t) => {
+test("an interrupted copy resumes where it stopped, also after a process restart", async (t) => {
   const bytes = video(900_000);
   let open_ = false;
   const waiting = Promise.withResolvers<void>();
@@ -115,7 +115,7 @@ test("an interrupted copy resumes where it was, also after a process restart", a
   assert.deepEqual(origin.asked, ["HEAD", "GET", "GET bytes=300000-", "GET bytes=600000-", "GET bytes=600000-"]);
 });
 
-test("a file that changes during the copy is copied again from the start; origins without HEAD, ranges or length work too", async (t) => {
+test("a file that changes during the copy is copied again from the start; origins without HEAD, ranges or length also work", async (t) => {
   const [first, second] = [video(500_000), video(500_000)];
   const changing = await startOrigin(t, (request, response, count) =>
     serve(
@@ -179,7 +179,7 @@ test("an invalid URL is rejected immediately, and no video is created", async (t
   assert.deepEqual(await world.videos.list(ACCOUNT), []);
 });
 
-test("internal hosts cannot be reached: by address, by name, by redirect, or by DNS rebinding", async (t) => {
+test("internal hosts cannot be reached by address, by name, by redirect, or by DNS rebinding", async (t) => {
   const inside = await startOrigin(t, (request, response) => serve(request, response, video(10)));
   const { port } = new URL(inside.url);
   const names: Record<string, string[]> = { "inside.example": ["127.0.0.1"], "mixed.example": ["10.0.0.1", "::1"] };
@@ -201,7 +201,7 @@ test("internal hosts cannot be reached: by address, by name, by redirect, or by 
   }
   assert.equal(inside.asked.length, 0);
 
-  // The name resolves to a public address when checked and to an internal one when fetched.
+  // The name resolves to a public address when it is checked and to an internal one when it is fetched.
   let open_ = true;
   const rebinding = createGuardedFetch({ allowPrivate: () => open_ });
   const world = await open(t, { more: { fetch: rebinding } });
@@ -213,7 +213,7 @@ test("internal hosts cannot be reached: by address, by name, by redirect, or by 
   assert.ok(!inside.asked.includes("GET"));
 });
 
-test("an origin that fails later fails the video with the reason; an endless response ends at the limit", async (t) => {
+test("an origin that fails later causes the video to fail with the reason; an endless response ends at the limit", async (t) => {
   const cases: [Answer, RegExp][] = [
     [
       (request, response) =>
@@ -237,7 +237,7 @@ test("an origin that fails later fails the video with the reason; an endless res
       },
       /exceeds 1073741 bytes/,
     ],
-    // Declares two octets and sends none.
+    // Declares two bytes and sends none.
     [
       (request, response) =>
         void response.writeHead(200, request.method === "HEAD" ? { "content-length": 2 } : {}).end(),
@@ -318,7 +318,7 @@ test("a copy ends when its video is deleted", { timeout: 60_000 }, async (t) => 
     if (request.method === "HEAD") return serve(request, response, video(1000));
     response.writeHead(200, { "content-length": 1012 }).write("drop");
     begun.resolve();
-    // A request without a body completes immediately.
+    // A request without a body would complete immediately.
     response.once("close", closed.resolve);
   });
   const { uploads, videos, objects } = await open(t);
@@ -349,30 +349,26 @@ test("a URL without a job is resumed", async (t) => {
   assert.equal((await settled(uid)).state, "queued");
 });
 
-test(
-  "a copy that must not continue leaves no row that would be resumed again and again",
-  { timeout: 60_000 },
-  async (t) => {
-    const origin = await startOrigin(t, (request, response) => serve(request, response, video(1000)));
-    const { uploads, db, videos, objects, source } = await open(t);
-    const table = createUploadsTable(db);
-    const [whole, failed] = [
-      await uploads.copy(ACCOUNT, { url: origin.url }),
-      await uploads.copy(ACCOUNT, { url: origin.url }),
-    ];
-    // The state after a crash right after the video was announced.
-    await objects.put(`stream/${whole.uid}/source`, Buffer.from("film"));
-    await videos.uploaded(whole.uid, { key: `stream/${whole.uid}/source`, size: 4 });
-    await videos.failed(failed.uid, "ERR_FETCH_ORIGIN_ERROR");
-    uploads.start();
-    for (const { uid } of [whole, failed])
-      while ((await table.find(uid)) !== undefined) await new Promise((resolve) => setImmediate(resolve));
-    assert.deepEqual(
-      [(await source(whole.uid))?.toString(), (await videos.find(whole.uid))?.state, origin.asked.includes("GET")],
-      ["film", "queued", false],
-    );
-  },
-);
+test("a copy that must not continue leaves no row that would be resumed repeatedly", { timeout: 60_000 }, async (t) => {
+  const origin = await startOrigin(t, (request, response) => serve(request, response, video(1000)));
+  const { uploads, db, videos, objects, source } = await open(t);
+  const table = createUploadsTable(db);
+  const [whole, failed] = [
+    await uploads.copy(ACCOUNT, { url: origin.url }),
+    await uploads.copy(ACCOUNT, { url: origin.url }),
+  ];
+  // The state after a crash immediately after the video was announced.
+  await objects.put(`stream/${whole.uid}/source`, Buffer.from("film"));
+  await videos.uploaded(whole.uid, { key: `stream/${whole.uid}/source`, size: 4 });
+  await videos.failed(failed.uid, "ERR_FETCH_ORIGIN_ERROR");
+  uploads.start();
+  for (const { uid } of [whole, failed])
+    while ((await table.find(uid)) !== undefined) await new Promise((resolve) => setImmediate(resolve));
+  assert.deepEqual(
+    [(await source(whole.uid))?.toString(), (await videos.find(whole.uid))?.state, origin.asked.includes("GET")],
+    ["film", "queued", false],
+  );
+});
 
 test(
   "a database outage during all attempts neither abandons a copy nor leaks listeners",
@@ -424,7 +420,7 @@ test("a slow copy is not started twice", { timeout: 60_000 }, async (t) => {
   uploads.start();
   const { uid } = await uploads.copy(ACCOUNT, { url: origin.url });
   await begun.promise;
-  // In steps, because the job must renew its lease.
+  // Advances in steps, because the job must renew its lease.
   for (let step = 0; step < 70; step++) {
     clock.advance(10_000);
     await new Promise((resolve) => setImmediate(resolve));

@@ -18,10 +18,10 @@ export interface Copies extends Pick<Uploads, "copy" | "start" | "close"> {
 const GIB = 1024 ** 3;
 const AT_ONCE = 4;
 const LEASE_MS = 30_000;
-/** Slower origins are given up. */
+/** Minimum rate; copies from slower origins are aborted. */
 const SLOWEST = 64 * 1024;
 const LONGEST_MS = 24 * 3_600_000;
-/** Pause between two requests of one attempt, if the first one made progress. */
+/** Pause between two requests of one attempt, if the first one has made progress. */
 const BREATH_MS = 500;
 
 const USUAL = { attempts: 10, backoff: (attempt: number) => Math.min(300_000, 2000 * 2 ** (attempt - 1)) };
@@ -32,10 +32,13 @@ class ForGood extends Error {}
 /** The origin ended its response before the declared length. */
 class CutShort extends Error {}
 
-/** Consecutive responses that end at the same byte: the origin lacks the rest. Broken connections end at varying bytes. */
+/**
+ * Maximum number of consecutive responses that end at the same byte: the origin lacks the rest. Broken connections end
+ * at varying bytes.
+ */
 const MAX_CUT_SHORT = 3;
 
-/** Videos fetched from a URL: checked immediately, copied by a job that resumes where the last one ended. */
+/** Videos fetched from a URL: checked immediately, copied by a job that resumes where the previous attempt ended. */
 export function createCopies(parts: CreationParts): Copies {
   const {
     clock,
@@ -56,7 +59,7 @@ export function createCopies(parts: CreationParts): Copies {
   const tooLarge = () => streamErrors.tooLarge({ limit, rule: "no upload may be larger (stream.upload_gb)" });
   const enqueue = async (uid: string) => void (await jobs.enqueue(COPY_JOB, { uid }, { key: uid, attempts }));
 
-  /** One request for the missing bytes. True if none are missing. */
+  /** Sends one request for the missing bytes. True if none are missing. */
   async function fetchMore(row: UploadRow, promised: number | null, signal: AbortSignal): Promise<boolean> {
     const partial = sources.partial(row.uid);
     const kept = await sources.offset(row);
@@ -81,7 +84,7 @@ export function createCopies(parts: CreationParts): Copies {
           : new Error(answered(row.url!, answer.status));
       }
       if ((size ?? 0) > limit) throw new ForGood(tooLarge().message);
-      // The file differs from the one that was started.
+      // The file is different from the one that was copied so far.
       if (start === 0 && kept > 0) await sources.discard(row.uid);
       if (start !== 0 && size !== undefined && row.length !== null && size !== row.length) {
         await sources.discard(row.uid);
@@ -95,7 +98,8 @@ export function createCopies(parts: CreationParts): Copies {
           : err;
       });
       if (now > limit) throw new ForGood(tooLarge().message);
-      // A response without a length is checked against HEAD: truncated, it would look complete.
+      // A response without a length is checked against the length from HEAD, because a truncated one would look
+      // complete.
       const declared = row.length ?? promised;
       if (declared !== null && now > 0 && (row.length === null ? now < declared : now !== declared)) {
         if (row.length === null) await sources.discard(row.uid);
@@ -113,7 +117,7 @@ export function createCopies(parts: CreationParts): Copies {
     return true;
   }
 
-  /** As long as there is progress. */
+  /** Continues as long as there is progress. */
   async function copy(row: UploadRow, signal: AbortSignal): Promise<void> {
     const promised = row.length;
     let same = { text: "", times: 0 };
@@ -129,7 +133,8 @@ export function createCopies(parts: CreationParts): Copies {
           if (same.times >= MAX_CUT_SHORT)
             throw new ForGood(`the origin ends its response early: ${err.message}`, { cause: err });
         }
-        // Without progress this attempt fails, unless the response ended where the last one did: a few more requests then show whether it always does.
+        // Without progress this attempt fails, unless the response ended where the previous one did: a few more
+        // requests then show whether it always does.
         const isStuck = (await sources.offset(row)) <= before;
         if (isStuck && (!(err instanceof CutShort) || (same.times < 2 && ++stalled > MAX_CUT_SHORT))) throw err;
         log.info({ video: row.uid, err }, "stream: copy interrupted, resuming");
@@ -160,7 +165,8 @@ export function createCopies(parts: CreationParts): Copies {
       await copy(row, AbortSignal.any([signal, gone.signal]));
     } catch (err) {
       if (gone.signal.aborted) return await forget(uid);
-      // Nothing was tried before the lock was acquired, so nothing can be given up: another process may be copying it.
+      // Nothing was attempted before the lock was acquired, so the copy must not be marked as failed: another process
+      // may be copying it.
       if (signal.aborted || end === undefined) throw err;
       if (!isLasting(err) && attempt < attempts) throw err;
       await giveUp(row, err);
@@ -170,7 +176,7 @@ export function createCopies(parts: CreationParts): Copies {
     }
   }
 
-  /** A remaining row would be resumed again and again. */
+  /** A remaining row would be resumed repeatedly. */
   async function forget(uid: string): Promise<void> {
     await sources.discard(uid);
     await table.remove(uid);
@@ -219,7 +225,7 @@ export function createCopies(parts: CreationParts): Copies {
 const isBrokenOff = (err: unknown): boolean =>
   err instanceof UserError && err.domain === "fetch" && err.kind === "unreachable";
 
-/** Addresses blocked by the guard stay blocked. */
+/** Addresses blocked by the guard remain blocked, so a retry would not help. */
 const isLasting = (err: unknown): boolean =>
   err instanceof ForGood ||
   (err instanceof UserError &&

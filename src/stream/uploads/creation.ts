@@ -15,7 +15,8 @@ export interface CreationParts extends UploadsParts {
 
 export interface Creations extends Pick<Uploads, "tus" | "direct"> {
   /**
-   * At a one-time URL: declares the length, and may be repeated, also for another file. Resolves with response headers.
+   * Starts an upload at a one-time URL: declares the length. May be repeated, also for a different file. Resolves with
+   * response headers.
    */
   begin(
     row: UploadRow,
@@ -26,7 +27,7 @@ export interface Creations extends Pick<Uploads, "tus" | "direct"> {
 
 const GIB = 1024 ** 3;
 
-/** Creation of uploads that span several requests or belong to other users. */
+/** Creation of uploads that span several requests or are performed by other users. */
 export function createCreations(parts: CreationParts): Creations {
   const { clock, ids, settings, videos, urls, table, sources, lock } = parts;
 
@@ -51,7 +52,7 @@ export function createCreations(parts: CreationParts): Creations {
     return length;
   }
 
-  /** The response to a creation, once the data that came with it is stored. */
+  /** The response to a creation, once the data that came with it has been stored. */
   async function created(
     row: UploadRow & { length: number },
     secret: string,
@@ -107,8 +108,8 @@ export function createCreations(parts: CreationParts): Creations {
         if (found === undefined) throw streamErrors.uploadNotFound();
         const now = found.finished_at === null ? found : await sources.reopen(found);
         if (now === undefined) throw streamErrors.alreadyUploaded({ uid: row.uid });
-        // The same file resumes where it was; for another one, the data of the first is discarded. Cameras create files
-        // of equal size, so names are compared too.
+        // The same file resumes where it stopped; for a different file, the data of the first is discarded. Cameras
+        // create files of equal size, so names are compared too.
         if (now.length !== length || (now.metadata ?? "") !== metadata) await sources.discard(row.uid);
         await table.change(row.uid, { length, metadata, touched_at: clock.now() });
       } finally {
@@ -137,14 +138,14 @@ export function createCreations(parts: CreationParts): Creations {
   };
 }
 
-/** Headers of every TUS request. Throws unsupportedTus, badParameter. */
+/** Checks the headers required in every TUS request. Throws unsupportedTus, badParameter. */
 export function checkTusHeaders(headers: TusCreation["headers"]): void {
   const version = one(headers["tus-resumable"]);
   if (version !== "1.0.0")
     throw streamErrors.unsupportedTus({
       version: version === undefined ? "absent" : JSON.stringify(version.slice(0, 20)),
     });
-  // Ignoring it would acknowledge bytes that the client assumes to be verified.
+  // Ignoring this header would acknowledge bytes that the client assumes to be verified.
   if (headers["upload-checksum"] !== undefined)
     throw streamErrors.badParameter({
       reason: "Upload-Checksum is not supported (Tus-Extension lists no checksum): send the request without it",
@@ -169,7 +170,7 @@ export function checkSize(
 export const uploadLimit = ({ upload_gb }: Pick<UploadsParts["settings"], "upload_gb">): number =>
   Math.floor(upload_gb * GIB);
 
-/** An upload without a token sets only the file name as the video's name, if its owner has not named it. */
+/** An upload without a token sets only the video's name, to the file name, and only if its owner has not set one. */
 export async function nameAfter(
   { videos }: Pick<UploadsParts, "videos">,
   { uid, account_id: account }: UploadRow,
@@ -180,7 +181,10 @@ export async function nameAfter(
   await videos.edit(account, uid, { meta: { ...video.meta, name: name.slice(0, 500) } });
 }
 
-/** Passes the upload body through up to `length` octets and rejects more; for a deferred length, stream.upload_gb is the limit. `offset`: bytes already stored. */
+/**
+ * Passes the upload body through up to `length` bytes and rejects more; for a deferred length, stream.upload_gb is the
+ * limit. `offset`: bytes already stored.
+ */
 export async function* atMost(
   length: number,
   body: AsyncIterable<Uint8Array>,

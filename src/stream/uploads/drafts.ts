@@ -4,14 +4,16 @@ import type { UploadsParts } from "./parts.ts";
 import type { AskedVideo } from "./port.ts";
 
 const MINUTE = 60_000;
-/** Default for uploads without a token. */
+/** Default expiry of uploads without a token. */
 export const SOON_MS = 30 * MINUTE;
-/** A request that contains its file: it cannot be resumed. */
+/** Expiry for a request that contains its file, because it cannot be resumed. */
 export const ONE_DAY_MS = 24 * 60 * MINUTE;
-/** An upload by the account itself may take long, but an abandoned one must not be stored forever. */
+/** An upload by the account itself may take long, but an abandoned upload must not be stored forever. */
 export const SOME_DAYS_MS = 7 * 24 * 60 * MINUTE;
 
-/** The parameters of a creation as those of a video. Throws badParameter, and the errors of `findWatermark`. */
+/**
+ * Converts the parameters of a creation to those of a video. Throws badParameter, and the errors of `findWatermark`.
+ */
 export async function draftOf(
   { clock, findWatermark }: Pick<UploadsParts, "clock" | "findWatermark">,
   account: string,

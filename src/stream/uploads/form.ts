@@ -13,19 +13,19 @@ export interface FormFile {
 }
 
 export interface FormOptions {
-  /** Receives the non-file fields; complete when the form is. */
+  /** Receives the non-file fields; complete once the form is complete. */
   fields?: Map<string, string>;
-  /** Returns why a file with this head is rejected. Default: nonVideoReason. */
+  /** Returns the reason why a file with this head is rejected. Default: nonVideoReason. */
   refuse?: (head: Buffer, whole: boolean) => string | undefined;
 }
 
-/** Allowance beyond the file: names, boundaries, other fields. */
+/** Allowance in addition to the file: names, boundaries, other fields. */
 const AROUND = 64 * 1024;
 
 /**
  * A form (RFC 7578) as a stream: its first file is passed to `keep`, the rest is skipped. Resolves when the form is
- * complete and `keep` is done; if it rejects, discard the stored data. The connection stays open for a response. Throws
- * badParameter, tooLarge, notAVideo, formBrokeOff.
+ * complete and `keep` has finished; if it rejects, the caller must discard the stored data. The connection stays open
+ * for a response. Throws badParameter, tooLarge, notAVideo, formBrokeOff.
  */
 export async function readForm<Kept>(
   incoming: IncomingMessage,
@@ -65,7 +65,7 @@ export async function readForm<Kept>(
     if (!incoming.readableEnded) brokeOff(new Error("the connection was closed"));
   };
   incoming.once("error", brokeOff).once("close", onClose);
-  // It may have been closed during the permission check: no event would report it then.
+  // The connection may have been closed during the permission check; no event would report that now.
   if (incoming.destroyed) onClose();
   incoming.pipe(parser);
   try {

@@ -27,7 +27,7 @@ async function open(t: TestContext, options: Partial<UploadsWorldOptions> = {}) 
     const text = await response.text();
     return { status: response.status, headers: response.headers, text, json: () => JSON.parse(text) };
   };
-  /** Files stored below the objects: none of a rejected upload may remain. */
+  /** Files stored under the objects folder: none from a rejected upload may remain. */
   const kept = () =>
     readdirSync(join(folder, "objects"), { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile())
@@ -45,7 +45,7 @@ const form = (bytes: Uint8Array<ArrayBuffer>, name = "clip.mp4", field = "file")
 };
 const video = (size: number) => Buffer.concat([VIDEO_HEAD, randomBytes(size)]) as Buffer<ArrayBuffer>;
 
-/** Sends a form of `declared` octets over a raw connection; resolves with the response when it is closed. */
+/** Sends a form of `declared` bytes over a raw connection; resolves with the response when the connection is closed. */
 function beginForm(url: string, declared: number): [Socket, Promise<string>] {
   const { port, pathname } = new URL(url);
   const socket = connect(Number(port), "127.0.0.1");
@@ -57,7 +57,7 @@ function beginForm(url: string, declared: number): [Socket, Promise<string>] {
   return [socket, new Promise((resolve) => socket.once("close", () => resolve(answer)))];
 }
 
-/** Sends the first `sent` octets of a form, then breaks it off or ends it; resolves with the response. */
+/** Sends the first `sent` bytes of a form, then aborts or ends it; resolves with the response. */
 async function sendBroken(
   url: string,
   body: Buffer,
@@ -88,7 +88,7 @@ test("a form with its file becomes a video named after the file", async (t) => {
   }
 });
 
-test("a file from a worker becomes a video, unless it clearly is not one", async (t) => {
+test("a file from a worker becomes a video, unless it is clearly not a video", async (t) => {
   const { uploads, source, kept, videoCount } = await open(t);
   const bytes = video(200_000);
   const made = await uploads.bytes(ACCOUNT, Readable.from([bytes.subarray(0, 3), bytes.subarray(3)]), {
@@ -113,7 +113,7 @@ test("a file from a worker becomes a video, unless it clearly is not one", async
   assert.deepEqual([kept().length, await videoCount()], [1, 1]);
 });
 
-test("rejects files that are not video, invalid forms and excessive sizes, and stores nothing of them", async (t) => {
+test("rejects files that are not video, invalid forms and excessive sizes, and stores no data from them", async (t) => {
   const { base, send, kept, videoCount } = await open(t);
   const big = Buffer.concat([VIDEO_HEAD, Buffer.alloc(9 * 1024 * 1024)]) as Buffer<ArrayBuffer>;
   for (const [body, headers, status, text] of [
@@ -132,17 +132,17 @@ test("rejects files that are not video, invalid forms and excessive sizes, and s
   assert.deepEqual([kept(), await videoCount()], [[], 0]);
 });
 
-test("a form that breaks off or declares a wrong length leaves nothing behind", async (t) => {
+test("a form that is aborted or declares a wrong length leaves nothing behind", async (t) => {
   const { base, kept, videoCount, uploads } = await open(t);
   const body = rawForm(video(500_000));
   const { uploadUrl } = await uploads.direct(ACCOUNT, { maxDurationSeconds: 60 });
   for (const url of [`${base}/form`, uploadUrl]) {
     for (const sent of [10, 60, 300_000, body.length - 12, body.length - 3])
       await sendBroken(url, body, { sent, declared: body.length, end: "cut" });
-    // Less is declared than sent: the form ends in its middle.
+    // The declared length is smaller than the sent one: the form ends in the middle.
     for (const declared of [10, 60, 300_000, body.length - 9])
       assert.match(await sendBroken(url, body, { sent: declared, declared, end: "wait" }), /^HTTP\/1.1 400/);
-    // More is declared than sent, and the peer disconnects.
+    // The declared length is larger than the sent one, and the peer disconnects.
     await sendBroken(url, body, { sent: body.length, declared: body.length + 1000, end: "cut" });
   }
   const left = async () => [kept(), await videoCount()];
@@ -150,7 +150,7 @@ test("a form that breaks off or declares a wrong length leaves nothing behind", 
 });
 
 test(
-  "a form whose sender disconnects before it is read counts as broken off, even if all of it had arrived",
+  "a form whose sender disconnects before it is read counts as aborted, even if all of it has arrived",
   { timeout: 60_000 },
   async (t) => {
     const settled: ((how: string) => void)[] = [];
@@ -181,7 +181,7 @@ test(
   },
 );
 
-test("a one-time URL accepts one form before it expires, and responds with the envelope", async (t) => {
+test("a one-time URL accepts one form before it expires, and responds with the API envelope", async (t) => {
   const clock = createManualClock(Date.UTC(2026, 10, 21));
   const { uploads, send, videos, source } = await open(t, { clock });
   const { uploadUrl, video: made } = await uploads.direct(ACCOUNT, {
@@ -225,7 +225,7 @@ test("a one-time URL accepts one form before it expires, and responds with the e
   );
 });
 
-test("a stored form is neither overwritten nor removed by another one that arrives at another process", async (t) => {
+test("a stored form is neither overwritten nor removed by another form that arrives at another process", async (t) => {
   const folder = mkdtempSync(join(tmpdir(), "reelpost-forms-"));
   const { uploads, send, videos, objects, db } = await open(t, { folder });
   const other = await openUploadsWorld({ folder });
@@ -251,7 +251,7 @@ test("a stored form is neither overwritten nor removed by another one that arriv
     else sent.destroy();
     assert.match(await answer, end === "wait" ? /^HTTP\/1.1 409/ : /^$/);
     const { sourceKey, state } = (await videos.find(uid))!;
-    // True while it holds the lock, because the upload has ended.
+    // The upload has ended, so this is true only while the lock is held.
     while (await other.uploads.isArriving(uid)) await new Promise((resolve) => setImmediate(resolve));
     assert.deepEqual([state, await keysOf(uid)], ["queued", [sourceKey]]);
     assert.equal(Buffer.compare(await (await objects.open(sourceKey!))!.bytes(), bytes), 0);
@@ -261,7 +261,7 @@ test("a stored form is neither overwritten nor removed by another one that arriv
 test("a full disk is reported as such, and uploads work again once there is space", async (t) => {
   const disk = mountSmallDisk(t, 12);
   if (disk === undefined) return t.skip("no disk can be mounted here");
-  // The rows are on another disk: SQLite has separate tests for this.
+  // The rows are stored on a different disk: SQLite has separate tests for this.
   const rows = mkdtempSync(join(tmpdir(), "reelpost-forms-db-"));
   t.after(() => rmSync(rows, { recursive: true, force: true }));
   const db = openSqlite({ path: join(rows, "db.sqlite") });

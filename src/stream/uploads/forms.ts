@@ -10,7 +10,7 @@ import { sniffed } from "./sniff.ts";
 import type { UploadRow } from "./uploads-table.ts";
 
 export interface Forms extends Pick<Uploads, "form" | "bytes"> {
-  /** To a one-time URL, in one request. Throws alreadyUploaded, uploadBusy, and the errors of a form. */
+  /** Uploads a form to a one-time URL, in one request. Throws alreadyUploaded, uploadBusy, and the errors of a form. */
   toAddress(row: UploadRow, incoming: IncomingMessage): Promise<Video>;
 }
 
@@ -20,7 +20,7 @@ const GIB = 1024 ** 3;
 const MAX_NAME = 500;
 
 /**
- * Uploads in one request. The file is stored as an object before the video is announced; the data of a failed one is
+ * Uploads in one request. The file is stored as an object before the video is announced; the data of a failed upload is
  * removed.
  */
 export function createForms(parts: CreationParts): Forms {
@@ -36,7 +36,7 @@ export function createForms(parts: CreationParts): Forms {
       .delete([key])
       .catch((err: unknown) => log.warn({ err, key }, "stream: failed to delete the data of an aborted upload"));
 
-  /** Creates a video when `receive` has data for it, and none if that fails. */
+  /** Creates a video once `receive` has data for it, and none if that fails. */
   async function take(
     account: string,
     by: string,
@@ -47,7 +47,7 @@ export function createForms(parts: CreationParts): Forms {
     let made: Video | undefined;
     try {
       const size = await receive(async (asked, body, most) => {
-        // Nothing is created for a file that is rejected by its head.
+        // Nothing is created for a file that is rejected because of its head.
         const begun = await begin(body);
         made = await videos.create(account, await draftOf(parts, account, asked, ONE_DAY_MS));
         return keepUnder(sources.key(made.uid), begun, most);
@@ -111,7 +111,7 @@ export function createForms(parts: CreationParts): Forms {
 
   async function receive(row: UploadRow, { uid, maxSizeBytes }: Video, incoming: IncomingMessage): Promise<Video> {
     const most = Math.min(maxBytes, maxSizeBytes ?? Infinity);
-    // The lock covers one process only: data stored by another process is neither overwritten nor removed.
+    // The lock applies to one process only: data stored by another process must be neither overwritten nor removed.
     const key = sources.key(uid, ids.token(8));
     let name: string | undefined;
     let size: number;
@@ -125,7 +125,7 @@ export function createForms(parts: CreationParts): Forms {
       throw err;
     }
     const video = await sources.taken(uid, { key, size }).catch(async (err: unknown) => {
-      // Only in this case: announcing a video may fail after its row has this source.
+      // Only in this case, because announcing a video may fail after its row has this source.
       if (err instanceof UserError && err.kind === "alreadyUploaded") await remove(key);
       throw err;
     });

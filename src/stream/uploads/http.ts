@@ -18,7 +18,7 @@ export interface UploadHttpParts extends CreationParts {
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
-/** The end of the path, wherever it is mounted. */
+/** The end of the path, regardless of where it is mounted. */
 const ADDRESS = /^[^?]*\/upload\/([0-9a-f]{32})\/([A-Za-z0-9_-]{16,64})\/?(?:\?|$)/;
 const METHODS = "POST, HEAD, PATCH, DELETE, OPTIONS, GET";
 /** The checksum extension is not supported: requests with Upload-Checksum are rejected. */
@@ -42,17 +42,20 @@ const PREFLIGHT = {
     "Authorization, Content-Type, Tus-Resumable, Upload-Concat, Upload-Creator, Upload-Defer-Length, Upload-Length, Upload-Metadata, Upload-Offset, X-HTTP-Method-Override, X-Request-ID, X-Requested-With",
 };
 const DAY = 86_400_000;
-/** More than the largest chunk. */
+/** Maximum bytes to read and discard; more than the largest chunk. */
 const PASSED_OVER = 256 * 1024 * 1024;
-/** An upload with data within this time is still arriving. */
+/** An upload that received data within this time is still arriving. */
 export const ARRIVING_MS = 3_600_000;
 
-/** Serves `/upload/<uid>/<secret>`. The URL is the credential; any others that a client sends are ignored. */
+/** Serves `/upload/<uid>/<secret>`. The URL is the credential; other credentials sent by a client are ignored. */
 export function createUploadHttp(parts: UploadHttpParts): Handler {
   const { clock, log, settings, urls, videos, table, creations, forms, tus, page } = parts;
   const maxBytes = uploadLimit(settings);
 
-  /** An upload started before the expiry may finish up to a day after it; so may a file that replaces a failed one. */
+  /**
+   * An upload started before the expiry may finish up to a day after it; the same applies to a file that replaces a
+   * failed one.
+   */
   function isLate(row: UploadRow, video: Video): boolean {
     const { uploadExpiry } = video;
     const now = clock.now();
@@ -60,7 +63,7 @@ export function createUploadHttp(parts: UploadHttpParts): Handler {
     return now > uploadExpiry + DAY || now - row.touched_at > ARRIVING_MS;
   }
 
-  /** The upload of a URL. Throws uploadNotFound. */
+  /** Finds the upload for a URL. Throws uploadNotFound. */
   async function find(url: string): Promise<{ row: UploadRow; video: Video; secret: string }> {
     const [, uid, secret = ""] = ADDRESS.exec(url) ?? [];
     const row = uid === undefined ? undefined : await table.find(uid);
@@ -90,10 +93,10 @@ export function createUploadHttp(parts: UploadHttpParts): Handler {
     if (method === "HEAD" && row.metadata !== null && row.metadata !== "")
       response.setHeader("upload-metadata", row.metadata);
     response.setHeader("stream-media-id", row.uid);
-    // X-Forwarded-Proto is irrelevant to the upload, and metadata was sent at creation: the library validates both
-    // strictly.
+    // X-Forwarded-Proto is irrelevant to the upload, and metadata was sent at creation; both are removed because the
+    // library validates them strictly.
     for (const name of ["x-forwarded-proto", "upload-metadata"]) dropHeader(request, name);
-    // The library parses URLs by its own rules: the rewritten URL names only the upload whose secret was checked.
+    // The library parses URLs by its own rules: the rewritten URL contains only the upload whose secret was checked.
     request.url = `/upload/${row.uid}/${secret}`;
     return tus(request, response);
   }
@@ -129,7 +132,7 @@ export function createUploadHttp(parts: UploadHttpParts): Handler {
       headers: request.headers,
       ...(carriesUpload(request) && { body: request as AsyncIterable<Uint8Array> }),
     });
-    // The requested URL, whatever host name of this server it contains.
+    // The requested URL, regardless of which host name of this server it contains.
     response
       .writeHead(201, { ...CORS, ...headers, location: request.url!.replace(/\?.*$/, ""), "content-length": "0" })
       .end();
@@ -186,7 +189,7 @@ function progressOf(
   };
 }
 
-/** Upload-Length header of the chunk that declares a deferred length. */
+/** Value of the Upload-Length header in the chunk that declares a deferred length. */
 function declaredIn(headers: IncomingMessage["headers"]): number | undefined {
   const length = Number(headers["upload-length"] ?? NaN);
   return Number.isSafeInteger(length) ? length : undefined;
@@ -205,7 +208,7 @@ function dropHeader({ headers, rawHeaders }: IncomingMessage, name: string): voi
     if (rawHeaders[at]!.toLowerCase() === name) rawHeaders.splice(at, 2);
 }
 
-/** A creation with upload (TUS 1.0.0) declares the type of its body. */
+/** Whether a creation includes upload data (TUS 1.0.0): it then declares the type of its body. */
 export const carriesUpload = ({ headers }: IncomingMessage): boolean =>
   headers["content-type"] === "application/offset+octet-stream";
 
@@ -236,8 +239,8 @@ function refuse(request: IncomingMessage, response: ServerResponse, error: UserE
 }
 
 /**
- * A client whose connection is cut while it sends may never see the response: the rest is read and discarded, up to a
- * limit.
+ * A client whose connection is closed while it sends may never see the response, so the rest is read and discarded, up
+ * to a limit.
  */
 function passOver(request: IncomingMessage): void {
   let octets = 0;

@@ -12,7 +12,7 @@ import { openUploadsWorld, VIDEO_HEAD } from "./uploads.testing.ts";
 
 const MIB = 1024 * 1024;
 
-/** A server in a separate process; each restart uses the first port. */
+/** A server in a separate process; each restart uses the port of the first start. */
 async function startServer(t: TestContext) {
   const folder = mkdtempSync(join(tmpdir(), "reelpost-killed-"));
   let child: ChildProcess | undefined;
@@ -44,7 +44,7 @@ test(
     const { folder, start, kill } = await startServer(t);
     const base = await start();
     const bytes = randomBytes(18 * MIB + 777);
-    // In the first chunk, at its end, in the third, in the last one.
+    // Kills in the first chunk, at its end, in the third, and in the last.
     const moments = [2 * MIB, 6 * MIB - 1, 13 * MIB, 17 * MIB];
     let acknowledged = 0;
     let restarting = Promise.resolve();
@@ -78,7 +78,7 @@ test(
       upload.start();
     });
     await restarting;
-    // The last response has arrived: by then all its data is stored.
+    // The last response has arrived, so all its data is stored.
     await kill();
     assert.equal(kills, 4);
     const world = await openUploadsWorld({ folder });
@@ -101,7 +101,7 @@ test("an upload that was complete when the server died before announcing it is r
         await fetch(`${base}/tus`, { method: "POST", headers: { "tus-resumable": "1.0.0", "upload-length": "10" } })
       ).headers.get("stream-media-id")!;
     made.push(await create(), await create(), await create());
-    // Before it became one object, before its video was announced, and incomplete.
+    // Three states: before it became one object, before its video was announced, and incomplete.
     for (const [n, uid] of made.entries())
       await objects.partial(`stream/${uid}/source`).append(0, Readable.from([bytes.subarray(0, n === 2 ? 9 : 10)]));
     await objects.partial(`stream/${made[1]!}/source`).complete(10);

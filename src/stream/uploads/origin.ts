@@ -3,16 +3,16 @@ import { streamErrors } from "../errors.ts";
 
 /** File metadata reported by an origin. */
 export interface OriginFile {
-  /** Octets; undefined if not declared. */
+  /** In bytes; undefined if not declared. */
   size: number | undefined;
-  /** A strong ETag, or the Last-Modified time: for If-Range (RFC 9110 13.1.5). */
+  /** A strong ETag, or the Last-Modified time; used for If-Range (RFC 9110 13.1.5). */
   version: string | undefined;
 }
 
 const ASK_MS = 15_000;
 
 /**
- * Sends HEAD; if the response is unusable, requests the first octet. Throws invalidUrl, notAVideo, and the errors of
+ * Sends HEAD; if the response is unusable, requests the first byte. Throws invalidUrl, notAVideo, and the errors of
  * `fetch`.
  */
 export async function askOrigin(fetch: GuardedFetch, url: string): Promise<OriginFile> {
@@ -20,7 +20,7 @@ export async function askOrigin(fetch: GuardedFetch, url: string): Promise<Origi
   head.close();
   let found = isFine(head.status) ? describe(head) : undefined;
   if (found?.size === undefined) {
-    // URLs signed for one method, and home-made servers, do not support HEAD.
+    // URLs signed for one method, and custom-built servers, do not support HEAD.
     const first = await fetch(url, { headers: { range: "bytes=0-0" }, headersMs: ASK_MS, totalMs: ASK_MS });
     first.close();
     if (first.status === 416) throw streamErrors.notAVideo({ reason: "it is empty" });
@@ -33,7 +33,7 @@ export async function askOrigin(fetch: GuardedFetch, url: string): Promise<Origi
 
 export const isFine = (status: number): boolean => status === 200 || status === 206;
 
-/** For display; the query may contain a secret. */
+/** Text for display without the query, which may contain a secret. */
 export const answered = (url: string, status: number): string =>
   `${URL.parse(url)?.hostname ?? "the origin"} answered with the status ${status}`;
 
@@ -53,7 +53,7 @@ function totalOf(
   return Number.isSafeInteger(size) ? size : undefined;
 }
 
-/** Offset of the response's first octet; undefined if it is not the requested range. */
+/** Offset of the response's first byte; undefined if it is not the requested range. */
 export function startOf({ status, headers }: GuardedResponse): number | undefined {
   if (status === 200) return 0;
   const start = /^bytes (\d+)-/.exec(headers["content-range"] ?? "")?.[1];

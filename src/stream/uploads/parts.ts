@@ -17,10 +17,10 @@ export interface UploadsParts {
   videos: Pick<Videos, "create" | "find" | "edit" | "delete" | "uploaded" | "reopened" | "failed">;
   urls: Pick<StreamUrls, "upload" | "of">;
   fetch: GuardedFetch;
-  /** A profile of the account. Throws if it does not exist. Absent: no watermarks. */
+  /** Finds a profile of the account. Throws if it does not exist. If absent, there are no watermarks. */
   findWatermark?: (account: string, uid: string) => Promise<WatermarkProfile>;
-  /** Page shown to browsers at a one-time URL. Absent: a line of text. */
+  /** Page shown to browsers at a one-time URL. If absent, a line of text is sent. */
   page?: UploadPages;
-  /** For failed copies. Default: ten attempts, after 2 s, doubling, at most 5 minutes. */
+  /** Retries of failed copies. Default: ten attempts, the first retry after 2 s, then doubling, at most 5 minutes. */
   copyRetries?: { attempts: number; backoff: (attempt: number) => number };
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Video, VideoDraft } from "../videos/index.ts";
 
-/** Video properties that can be set with its upload; `watermark` is the uid of a profile. */
+/** Video properties that can be set together with the upload; `watermark` is the uid of a profile. */
 export type AskedVideo = Pick<
   VideoDraft,
   | "creator"
@@ -15,12 +15,13 @@ export type AskedVideo = Pick<
 > & { watermark?: string | undefined };
 
 /**
- * Upload methods for the sources of videos. Their errors are in `streamErrors`; those of `Videos.create` pass through.
+ * Upload methods for the sources of videos. Their errors are in `streamErrors`; errors of `Videos.create` are passed
+ * through.
  */
 export interface Uploads {
   /**
-   * A one-time URL that accepts a video without a token: by form, or TUS. `uploadExpiry` defaults to 30 minutes from
-   * now. Throws badParameter, quotaExceeded.
+   * Creates a one-time URL that accepts a video without a token, by form or TUS. `uploadExpiry` defaults to 30 minutes
+   * from now. Throws badParameter, quotaExceeded.
    */
   direct(
     account: string,
@@ -29,15 +30,15 @@ export interface Uploads {
   /** Requests the size from the URL, and fetches the file later in a job. Throws invalidUrl, tooLarge, badParameter. */
   copy(account: string, asked: AskedVideo & { url: string }): Promise<Video>;
   /**
-   * Creates a TUS upload, with its URL and media id in `headers`. Data sent along is already stored. Throws
-   * badParameter, tooLarge, notAVideo.
+   * Creates a TUS upload, with its URL and media id in `headers`. Data sent with the creation has been stored when it
+   * resolves. Throws badParameter, tooLarge, notAVideo.
    */
   tus(account: string, creation: TusCreation): Promise<{ video: Video; headers: Record<string, string> }>;
   /** Headers of OPTIONS responses (TUS 1.0.0): version, extensions, maximum upload size. */
   readonly tusHeaders: Record<string, string>;
   /**
-   * A form with a part `file`, up to stream.basic_upload_mb, as a stream. `confirm` is called at its end, and throws to
-   * reject it. Throws notAVideo, tooLarge, formBrokeOff, badParameter.
+   * Uploads a form with a part `file`, up to stream.basic_upload_mb, as a stream. `confirm` is called at its end, and
+   * throws to reject it. Throws notAVideo, tooLarge, formBrokeOff, badParameter.
    */
   form(
     account: string,
@@ -45,17 +46,17 @@ export interface Uploads {
     options?: { asked?: AskedVideo; confirm?: () => Promise<void> },
   ): Promise<Video>;
   /**
-   * A stream from a trusted sender (a worker), in one attempt. Up to stream.upload_gb. Throws notAVideo, tooLarge,
-   * badParameter.
+   * Uploads a stream from a trusted sender (a worker), in one attempt. Up to stream.upload_gb. Throws notAVideo,
+   * tooLarge, badParameter.
    */
   bytes(account: string, body: AsyncIterable<Uint8Array>, asked?: AskedVideo): Promise<Video>;
   /** Serves `/upload/`: TUS, forms to one-time URLs, and the upload page. */
   http(request: IncomingMessage, response: ServerResponse): Promise<void>;
-  /** True if data for this video is arriving: then its upload has not expired yet. */
+  /** True if data for this video is arriving, in which case its upload has not expired yet. */
   isArriving(uid: string): Promise<boolean>;
   /** Deletes the received data of a deleted video. */
   forget(uid: string): Promise<void>;
-  /** Completes work interrupted by a crash: uploads that have fully arrived, and copies that lost their job. */
+  /** Completes work interrupted by a crash: uploads that have fully arrived, and copies whose job was lost. */
   recover(): Promise<void>;
   /** Deletes the rows of uploads that finished two days ago. */
   sweep(): Promise<void>;
@@ -68,9 +69,11 @@ export interface Uploads {
 }
 
 export interface TusCreation {
-  /** As sent. */
+  /** Headers as sent by the client. */
   headers: IncomingMessage["headers"];
-  /** Anyone with the URL may upload, and it expires early: 30 minutes from now unless the metadata says otherwise. */
+  /**
+   * Anyone with the URL may upload, and it expires early: 30 minutes from now unless the metadata specifies otherwise.
+   */
   directUser: boolean;
   /** Set for a creation with upload. */
   body?: AsyncIterable<Uint8Array>;
@@ -81,13 +84,16 @@ export type UploadPages = (request: IncomingMessage, response: ServerResponse, p
 
 /** State of a one-time URL, for its page and as JSON (`Accept: application/json`). */
 export interface ShownUpload {
-  /** `open`: accepts or resumes a file; `processing`: the file is complete; `ready`: fully encoded; `failed`: the file cannot be used; `expired`: accepts no file. */
+  /**
+   * `open`: accepts or resumes a file; `processing`: the file is complete; `ready`: fully encoded; `failed`: the file
+   * cannot be used; `expired`: no longer accepts a file.
+   */
   state: "open" | "processing" | "ready" | "failed" | "expired";
-  /** 0 to 100 while processing. */
+  /** 0 to 100, while the video is being processed. */
   pctComplete?: number;
   /** True once the video can be played. */
   playable?: boolean;
-  /** Reason of the failure; `retry`: the same URL accepts another file. */
+  /** Reason for the failure; `retry`: the same URL accepts another file. */
   problem?: { code: string; text: string; retry: boolean };
   maxBytes?: number;
   chunkBytes?: number;

@@ -9,7 +9,7 @@ import { createUploadLock } from "./upload-lock.ts";
 
 const MIB = 1024 * 1024;
 
-test("chunks: multiples of 256 KiB, at least 5 MiB, except the last; the text names rule and value", () => {
+test("chunks are multiples of 256 KiB, at least 5 MiB, except the last; the error text contains the rule and the value", () => {
   const chunk = (octets: number | undefined, more: Partial<Chunk> = {}) =>
     checkChunk({ offset: 0, octets, length: 1000 * MIB, max: 200 * MIB, ...more });
   for (const octets of [5 * MIB, 50 * MIB, 200 * MIB, 5 * MIB + 262_144, 0, undefined]) chunk(octets);
@@ -66,7 +66,7 @@ test("content sniffing rejects text and non-media files, and accepts media conta
   assert.equal(nonVideoReason(Buffer.alloc(4096), false), undefined);
 });
 
-test("one request holds the lock; a waiting one asks the holder to release it, with a time limit", async () => {
+test("one request holds the lock; a waiting request asks the holder to release it, with a time limit", async () => {
   const events = createLocalEvents({ log: silentLog });
   const lock = createUploadLock({ events, process: "one" });
   let asked = 0;

@@ -28,8 +28,8 @@ const OTHERS: [name: string, magic: string][] = [
 ];
 
 /**
- * Content sniffing: returns why a file cannot be a video, without running ffprobe; undefined if it may be one. `head`: its first `HEAD_OCTETS` bytes;
- * `whole`: the head is the complete file.
+ * Content sniffing: returns the reason why a file cannot be a video, without running ffprobe; undefined if it may be a
+ * video. `head`: its first `HEAD_OCTETS` bytes; `whole`: the head is the complete file.
  */
 export function nonVideoReason(head: Uint8Array, whole: boolean): string | undefined {
   if (head.length === 0) return whole ? "it is empty" : undefined;
@@ -41,7 +41,7 @@ export function nonVideoReason(head: Uint8Array, whole: boolean): string | undef
   return undefined;
 }
 
-/** UTF-8 without control characters. Media containers start with binary lengths, counts and flags. */
+/** True for UTF-8 without control characters. Media containers start with binary lengths, counts and flags. */
 function isText(bytes: Buffer, whole: boolean): boolean {
   if (!whole && bytes.length < 512) return false;
   try {
@@ -57,9 +57,9 @@ function isText(bytes: Buffer, whole: boolean): boolean {
 export interface SniffOptions {
   maxBytes: number;
   tooLarge: () => UserError;
-  /** Returns why this head is rejected. Default: nonVideoReason. */
+  /** Returns the reason why this head is rejected. Default: nonVideoReason. */
   refuse?: ((head: Buffer, whole: boolean) => string | undefined) | undefined;
-  /** False: another request continues the file. Default true. */
+  /** False if another request continues the file. Default true. */
   endsFile?: (size: number) => boolean;
 }
 

@@ -7,35 +7,35 @@ import { HEAD_OCTETS, nonVideoReason, sniffed } from "./sniff.ts";
 import { DEFERRED, type UploadRow, type UploadsTable } from "./uploads-table.ts";
 import { UserError } from "../../kernel/index.ts";
 
-/** The source of a video while it grows, and its completion. */
+/** Stores the source of a video while it is arriving, and completes it. */
 export interface Sources {
   /**
-   * Object key of the source. With `attempt`, a separate key for attempts that may run concurrently, also in other
+   * Object key of the source. With `attempt`, a separate key for attempts that may run concurrently, including in other
    * processes.
    */
   key(uid: string, attempt?: string): string;
   partial(uid: string): PartialObject;
-  /** Stored octets. */
+  /** Number of bytes stored. */
   offset(row: UploadRow): Promise<number>;
   /**
-   * Appends at `offset`, and queues the video if that completes the upload. Call it with the upload's lock held.
-   * Resolves with the octets stored. Content sniffing discards a file that cannot be a video: the upload restarts at 0.
-   * Throws notAVideo.
+   * Appends at `offset`, and queues the video if that completes the upload. The caller must hold the upload's lock.
+   * Resolves with the number of bytes stored. Content sniffing discards a file that cannot be a video: the upload
+   * restarts at 0. Throws notAVideo.
    */
   append(row: UploadRow & { length: number }, offset: number, body: AsyncIterable<Uint8Array>): Promise<number>;
   /**
-   * Queues the video once all `length` octets are stored. Idempotent. Call it with the upload's lock held. Throws
+   * Queues the video once all `length` bytes are stored. Idempotent. The caller must hold the upload's lock. Throws
    * notAVideo, except for copies.
    */
   finish(row: UploadRow, length: number): Promise<void>;
-  /** Passes the data through, and updates `touched_at` meanwhile, so that others see the upload is active. */
+  /** Passes the data through and updates `touched_at` while doing so, so that others see that the upload is active. */
   touching(uid: string, body: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array>;
   /** Registers a source already stored under its key. Throws alreadyUploaded, videoNotFound. */
   taken(uid: string, source: { key: string; size: number }): Promise<Video>;
   discard(uid: string): Promise<void>;
   /**
-   * Deletes an unusable file and restarts the upload. Call it with the upload's lock held. Undefined if the video does
-   * not allow it.
+   * Deletes an unusable file and restarts the upload. The caller must hold the upload's lock. Undefined if the video
+   * does not allow it.
    */
   reopen(row: UploadRow): Promise<UploadRow | undefined>;
 }
@@ -65,7 +65,7 @@ export function createSources(
     try {
       return await videos.uploaded(uid, source);
     } catch (err) {
-      // Its objects may have been deleted before this one was stored.
+      // The video's objects may have been deleted before this one was stored.
       if (err instanceof UserError && err.kind === "videoNotFound") await objects.delete([source.key]).catch(() => {});
       throw err;
     }
@@ -76,7 +76,7 @@ export function createSources(
     try {
       await partial(uid).complete(length);
     } catch (err) {
-      // The video was deleted meanwhile, with the received data.
+      // The video was deleted in the meantime, with the received data.
       if (isStoreError(err, "absent") && (await videos.find(uid)) === undefined) throw streamErrors.uploadNotFound();
       throw err;
     }
@@ -85,13 +85,13 @@ export function createSources(
       await taken(uid, { key: key(uid), size: length });
       log.info({ video: uid, account: row.account_id, octets: length, by: row.kind }, "stream: upload completed");
     } catch (err) {
-      // A process that died between this line and the next had already done it.
+      // An earlier process completed this step and died before the next one.
       if (!(err instanceof UserError && err.kind === "alreadyUploaded")) throw err;
     }
     await table.change(uid, { finished_at: clock.now(), length });
   }
 
-  /** Sniffs the stored file: its head may be split across requests too small to sniff. */
+  /** Sniffs the stored file, because its head may be split across requests too small to sniff. */
   async function sniffStored(row: UploadRow, length: number): Promise<void> {
     const object = await objects.open(key(row.uid));
     if (object === undefined) return;
@@ -103,7 +103,10 @@ export function createSources(
     throw streamErrors.notAVideo({ reason });
   }
 
-  /** Resets the upload. A one-time URL may receive a file of another length; a TUS upload keeps its declared length. */
+  /**
+   * Resets the upload. A one-time URL may receive a file with a different length; a TUS upload keeps its declared
+   * length.
+   */
   async function beginAgain(row: UploadRow): Promise<UploadRow> {
     const change = {
       length: row.kind === "direct" ? null : row.length,
@@ -160,7 +163,7 @@ export function createSources(
       await objects.delete([
         ...new Set([sourceKey ?? key(uid), key(uid), ...MEZZANINES.map((name) => `stream/${uid}/${name}`)]),
       ]);
-      log.info({ video: uid, account: row.account_id }, "stream: one-time URL usable again after a failed upload");
+      log.info({ video: uid, account: row.account_id }, "stream: one-time URL can be used again after a failed upload");
       return beginAgain(row);
     },
   };

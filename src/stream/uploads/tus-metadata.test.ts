@@ -6,14 +6,14 @@ import { readTusMetadata } from "./tus-metadata.ts";
 
 const b64 = (text: string) => Buffer.from(text).toString("base64");
 
-test("reads the published example, with spaces after its commas", () => {
+test("reads the published example, which has spaces after its commas", () => {
   assert.deepEqual(
     readTusMetadata("name aGVsbG8gd29ybGQ=, requiresignedurls, allowedorigins ZXhhbXBsZS5jb20sdGVzdC5jb20="),
     { meta: { name: "hello world" }, requireSignedURLs: true, allowedOrigins: ["example.com", "test.com"] },
   );
 });
 
-test("accepts our keys in any case, without padding, and keeps other keys unchanged", () => {
+test("accepts known keys in any case and values without padding, and keeps other keys unchanged", () => {
   const header = `maxDurationSeconds ${b64("3600")},expiry ${b64("2026-12-01T10:00:00Z")},ScheduledDeletion ${b64("2027-02-01T00:00:00+01:00")},thumbnailTimestampPct ${b64("0.25")},watermark ${b64("w".repeat(32))},filename ${b64("ein Vidéo.mp4").replace(/=+$/, "")},relativePath,fileType ${b64("video/mp4")}`;
   assert.deepEqual(readTusMetadata(header), {
     maxDurationSeconds: 3600,
@@ -28,7 +28,7 @@ test("accepts our keys in any case, without padding, and keeps other keys unchan
   assert.deepEqual(Object.keys(readTusMetadata(`__proto__ ${b64("x")}`).meta!), ["__proto__"]);
 });
 
-test("rejects invalid values, naming the key and the value", () => {
+test("rejects invalid values, with the key and the value in the error", () => {
   for (const [header, text] of [
     ["name aGk= more", /one value in base64/],
     ["name a%b", /not base64: "a%b"/],

@@ -6,7 +6,7 @@ const MAX_KEYS = 100;
 
 /**
  * `Upload-Metadata` (TUS 1.0.0, Creation): comma-separated pairs of a key and a base64 value; a flag has no value.
- * Clients put spaces after the commas, and write our keys in any case. Unknown keys become meta under their own name.
+ * Clients put spaces after the commas, and write known keys in any case. Unknown keys become meta under their own name.
  * Throws badParameter.
  */
 export function readTusMetadata(header: string): AskedVideo {

@@ -58,7 +58,7 @@ async function open(t: TestContext, options: Partial<UploadsWorldOptions> = {}) 
   return { ...world, ask, patch, create };
 }
 
-/** Uploads with the real client; resolves with its upload when complete. */
+/** Uploads with the real client; resolves with the client's upload object when complete. */
 const upload = (bytes: Buffer, options: tus.UploadOptions): Promise<tus.Upload & { uid: string | undefined }> =>
   new Promise((resolve, reject) => {
     let uid: string | undefined;
@@ -71,7 +71,7 @@ const upload = (bytes: Buffer, options: tus.UploadOptions): Promise<tus.Upload &
     running.start();
   });
 
-test("tus-js-client uploads in chunks; the video is queued with the sent octets", async (t) => {
+test("tus-js-client uploads in chunks; the video is queued with exactly the bytes sent", async (t) => {
   const { base, videos, source } = await open(t);
   const bytes = randomBytes(12 * MIB + 12_345);
   const { uid, url } = await upload(bytes, {
@@ -86,7 +86,7 @@ test("tus-js-client uploads in chunks; the video is queued with the sent octets"
     ["queued", bytes.length, { name: "Holiday", filetype: "video/mp4" }, true, "me"],
   );
   assert.equal(Buffer.compare((await source(uid!))!, bytes), 0);
-  // A client that lost the last response retries, and learns that everything is stored.
+  // A client that lost the last response retries, and is informed that everything is stored.
   const again = await upload(bytes, { uploadUrl: url!, endpoint: `${base}/tus` });
   assert.equal(again.uid, uid);
 });
@@ -112,7 +112,7 @@ test("supports creation with upload, and method override", async (t) => {
   assert.deepEqual([early.status, early.headers.get("upload-offset")], [201, "4"]);
 });
 
-test("a disconnected client resumes where it was; a wrong offset changes nothing", async (t) => {
+test("a disconnected client resumes where it stopped; a wrong offset changes nothing", async (t) => {
   const { create, ask, patch, videos, source, base } = await open(t);
   const bytes = randomBytes(6 * MIB);
   const { url, uid } = await create(bytes.length);
@@ -125,7 +125,7 @@ test("a disconnected client resumes where it was; a wrong offset changes nothing
   );
   await new Promise<void>((resolve) => socket.write(bytes.subarray(0, half), () => resolve()));
   const sent = async (): Promise<number> => Number((await ask("HEAD", url)).headers.get("upload-offset"));
-  // HEAD asks the previous request to release the lock, though its connection is still open.
+  // HEAD causes the previous request to release the lock, although its connection is still open.
   let offset = await sent();
   while (offset === 0) offset = await sent();
   assert.ok(offset <= half, String(offset));
@@ -145,7 +145,7 @@ test("a disconnected client resumes where it was; a wrong offset changes nothing
   assert.equal((await ask("DELETE", url)).status, 400);
 });
 
-test("chunks that break the rules are rejected with rule and value, and leave the upload unchanged", async (t) => {
+test("chunks that violate the rules are rejected with rule and value, and leave the upload unchanged", async (t) => {
   const { create, ask, patch, videos } = await open(t);
   const { url, uid } = await create(20 * MIB);
   const refused = await patch(url, 0, Buffer.alloc(5 * MIB + 100));
@@ -155,7 +155,7 @@ test("chunks that break the rules are rejected with rule and value, and leave th
     /Chunk size must be a multiple of 256KiB \(262144 bytes\) unless it is the last one, and not 5242980 bytes/,
   );
   assert.match((await patch(url, 0, Buffer.alloc(262_144))).text, /at least 5242880/);
-  // More than the upload's length, with and without Content-Length.
+  // Sends more than the upload's length, with and without Content-Length.
   assert.equal((await patch(url, 0, Buffer.alloc(21 * MIB))).status, 413);
   const endless = Readable.toWeb(
     Readable.from(
@@ -208,7 +208,7 @@ test("invalid creations are rejected before a video is created", async (t) => {
   );
 });
 
-test("an unknown URL is not found; CORS headers name the allowed and exposed headers", async (t) => {
+test("an unknown URL is not found; CORS headers list the allowed and exposed headers", async (t) => {
   const { create, ask, base } = await open(t);
   const { url, uid } = await create(10);
   for (const other of [
@@ -259,7 +259,7 @@ test("an unknown URL is not found; CORS headers name the allowed and exposed hea
     assert.ok(head.headers.get("access-control-expose-headers")!.includes(name), name);
 });
 
-test("a URL is valid for its own upload only, whatever other one is written into it", async (t) => {
+test("a URL is valid only for its own upload, even if a different upload is written into it", async (t) => {
   const { ask, patch, create, uploads, videos, base } = await open(t);
   const theirs = await create(6 * MIB);
   const { uploadUrl: mine, video: own } = await uploads.direct(ACCOUNT, { maxDurationSeconds: 60 });
@@ -279,7 +279,7 @@ test("a URL is valid for its own upload only, whatever other one is written into
   assert.equal((await videos.find(own.uid))?.state, "pendingupload");
 });
 
-test("a terminated upload is deleted with its video; one of a one-time URL restarts", async (t) => {
+test("a terminated upload is deleted with its video; an upload to a one-time URL restarts", async (t) => {
   const { create, ask, patch, videos, uploads, source } = await open(t);
   const own = await create(10);
   assert.equal((await ask("DELETE", own.url)).status, 204);
@@ -299,7 +299,7 @@ test("a terminated upload is deleted with its video; one of a one-time URL resta
   );
   const chunked = Readable.toWeb(Readable.from([HEAD.subarray(0, 4)])) as ReadableStream;
   assert.equal((await patch(uploadUrl, 0, chunked)).headers.get("upload-offset"), "4");
-  // The same file resumes, another one starts from its beginning.
+  // The same file resumes; a different file starts from its beginning.
   await begin(10);
   assert.equal((await ask("HEAD", uploadUrl)).headers.get("upload-offset"), "4");
   await begin(10, "other.mp4");
@@ -319,7 +319,7 @@ test("a terminated upload is deleted with its video; one of a one-time URL resta
   assert.deepEqual([reused.status, reused.headers.get("x-should-retry")], [409, "false"]);
 });
 
-test("an expired URL is closed; an upload that started in time may finish", async (t) => {
+test("an expired URL is rejected; an upload that started in time may finish", async (t) => {
   const clock = createManualClock(Date.UTC(2026, 10, 21));
   const { create, ask, patch, uploads, videos } = await open(t, { clock });
   const begun = await create(10, {}, "/direct");
@@ -339,7 +339,7 @@ test("an expired URL is closed; an upload that started in time may finish", asyn
   for (const url of [idle.url, uploadUrl]) {
     for (const method of ["HEAD", "POST", "PATCH"]) {
       const { status } = await ask(method, url, { "upload-length": "5" });
-      // Its video was swept, or the URL has expired.
+      // Its video has been swept, or the URL has expired.
       assert.ok(status === 404 || status === 410, `${method} ${status}`);
     }
   }
@@ -349,7 +349,7 @@ test("an expired URL is closed; an upload that started in time may finish", asyn
   assert.equal((await videos.find(begun.uid))!.state, "queued");
 });
 
-test("closes an upload a day after its URL expired, even if data keeps arriving", async (t) => {
+test("closes an upload a day after its URL has expired, even if data keeps arriving", async (t) => {
   const clock = createManualClock(Date.UTC(2026, 10, 21));
   const { ask, patch, uploads } = await open(t, { clock });
   const { uploadUrl } = await uploads.direct(ACCOUNT, {
@@ -359,7 +359,7 @@ test("closes an upload a day after its URL expired, even if data keeps arriving"
   assert.equal((await ask("POST", uploadUrl, { "upload-length": "1000" })).status, 201);
   const drip = async (offset: number) =>
     (await patch(uploadUrl, offset, Readable.toWeb(Readable.from([Buffer.from("x")])) as ReadableStream)).status;
-  // One byte every half hour, for ten minutes before the expiry and a day after it.
+  // One byte every half hour, from ten minutes before the expiry until a day after it.
   for (let n = 0; n < 48; n++) {
     assert.equal(await drip(n), 204, `${n / 2} h`);
     clock.advance(30 * 60_000);
@@ -370,7 +370,7 @@ test("closes an upload a day after its URL expired, even if data keeps arriving"
   assert.equal((await ask("HEAD", uploadUrl)).status, 410);
 });
 
-test("nothing of a deleted video remains, and data that still arrives is rejected", async (t) => {
+test("no data of a deleted video remains, and data that still arrives is rejected", async (t) => {
   const { create, patch, videos, objects, uploads } = await open(t);
   const { url, uid } = await create(10);
   await patch(url, 0, Readable.toWeb(Readable.from([HEAD.subarray(0, 4)])) as ReadableStream);
@@ -397,7 +397,7 @@ test("rejects TUS uploads that cannot be videos, then accepts a video at the sam
       const refused = await patch(url, 0, file);
       assert.deepEqual([refused.status, reason.test(refused.text)], [400, true], refused.text);
     }
-    // In one-byte chunks: no single request has enough to sniff.
+    // Sent in one-byte chunks, so that no single request has enough data to sniff.
     assert.equal((await ask("POST", url, { "upload-length": "3" })).status, 201);
     for (const [offset, byte] of ["a", "b"].entries())
       assert.equal((await patch(url, offset, streamed(Buffer.from(byte)))).status, 204);
@@ -421,7 +421,7 @@ test("rejects TUS uploads that cannot be videos, then accepts a video at the sam
   }
 });
 
-test("a one-time URL accepts another file after one that fails processing, but not after a video", async (t) => {
+test("a one-time URL accepts another file after one that fails processing, but not after a playable video", async (t) => {
   const { ask, patch, uploads, videos, objects, source } = await open(t);
   const {
     uploadUrl: url,
@@ -460,7 +460,7 @@ test("a one-time URL accepts another file after one that fails processing, but n
     ["queued", undefined, other.length, other, 60],
   );
   assert.deepEqual(await keys(), [`stream/${uid}/captions/x.vtt`, `stream/${uid}/source`]);
-  // Also by form; after an internal error the URL accepts no other file.
+  // Also with a form; after an internal error the URL accepts no other file.
   await videos.failed(uid, "ERR_MALFORMED_VIDEO");
   const form = new FormData();
   form.set("file", new Blob([HEAD]), "a.mp4");

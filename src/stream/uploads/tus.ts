@@ -8,9 +8,9 @@ import type { Sources } from "./sources.ts";
 import type { UploadLock } from "./upload-lock.ts";
 import { DEFERRED, type UploadRow, type UploadsTable } from "./uploads-table.ts";
 
-/** In addition to the protocol's own headers, exposed to scripts of other origins. */
+/** Exposed to scripts of other origins, in addition to the protocol's own headers. */
 const EXPOSED = ["Stream-Media-Id", "Upload-Expires"];
-/** How long a request may keep writing data it has read after it was asked to release the lock. */
+/** How long a request may keep writing data it has already read after it was asked to release the lock. */
 const LET_GO_MS = 500;
 
 export interface TusParts extends Pick<UploadsParts, "videos" | "log" | "settings"> {
@@ -20,8 +20,8 @@ export interface TusParts extends Pick<UploadsParts, "videos" | "log" | "setting
 }
 
 /**
- * HEAD, PATCH and DELETE of TUS 1.0.0 on existing uploads. Creation is handled elsewhere: it validates the video's
- * properties first.
+ * HEAD, PATCH and DELETE of TUS 1.0.0 on existing uploads. Creation is handled elsewhere, because it validates the
+ * video's properties first.
  */
 export function createTus({
   table,
@@ -42,7 +42,7 @@ export function createTus({
     async getUpload(uid: string): Promise<Upload> {
       const row = await rowOf(uid);
       const offset = await sources.offset(row);
-      // Everything had arrived, but the request with the last data was interrupted.
+      // All data had arrived, but the request with the last data was interrupted.
       if (offset === row.length && row.finished_at === null) await sources.finish(row, row.length);
       return new Upload({ id: uid, offset, ...(row.length !== DEFERRED && { size: row.length }) });
     },
@@ -57,7 +57,9 @@ export function createTus({
       const row = await rowOf(uid);
       return sources.append(row, offset, row.length === DEFERRED ? atMost(DEFERRED, body, settings, offset) : body);
     },
-    /** For a one-time URL, deletes only the upload; otherwise also the video, which can no longer be uploaded. */
+    /**
+     * For a one-time URL, deletes only the upload; otherwise also deletes the video, which can no longer be uploaded.
+     */
     async remove(uid: string): Promise<void> {
       const row = await rowOf(uid);
       await sources.discard(uid);

@@ -1,14 +1,15 @@
 import type { Events } from "../../store/index.ts";
 
 /**
- * One request at a time writes an upload. A later request asks the holder to release the lock, as the holder may hang on a dead connection.
- * Within this process the lock is exclusive. Other processes are notified and release a moment later: until then they write the same bytes at the
- * same offset, and acknowledge only what is stored.
+ * Ensures that one request at a time writes an upload. A later request asks the holder to release the lock, because the
+ * holder may hang on a dead connection. Within this process the lock is exclusive. Other processes are notified and
+ * release it a moment later: until then they write the same bytes at the same offset, and acknowledge only data that is
+ * stored.
  */
 export interface UploadLock {
   /**
-   * Resolves with the release function, or with undefined if the holder did not release within `waitMs`. `onWanted` is called when another
-   * request waits; without it the lock is held to the end.
+   * Resolves with the release function, or with undefined if the holder did not release the lock within `waitMs`.
+   * `onWanted` is called when another request is waiting; without it the lock is held to the end.
    */
   acquire(
     id: string,
@@ -18,7 +19,10 @@ export interface UploadLock {
   close(): void;
 }
 
-/** Event: a process acquired the lock. Uid of the upload and id of the process, which ignores its own events. */
+/**
+ * Event: a process has acquired the lock. Contains the uid of the upload and the id of the process, which ignores its
+ * own events.
+ */
 const LOCK_EVENT = "stream.upload.turn";
 
 interface Lock {

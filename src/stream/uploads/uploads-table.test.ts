@@ -4,7 +4,7 @@ import { onEveryDatabase } from "../../../test/support/databases.ts";
 import { createUploadsTable, hashOf, isSecretOf, NOT_YET, uploadsMigrations, type UploadRow } from "./uploads-table.ts";
 
 onEveryDatabase((engine) => {
-  test("an upload is stored, updated, found among the unfinished, and deleted long after it finished", async (t) => {
+  test("an upload is stored, updated, found among the unfinished uploads, and deleted long after it has finished", async (t) => {
     const { db } = await engine.open(t, uploadsMigrations);
     const table = createUploadsTable(db);
     const uid = (n: number) => n.toString(16).padStart(32, "0");

@@ -6,29 +6,29 @@ export interface UploadTables {
   stream_uploads: UploadRow;
 }
 
-/** One upload of a video's source; forms with a token have none. */
+/** One upload of a video's source; forms with a token have no row. */
 export interface UploadRow {
   /** Uid of the video. */
   uid: string;
   account_id: string;
   /** `direct` and `tus` have a URL, and anyone with it may restart the upload. */
   kind: "tus" | "direct" | "copy";
-  /** SHA-256 of the secret in its URL. */
+  /** SHA-256 of the secret in the upload URL. */
   secret: string | null;
-  /** Octets, or DEFERRED; null: unknown, or upload not started. */
+  /** In bytes, or DEFERRED; null: unknown, or upload not started. */
   length: number | null;
-  /** Upload-Metadata, as sent. */
+  /** Value of Upload-Metadata, as sent. */
   metadata: string | null;
-  /** URL it is copied from. */
+  /** URL from which the file is copied. */
   url: string | null;
   /** Version of the copied file, as reported by its origin. */
   version: string | null;
-  /** When data last arrived or was requested; `NOT_YET`. */
+  /** When data last arrived or was requested, or `NOT_YET`. */
   touched_at: number;
   finished_at: number | null;
 }
 
-/** No data has arrived. */
+/** No data has arrived yet. */
 export const NOT_YET = 0;
 
 /** Length of an upload until its client declares it (TUS 1.0.0, `Upload-Defer-Length`). */
@@ -96,7 +96,7 @@ export function createUploadsTable(db: Db) {
     async remove(uid: string): Promise<void> {
       await db.write(tables.deleteFrom("stream_uploads").where("uid", "=", uid));
     },
-    /** In batches, by uid. */
+    /** Read in batches, by uid. */
     async *unfinished(): AsyncGenerator<UploadRow> {
       for (let after = ""; ;) {
         const batch = await db.read(
@@ -107,7 +107,7 @@ export function createUploadsTable(db: Db) {
         after = batch.at(-1)!.uid;
       }
     },
-    /** Deletes those that finished before this time; true while there may be more. */
+    /** Deletes uploads that finished before this time; true while there may be more. */
     async forgetFinished(before: number): Promise<boolean> {
       const some = tables
         .selectFrom("stream_uploads")
@@ -124,6 +124,6 @@ export function createUploadsTable(db: Db) {
 
 export const hashOf = (secret: string): string => createHash("sha256").update(secret).digest("hex");
 
-/** Constant-time comparison of the secret. */
+/** Compares the secret in constant time. */
 export const isSecretOf = (row: UploadRow, secret: string): boolean =>
   row.secret !== null && timingSafeEqual(Buffer.from(row.secret), Buffer.from(hashOf(secret)));

@@ -36,7 +36,7 @@ export interface UploadsWorldOptions {
 
 /**
  * The uploads service over HTTP, on real storage. Instead of the API, a POST to `/tus` (or `/direct`, with direct_user)
- * creates an upload, one to `/form` is a form.
+ * creates an upload, and one to `/form` is a form.
  */
 export async function openUploadsWorld({
   folder,

@@ -10,7 +10,7 @@ import { createUploadLock } from "./upload-lock.ts";
 import { createTus } from "./tus.ts";
 import { createUploadsTable } from "./uploads-table.ts";
 
-/** A client that lost the last response may retry within this time, and learns that everything is stored. */
+/** A client that lost the last response may retry within this time, and is informed that everything is stored. */
 const REMEMBERED_MS = 2 * 86_400_000;
 /** Longer than the interval between two row updates of a copy, and between two attempts. */
 const QUIET_MS = 10 * 60_000;
@@ -68,7 +68,7 @@ export function createUploads(given: UploadsParts): Uploads {
   async function recover(): Promise<void> {
     for await (const row of table.unfinished()) {
       if (row.kind === "copy") {
-        // A copy that runs, or waits for its next attempt, has a job.
+        // A copy that is running, or waiting for its next attempt, has a job.
         if (clock.now() - row.touched_at > QUIET_MS) await copies.enqueue(row.uid);
       } else if (row.length !== null && !lock.has(row.uid) && (await sources.offset(row)) === row.length)
         await finishLate(row.uid);
@@ -79,7 +79,7 @@ export function createUploads(given: UploadsParts): Uploads {
     while (await table.forgetFinished(clock.now() - REMEMBERED_MS));
   }
 
-  /** Everything had arrived, but its video was not announced. */
+  /** All data had arrived, but the video was not announced. */
   async function finishLate(uid: string): Promise<void> {
     const end = await lock.acquire(uid, { waitMs: 0 });
     if (end === undefined) return;

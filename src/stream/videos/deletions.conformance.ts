@@ -30,7 +30,7 @@ function withLog({ enqueue, work, get }: Jobs, asked: string[]): Jobs {
 }
 
 export function deletionsConformance(engine: TestEngine): void {
-  test("a deleted video disappears immediately, its data soon after, including that of other domains", async (t) => {
+  test("a deleted video disappears immediately, and its data soon after, including data of other domains", async (t) => {
     const { db } = await engine.open(t, videosTestMigrations);
     const asked: string[] = [];
     const { jobs, clock } = await openVideos(t, { db });
@@ -48,13 +48,13 @@ export function deletionsConformance(engine: TestEngine): void {
     assert.deepEqual([cleaned, await keysOf(objects)], [[uid], [`stream/${other}/source`]]);
     // Empty rendition folders are removed as well.
     assert.deepEqual(readdirSync(join(folder, "stream")), [other]);
-    // An encoder that missed the deletion writes one more.
+    // An encoder that has not noticed the deletion writes another segment.
     await objects.put(`stream/${uid}/360p/1.m4s`, Buffer.from("x"));
     const listed = () =>
       db.tables<{ stream_deletions: { uid: string } }>().selectFrom("stream_deletions").select("uid").execute();
     assert.equal((await listed()).length, 1);
     clock.advance(10 * MINUTE);
-    // In small steps: the lease must not expire while the job runs.
+    // Advances in small steps, because the lease must not expire while the job runs.
     while ((await listed()).length > 0) {
       clock.advance(10);
       await new Promise((resolve) => setImmediate(resolve));

@@ -15,12 +15,12 @@ export interface Deletions {
 
 /** A process that was encoding or receiving an upload may still write for this long after the row was deleted. */
 const LATE_MS = 10 * 60_000;
-/** Extra time for due jobs waiting in the queue. */
+/** Extra time for due jobs that are waiting in the queue. */
 const SPARE_MS = 60_000;
 const BATCH = 500;
 const LEASE_MS = 60_000;
 
-/** A deleted video stays listed until all its data is deleted: first its row, then the rest by a job. */
+/** A deleted video remains listed for deletion until all its data is deleted: first its row, then the rest by a job. */
 export function createDeletions({
   db,
   tables,
@@ -60,7 +60,7 @@ export function createDeletions({
     for (const listener of listeners) await listener(uid);
     await removeObjects(uid);
     const last = at + LATE_MS;
-    // Deletes once more when no process can be writing any longer.
+    // Deletes again at a time when no process can still be writing.
     if (clock.now() < last) return enqueue(uid, new Date(last));
     await forgetDeletion(db, uid);
   }
@@ -69,7 +69,7 @@ export function createDeletions({
     enqueue,
     onDeleted: (listener) => void listeners.push(listener),
     async recover() {
-      // Most have a job: only overdue ones may have lost it.
+      // Most have a job: only overdue deletions may have lost it.
       for (const uid of await deletedBefore(tables, clock.now() - LATE_MS - SPARE_MS, BATCH)) await enqueue(uid);
     },
     start() {

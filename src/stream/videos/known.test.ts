@@ -6,7 +6,7 @@ import { createKnownVideos } from "./known.ts";
 import type { Video } from "./video.ts";
 import { testVideo } from "./videos.testing.ts";
 
-/** Rows whose reads complete when the test says so. */
+/** Rows whose reads complete only when the test completes them. */
 function open(max?: number) {
   let hear: (uid: string) => void = () => assert.fail("nobody listens");
   const events: Events = {
@@ -42,7 +42,7 @@ test("a row is read once for concurrent callers, and cached", async () => {
   assert.equal(reads.length, 1);
 });
 
-test("a row that changes while being read is not cached in its old form, whichever process changes it", async () => {
+test("a row that changes while being read is not cached in its old form, regardless of which process changes it", async () => {
   for (const change of ["here", "elsewhere", "lost"] as const) {
     const { known, reads, hear } = open();
     const asked = known.find("a");
@@ -72,7 +72,7 @@ test("missing rows and failed reads are not cached", async () => {
   assert.notEqual(await there, undefined);
 });
 
-test("the most recently requested are cached, up to the limit", async () => {
+test("the most recently requested rows are cached, up to the limit", async () => {
   const { known, reads } = open(2);
   const load = async (uid: string) => {
     const found = known.find(uid);
@@ -90,7 +90,7 @@ test("the most recently requested are cached, up to the limit", async () => {
   assert.equal(reads.length, 4);
 });
 
-test("a change without a notification is noticed after a few seconds; a database outage is bridged for a while", async () => {
+test("a change without a notification is noticed after a few seconds; cached rows remain usable for a while during a database outage", async () => {
   const { known, reads, clock } = open();
   const first = known.find("a");
   reads[0]!.answer(testVideo({ size: 1 }));

@@ -8,14 +8,17 @@ export const VIDEO_CHANGED = "stream.video";
 export interface KnownVideos {
   find(uid: string): Promise<Video | undefined>;
   /**
-   * Called after a change is committed and before the response is sent: the row is read again, here immediately and
-   * elsewhere on the event.
+   * Called after a change has been committed and before the response is sent: the row is read again, immediately in
+   * this process and on the event in others.
    */
   changed(uid: string): void;
   close(): void;
 }
 
-/** Changes are announced immediately; this covers lost notifications: the process may have died in between. */
+/**
+ * Changes are announced immediately; this covers lost notifications, because a process may have died before sending
+ * one.
+ */
 const FRESH_MS = 10_000;
 /** During a database outage, viewers can keep watching for this long. */
 const STALE_MS = 10 * 60_000;
@@ -40,7 +43,7 @@ export function createKnownVideos({
   const reading = new Map<string, { video: Promise<Video | undefined> }>();
 
   function forget(uid: string) {
-    // An empty id: notifications may have been lost.
+    // An empty id means that notifications may have been lost.
     if (uid === "") {
       known.clear();
       reading.clear();
@@ -74,7 +77,7 @@ export function createKnownVideos({
     find(uid) {
       const entry = known.get(uid);
       if (entry === undefined) return loaded(uid);
-      // Moved to the end: the first entry is the least recently used.
+      // Moved to the end, so that the first entry is the least recently used.
       known.delete(uid);
       known.set(uid, entry);
       if (clock.now() - entry.at < FRESH_MS) return Promise.resolve(entry.video);

@@ -34,7 +34,7 @@ export async function listVideos(db: VideosExecutor, account: string, filter: Vi
   const { asc = false, limit = MAX_LIST, offset = 0 } = filter;
   const direction = asc ? "asc" : "desc";
   const end = offset + Math.min(limit, MAX_LIST);
-  // At a large offset, skipped rows cost more than the rows read, and memory, where several lists are joined.
+  // At a large offset, skipped rows cost more time than the rows read, and also memory where several lists are joined.
   const parts = offset > FAR ? [filter] : apart(filter);
   const listed = await Promise.all(
     parts.map((part) =>
@@ -58,8 +58,8 @@ export async function listVideos(db: VideosExecutor, account: string, filter: Vi
 }
 
 /**
- * Splits the filter into several that each use an index in its order: "this state or that" in one query would read
- * every video of the account if few match.
+ * Splits the filter into several that can each use an index in its order: a condition on either of two states in one
+ * query would read every video of the account if few match.
  */
 function apart(filter: VideoFilter): Part[] {
   const { names, ...rest } = filter;
@@ -102,7 +102,7 @@ export async function countVideos(
   };
 }
 
-/** Stored beside the minutes, so nothing is counted. */
+/** Stored alongside the minutes, so nothing is counted. */
 async function countAll(db: VideosExecutor, account: string): Promise<number> {
   const row = await db
     .selectFrom("stream_usage")
@@ -140,7 +140,7 @@ function matching(
 
 const NOTHING = sql<SqlBool>`1 = 0`;
 
-/** PostgreSQL rejects U+0000 in text: no stored value contains it. */
+/** PostgreSQL rejects U+0000 in text, so no stored value contains it. */
 const is = (eb: Columns, column: "creator" | "live_input", value: string): Expression<SqlBool> =>
   value.includes("\0") ? NOTHING : eb(column, "=", value);
 

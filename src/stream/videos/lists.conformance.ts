@@ -96,7 +96,7 @@ export function listsConformance(engine: TestEngine): void {
     assert.equal("model" in (await videos.list(A))[0]!, false);
   });
 
-  test("lists of many videos with the same creation time omit and repeat none", async (t) => {
+  test("lists of many videos with the same creation time neither omit nor repeat any video", async (t) => {
     const { db } = await engine.open(t, videosTestMigrations);
     const { videos } = await openVideos(t, { db });
     const made = new Set<string>();
@@ -111,7 +111,7 @@ export function listsConformance(engine: TestEngine): void {
     assert.deepEqual(new Set(seen), made);
   });
 
-  test("minutes are counted and reserved per account and per creator through every change of a video", async (t) => {
+  test("minutes are counted and reserved per account and per creator through every change to a video", async (t) => {
     const { db } = await engine.open(t, videosTestMigrations);
     const { videos } = await openVideos(t, { db });
     const usage = async (creator?: string) => {

@@ -8,7 +8,7 @@ const [FIRST, SECOND] = ["1".repeat(32), "2".repeat(32)];
 const INPUT = "f".repeat(32);
 
 export function liveVideosConformance(engine: TestEngine): void {
-  test("a broadcast is a video while it runs, ready when it has ended, and an ordinary one when stored in one file", async (t) => {
+  test("a broadcast is a video while it runs, ready when it has ended, and an ordinary video once it is stored in one file", async (t) => {
     const { db } = await engine.open(t, videosTestMigrations);
     const settled: string[] = [];
     const { videos, clock } = await openVideos(
@@ -110,7 +110,7 @@ export function liveVideosConformance(engine: TestEngine): void {
       assert.deepEqual(await rulesOf(uid), { requireSignedURLs: false, allowedOrigins: [] });
   });
 
-  test("an empty broadcast leaves no video, and one beyond the quota is rejected", async (t) => {
+  test("an empty broadcast leaves no video, and one that exceeds the quota is rejected", async (t) => {
     const { db } = await engine.open(t, videosTestMigrations);
     const settings = { max_duration_seconds: 36_000, storage_minutes: 1, max_queued: 1, min_deletion_days: 30 };
     const { videos } = await openVideos(t, { db }, { settings });

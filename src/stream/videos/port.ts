@@ -45,9 +45,9 @@ export interface VideoFilter {
   type?: "vod" | "live";
   /** Substring of `meta.name`, case-insensitive. */
   search?: string;
-  /** The whole `meta.name`. */
+  /** The complete `meta.name`. */
   name?: string;
-  /** Names or uids, a few dozen at most: each is looked up. */
+  /** Names or uids, a few dozen at most, because each is looked up. */
   names?: readonly string[];
   ids?: readonly string[];
   liveInput?: string;
@@ -60,7 +60,7 @@ export interface VideoFilter {
 }
 
 export interface StorageUsage {
-  /** For videos of known duration. */
+  /** Used by videos of known duration. */
   usedSeconds: number;
   /** Reserved for pending uploads. */
   reservedSeconds: number;
@@ -70,17 +70,17 @@ export interface StorageUsage {
 /** The rows of videos and their state changes. Every change is published as event `stream.video` with the uid. */
 export interface Videos {
   /**
-   * A new video in `pendingupload` (or `downloading`, `queued`), its minutes reserved. Validates all its properties.
-   * Throws quotaExceeded, tooManyQueued, tooManyPending, badParameter.
+   * Creates a video in `pendingupload` (or `downloading`, `queued`) and reserves its minutes. Validates all its
+   * properties. Throws quotaExceeded, tooManyQueued, tooManyPending, badParameter.
    */
   create(account: string, draft: VideoDraft, state?: "pendingupload" | "downloading" | "queued"): Promise<Video>;
   /** Throws videoNotFound. */
   get(account: string, uid: string): Promise<Video>;
-  /** In any account: for delivery and processing. */
+  /** Finds a video in any account: for delivery and processing. */
   find(uid: string): Promise<Video | undefined>;
   /** Throws videoNotFound, badParameter, quotaExceeded. */
   edit(account: string, uid: string, change: VideoChange): Promise<Video>;
-  /** Deletes the row immediately and all stored data soon after, even if the process dies meanwhile. */
+  /** Deletes the row immediately and all stored data soon after, even if the process dies in the meantime. */
   delete(account: string, uid: string): Promise<void>;
 
   /**
@@ -94,16 +94,16 @@ export interface Videos {
    */
   reopened(uid: string): Promise<Video | undefined>;
   /**
-   * Probing is done: `inprogress`, with duration, input and model. An existing model stays: segments may have been
-   * encoded with it. Undefined if there is nothing to encode: the video was deleted, has failed, or exceeds its maximum
-   * duration, which fails it.
+   * Called when probing has finished: `inprogress`, with duration, input and model. An existing model is kept, because
+   * segments may have been encoded with it. Undefined if there is nothing to encode: the video was deleted, has failed,
+   * or exceeds its maximum duration, which causes it to fail.
    */
   modelled(uid: string, model: MediaModel): Promise<Video | undefined>;
-  /** Playback can start. */
+  /** Called when playback can start. */
   playable(uid: string): Promise<void>;
-  /** Only increases; written a few times per second at most. */
+  /** Only increases the value; written at most a few times per second. */
   progress(uid: string, pctComplete: number): Promise<void>;
-  /** Every segment of every rendition is stored: `ready`, 100. */
+  /** Called when every segment of every rendition is stored: `ready`, 100. */
   finished(uid: string): Promise<void>;
   failed(uid: string, code: ErrorReason, text?: string): Promise<void>;
 }
@@ -111,7 +111,10 @@ export interface Videos {
 /** State changes of a broadcast as a video. */
 export interface LiveVideos {
   find(uid: string): Promise<Video | undefined>;
-  /** A video in `live-inprogress`, under a uid chosen beforehand. Idempotent. Throws quotaExceeded, badParameter. */
+  /**
+   * Creates a video in `live-inprogress`, under a uid chosen beforehand. Idempotent. Throws quotaExceeded,
+   * badParameter.
+   */
   begin(account: string, uid: string, draft: VideoDraft & { liveInput: string }): Promise<Video>;
   /** Applies an input's access rules to its live videos. */
   guard(
@@ -121,15 +124,15 @@ export interface LiveVideos {
   ): Promise<void>;
   /** True if the account may store this many more seconds. */
   fits(account: string, seconds: number): Promise<boolean>;
-  /** Playback can start. */
+  /** Called when playback can start. */
   playable(uid: string): Promise<void>;
   /**
    * The broadcast has ended: `ready`, and announced as such. Undefined if the video was deleted, or had already ended.
    */
   recorded(uid: string, recording: RecordedVideo): Promise<Video | undefined>;
   /**
-   * A recording is now stored in one file: from here on it is an ordinary video. Undefined if no video waits for the
-   * file.
+   * A recording is now stored in one file: from now on it is an ordinary video. Undefined if no video is waiting for
+   * the file.
    */
   assembled(uid: string, source: { key: string; size: number; model: MediaModel }): Promise<Video | undefined>;
   /** Deletes the video of an empty broadcast. */
@@ -139,7 +142,7 @@ export interface LiveVideos {
 export interface RecordedVideo {
   /** Seconds. */
   duration: number;
-  /** Octets. */
+  /** Maximum size in bytes. */
   size: number;
   input: { width: number; height: number };
   scheduledDeletion: number | null;
@@ -148,7 +151,7 @@ export interface RecordedVideo {
 /** Queries over many videos. */
 export interface VideoCatalog {
   list(account: string, filter?: VideoFilter): Promise<ListedVideo[]>;
-  /** `total` matches the filter except `created`; `range` matches the whole filter, whatever the limit. */
+  /** `total` matches the filter except `created`; `range` matches the whole filter, regardless of the limit. */
   count(account: string, filter?: VideoFilter): Promise<{ total: number; range: number }>;
   storageUsage(account: string, creator?: string): Promise<StorageUsage>;
 }

@@ -1,16 +1,16 @@
 import type { Clock, Log } from "../../kernel/index.ts";
 
 export interface ProgressNotes {
-  /** Resolves immediately if it is too early to write again: the last value is written a little later. */
+  /** Resolves immediately if it is too early to write again; the last value is then written a little later. */
   note(uid: string, pctComplete: number): Promise<void>;
   forget(uid: string): void;
   /** Writes the buffered steps. */
   close(): Promise<void>;
 }
 
-/** A few writes per second suffice for viewers, however many segments are finished meanwhile. */
+/** A few writes per second are sufficient for viewers, however many segments are finished in between. */
 const EVERY_MS = 500;
-/** Maximum number of videos tracked by this process; beyond it, the earliest is written immediately. */
+/** Maximum number of videos tracked by this process; above it, the earliest is written immediately. */
 const MAX_VIDEOS = 1000;
 
 export function createProgressNotes({

@@ -9,7 +9,7 @@ const [A, B] = ["a".repeat(32), "b".repeat(32)];
 const DAY = 86_400_000;
 
 export function rulesConformance(engine: TestEngine): void {
-  test("invalid properties are rejected with the rule and the value, on creation and on edits", async (t) => {
+  test("invalid properties are rejected with the rule and the value, both on creation and on edits", async (t) => {
     const { db } = await engine.open(t, videosTestMigrations);
     const { videos, clock } = await openVideos(t, { db });
     const now = clock.now();
@@ -46,7 +46,7 @@ export function rulesConformance(engine: TestEngine): void {
     assert.equal((await videos.list(A)).length, 1);
   });
 
-  test("an edit changes only the given properties, and only in the video's account", async (t) => {
+  test("an edit changes only the given properties, and only from the video's own account", async (t) => {
     const { db } = await engine.open(t, videosTestMigrations);
     const { videos, clock } = await openVideos(t, { db });
     const made = await videos.create(A, {
@@ -93,7 +93,7 @@ export function rulesConformance(engine: TestEngine): void {
     for (const work of others) assert.match(await refusal(work()), /^videoNotFound: Not Found/);
   });
 
-  test("reserved minutes count until the quota is full", async (t) => {
+  test("minutes can be reserved until the quota is full", async (t) => {
     const { db } = await engine.open(t, videosTestMigrations);
     const { videos } = await openVideos(t, { db }, { settings: { ...TEST_STREAM_SETTINGS, storage_minutes: 10 } });
     const first = await videos.create(A, { maxDurationSeconds: 300 });
@@ -114,7 +114,7 @@ export function rulesConformance(engine: TestEngine): void {
     assert.equal((await videos.modelled(second.uid, testModel(290)))?.state, "inprogress");
   });
 
-  test("among videos of initially unknown duration, one may exceed the quota", async (t) => {
+  test("of the videos whose duration is initially unknown, one may exceed the quota", async (t) => {
     const { db } = await engine.open(t, videosTestMigrations);
     const { videos } = await openVideos(t, { db }, { settings: { ...TEST_STREAM_SETTINGS, storage_minutes: 10 } });
     const [small, large, late] = [await videos.create(A, {}), await videos.create(A, {}), await videos.create(A, {})];

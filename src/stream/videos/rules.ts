@@ -2,7 +2,7 @@ import { streamErrors } from "../errors.ts";
 import type { VideoChange } from "./port.ts";
 import type { PublicDetails } from "./video.ts";
 
-/** Validation of video properties: every error names the rule and the value. */
+/** Validation of video properties: every error contains the rule and the value. */
 
 export interface VideoRules {
   maxDurationSeconds: number;
@@ -16,7 +16,7 @@ const MAX_ORIGINS = 100;
 const MAX_ORIGIN = 260;
 const MAX_DETAIL = 2048;
 const DAY = 86_400_000;
-/** The last time that RFC 3339 can express. */
+/** The last time that RFC 3339 can represent. */
 const LAST_TIME = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 /** A host name, or an IPv6 address in brackets, with an optional port; `*.` before a name matches every subdomain. */
 const ORIGIN = /^(?:(?:\*\.)?[\p{L}\p{N}_-]+(?:\.[\p{L}\p{N}_-]+)*\.?|\[[0-9a-f:.]+\])(?::\d{1,5})?$/iu;
@@ -93,7 +93,7 @@ function checkDetails(details: Partial<PublicDetails>): void {
   for (const [name, value] of Object.entries(details)) {
     if (typeof value === "string" && value.length > MAX_DETAIL)
       throw bad(`publicDetails.${name} has at most ${MAX_DETAIL} characters, and not ${value.length}`);
-    // They become links on public pages.
+    // These values become links on public pages.
     if (name !== "title" && typeof value === "string" && value !== "" && !/^https?:\/\//i.test(value))
       throw bad(`publicDetails.${name} is an http or https address, and not ${quoted(value)}`);
   }

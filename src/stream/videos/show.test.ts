@@ -17,7 +17,7 @@ test("incomplete progress is never shown as complete, and numbers are text with 
   ]);
 });
 
-test("rarely used fields are omitted from videos without them", () => {
+test("rarely used fields are omitted from videos that do not have them", () => {
   const urls = createStreamUrls({ deliveryDomain: "", base: () => "" });
   assert.deepEqual(
     ["liveInput", "clippedFrom", "model", "account", "sourceKey", "clip", "state"].filter(

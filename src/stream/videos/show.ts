@@ -71,7 +71,7 @@ export function showVideo(video: ListedVideo, urls: Pick<StreamUrls, "of">): Sho
     requireSignedURLs: video.requireSignedURLs,
     uploaded: isoOrNull(video.uploaded),
     uploadExpiry: isoOrNull(video.uploadExpiry),
-    // Clients expect 0 for "no limit" on videos being fetched, and null on all others.
+    // Clients expect 0 for "no limit" on videos that are being fetched, and null on all others.
     maxSizeBytes: video.maxSizeBytes ?? (state === "downloading" ? 0 : null),
     maxDurationSeconds: video.maxDurationSeconds,
     duration: video.duration,

@@ -9,9 +9,9 @@ import type { ErrorReason, Video, VideoState } from "./video.ts";
 
 /** Waiting for the source. */
 export const AWAITING: ReadonlySet<VideoState> = new Set(["pendingupload", "downloading"]);
-/** Work that is pending or running here: counts towards the limit of queued videos. */
+/** States in which processing is pending or running on this server: they count towards the limit of queued videos. */
 export const IN_PROCESSING = ["downloading", "queued", "inprogress"] as const satisfies VideoState[];
-/** Final unless the user acts. */
+/** Final states, unless the user acts. */
 export const SETTLED: ReadonlySet<VideoState> = new Set(["ready", "error"]);
 
 /** Texts of the reasons that clients know. */
@@ -62,7 +62,9 @@ export function withAnotherUpload(video: Video, now: number): Video | undefined 
   };
 }
 
-/** True if the file exceeds maxDurationSeconds. The limit counts whole seconds: a "60 s" file often has 60.04. */
+/**
+ * True if the file exceeds maxDurationSeconds. The limit counts whole seconds, because a "60 s" file often has 60.04.
+ */
 export const exceedsLimit = (
   { maxDurationSeconds: limit }: Pick<Video, "maxDurationSeconds">,
   { duration }: Pick<MediaModel, "duration">,
@@ -110,7 +112,7 @@ export function withEverything(video: Video, now: number): Video | undefined {
   };
 }
 
-/** It plays from its segments before its file and model exist. */
+/** The video is played from its segments before its file and model exist. */
 export function withRecording(video: Video, recording: RecordedVideo, now: number): Video | undefined {
   if (video.state !== "live-inprogress") return undefined;
   // A deletion date scheduled manually is kept.
@@ -128,7 +130,7 @@ export function withRecording(video: Video, recording: RecordedVideo, now: numbe
   };
 }
 
-/** The file assembled from a recording. Duration and size stay those of the played segments. */
+/** Adds the file assembled from a recording. Duration and size remain those of the played segments. */
 export function withFile(
   video: Video,
   { key, model }: { key: string; model: MediaModel },

@@ -6,13 +6,13 @@ import { fromRow, type VideoRow, type VideosExecutor } from "./videos-table.ts";
  * Maintenance queries: rows that may need processing, in batches, each starting after the last row of the previous one.
  */
 
-// Literals in the SQL: SQLite uses a partial index only for a condition without parameters.
+// Literals in the SQL: SQLite uses a partial index only if the condition has no parameters.
 const UNFINISHED = sql<SqlBool>`state in ('downloading', 'queued', 'inprogress')`;
 const PENDING = sql<SqlBool>`state = 'pendingupload'`;
 const UNTOLD = sql<SqlBool>`told = 0`;
 
 const BATCH = 200;
-/** Limit per round: the rest follows in the next. */
+/** Maximum number of rounds; the remaining rows follow in the next sweep. */
 const ROUNDS = 50;
 
 export type Unfinished = Pick<VideoRow, "uid" | "state" | "source_key" | "job_id" | "touched_at" | "created_at">;
@@ -28,7 +28,7 @@ export function createSweepTable(tables: VideosExecutor) {
   const expired = tables.selectFrom("stream_videos").select(["uid", "upload_expiry"]).where(PENDING);
 
   return {
-    /** Not written since this time. */
+    /** Rows that have not been written since this time. */
     unfinished: (before: number): AsyncGenerator<Unfinished> =>
       inBatches((after) => {
         const query = unfinished.where("touched_at", "<=", before).orderBy("touched_at").orderBy("uid").limit(BATCH);
@@ -39,8 +39,8 @@ export function createSweepTable(tables: VideosExecutor) {
         ).execute();
       }),
     /**
-     * Finished, but listeners not yet notified. Notify or touch each one before requesting the next; otherwise it is in
-     * the next batch again.
+     * Finished videos whose listeners have not been notified yet. Notify or touch each one before requesting the next;
+     * otherwise the next batch contains it again.
      */
     async *untold(before: number): AsyncGenerator<Video> {
       for await (const row of inBatches(() =>
@@ -56,7 +56,7 @@ export function createSweepTable(tables: VideosExecutor) {
       ))
         yield fromRow(row);
     },
-    /** Due for deletion. Delete each one before requesting the next. */
+    /** Videos due for deletion. Delete each one before requesting the next. */
     due: (now: number): AsyncGenerator<{ uid: string }> =>
       inBatches(() =>
         tables
@@ -68,7 +68,7 @@ export function createSweepTable(tables: VideosExecutor) {
           .limit(BATCH)
           .execute(),
       ),
-    /** Announced, but not started in time. */
+    /** Uploads that were announced but not started in time. */
     expired: (now: number): AsyncGenerator<Expired> =>
       inBatches((after) => {
         const query = expired.where("upload_expiry", "<=", now).orderBy("upload_expiry").orderBy("uid").limit(BATCH);

@@ -27,18 +27,18 @@ interface Sweep {
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
-/** Videos written more recently are left alone. */
+/** Videos written more recently are not changed. */
 const BUSY_MS = 10_000;
 /** The row of a video being encoded is written every few seconds. */
 const QUIET_MS = 5 * MINUTE;
-/** Longest time to fetch from a URL, including retries. */
+/** Maximum time to fetch from a URL, including retries. */
 const FETCH_MS = 48 * HOUR;
-/** For a clip whose source was never stored. */
+/** Maximum age of a clip whose source was never stored. */
 const SOURCELESS_MS = HOUR;
-/** However slowly data arrives, an upload closes a day after its expiry. */
+/** An upload closes a day after its expiry, however slowly data arrives. */
 const ARRIVING_MS = 24 * HOUR;
 
-/** Background maintenance of videos. Every part is idempotent, and may run concurrently on several machines. */
+/** Background maintenance of videos. Every task is idempotent, and may run concurrently on several machines. */
 export function createSweep({
   db,
   table,
@@ -82,7 +82,8 @@ export function createSweep({
     if (source === null) return now - created < SOURCELESS_MS ? undefined : fail(uid, "ERR_UNKNOWN");
     const status = job === null ? undefined : (await jobs.get(job))?.status;
     if (status === "waiting" || status === "running") return;
-    // Its first job may have ended while others encode the ladder: resume only after a long silence.
+    // The video's first job may have ended while others encode the ladder, so it is resumed only after a long time
+    // without writes.
     if (state === "inprogress" && now - touched < QUIET_MS) return;
     log.info({ video: uid, state }, "stream: processing of a video resumed");
     await enqueue(uid);
@@ -94,7 +95,7 @@ export function createSweep({
       const before = clock.now() - BUSY_MS;
       await each(table.unfinished(before), resume);
       await each(table.untold(before), async (video) => {
-        // Moves it behind the others in case it fails.
+        // Moves the video behind the others in case the notification fails.
         await noteTouched(db, video.uid, clock.now());
         await tell(video);
       });

@@ -2,13 +2,16 @@ import { customerCode } from "../customers/index.ts";
 import type { Video } from "./video.ts";
 
 export interface StreamUrlsParts {
-  /** `customer-<code>.<this>`, with or without a port; empty: videos are served below `base`. */
+  /** `customer-<code>.<deliveryDomain>`, with or without a port; if empty, videos are served under `base`. */
   deliveryDomain: string;
   /** Upload host, with optional port; if empty (default), uploads are served under `base`. */
   uploadHost?: string;
-  /** Scheme, host and port of this server as clients reach it, without a trailing slash; known only once it listens. */
+  /**
+   * Scheme, host and port of this server as used by clients, without a trailing slash; known only once the server is
+   * listening.
+   */
   base: () => string;
-  /** Path prefix of `/<id>` without a delivery domain: `/cdn-cgi/stream` in `reelpost dev`. Default none. */
+  /** Path prefix of `/<id>` without a delivery domain: `/cdn-cgi/stream` in `reelpost dev`. Default: no prefix. */
   prefix?: string;
 }
 
@@ -17,9 +20,9 @@ export interface StreamUrls {
   /** URL prefix of `/<id>` for this account. */
   origin(account: string): string;
   of(video: Pick<Video, "uid" | "account">, id?: string): VideoUrls;
-  /** URL of a path below the video: `at(video, "captions/en.vtt")`. */
+  /** URL of a path under the video: `at(video, "captions/en.vtt")`. */
   at(video: Pick<Video, "uid" | "account">, path: string, id?: string): string;
-  /** Upload URL of its source; the secret is the credential. */
+  /** Upload URL for the video's source; the secret is the credential. */
   upload(uid: string, secret: string): string;
 }
 
@@ -36,7 +39,7 @@ export function createStreamUrls({ deliveryDomain, uploadHost = "", base, prefix
   const origin = (account: string) =>
     deliveryDomain === "" ? `${base()}${prefix}` : originOf(`customer-${customerCode(account)}.${deliveryDomain}`);
 
-  /** One listener serves all hosts, so they have its port unless `host` includes one. */
+  /** One listener serves all hosts, so they use its port unless `host` includes one. */
   function originOf(host: string): string {
     const { protocol, port } = new URL(base());
     return `${protocol}//${host}${port === "" || /:\d+$/.test(host) ? "" : `:${port}`}`;

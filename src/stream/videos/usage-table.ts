@@ -9,10 +9,10 @@ interface Charge {
   reserved: number;
 }
 
-/** The row of the whole account. */
+/** Creator value of the row for the whole account. */
 const ACCOUNT = "";
 
-/** A failed video uses no minutes; one of unknown duration uses its reserved minutes. */
+/** A failed video uses no minutes; a video of unknown duration uses its reserved minutes. */
 function chargeOf(video: Video | undefined): Charge {
   if (video === undefined) return { videos: 0, used: 0, reserved: 0 };
   if (video.state === "error") return { videos: 1, used: 0, reserved: 0 };
@@ -21,8 +21,8 @@ function chargeOf(video: Video | undefined): Charge {
 }
 
 /**
- * Updates the counters in the transaction that changes the row: `before` becomes `after`, undefined if it does not
- * exist.
+ * Updates the counters in the transaction that changes the row: `before` becomes `after`; each is undefined if the row
+ * does not exist at that time.
  */
 export async function charge(tx: VideosExecutor, before: Video | undefined, after: Video | undefined): Promise<void> {
   const { account } = (before ?? after)!;

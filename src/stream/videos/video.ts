@@ -9,7 +9,7 @@ export type VideoState =
   | "error"
   | "live-inprogress";
 
-/** Reason of a processing failure, in the codes clients match on. */
+/** Reason for a processing failure, as one of the codes that clients match on. */
 export type ErrorReason =
   | "ERR_NON_VIDEO"
   | "ERR_DURATION_EXCEED_CONSTRAINT"
@@ -18,7 +18,7 @@ export type ErrorReason =
   | "ERR_DURATION_TOO_SHORT"
   | "ERR_UNKNOWN";
 
-/** One video as used in the domain. Times are epoch milliseconds; unknown numbers are -1, as in the contract. */
+/** A video as used in the domain. Times are epoch milliseconds; unknown numbers are -1, as in the contract. */
 export interface Video {
   /** 32 hex digits. */
   uid: string;
@@ -27,18 +27,18 @@ export interface Video {
   state: VideoState;
   /** Current step while `inprogress`, or the step that failed. */
   step?: "encoding" | "manifest";
-  /** 0 to 100, of the work for the whole ladder. */
+  /** 0 to 100, for the encoding of the whole ladder. */
   pctComplete: number;
   errorReason?: { code: ErrorReason; text: string };
   meta: Record<string, string>;
   created: number;
   modified: number;
-  /** Time at which the last octet arrived. */
+  /** Time at which the last byte arrived. */
   uploaded: number | null;
   readyToStream: boolean;
   readyToStreamAt: number | null;
   scheduledDeletion: number | null;
-  /** Octets. */
+  /** Maximum size in bytes. */
   size: number;
   allowedOrigins: string[];
   requireSignedURLs: boolean;
@@ -49,12 +49,12 @@ export interface Video {
   duration: number;
   input: { width: number; height: number };
   thumbnailTimestampPct: number;
-  /** Profile of the burned-in watermark, as it was when chosen. */
+  /** Profile of the burned-in watermark, as it was when it was chosen. */
   watermark: WatermarkProfile | null;
   clippedFrom?: string;
   /**
    * The section of the stored source that forms the video, in seconds of that file; the model's `source.start` and
-   * `duration` follow from it.
+   * `duration` are derived from it.
    */
   clip?: { start: number; end: number };
   liveInput?: string;
@@ -65,7 +65,7 @@ export interface Video {
   model: MediaModel | null;
 }
 
-/** As returned by lists: without the one large field that only playback and encoding need. */
+/** As returned by lists: without the one large field, which only playback and encoding need. */
 export type ListedVideo = Omit<Video, "model">;
 
 export interface PublicDetails {
@@ -75,7 +75,7 @@ export interface PublicDetails {
   logo: string | null;
 }
 
-/** As shown by the API; the burned-in watermark is rendered from it. */
+/** As returned by the API; the burned-in watermark is rendered from it. */
 export interface WatermarkProfile {
   uid: string;
   name: string;

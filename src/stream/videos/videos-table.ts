@@ -8,7 +8,7 @@ export interface VideoTables {
   stream_videos: VideoRow;
   stream_usage: {
     account_id: string;
-    /** "" is the whole account. */
+    /** "" represents the whole account. */
     creator: string;
     videos: number;
     used_ms: number;
@@ -22,29 +22,29 @@ export interface VideoRow {
   account_id: string;
   creator: string | null;
   state: VideoState;
-  /** The beginning of meta.name: unchanged, and folded for searching. */
+  /** The beginning of meta.name: unchanged, and case-folded for searching. */
   name: string | null;
   name_folded: string | null;
   live_input: string | null;
   created_at: number;
   modified_at: number;
-  /** Time of any write; progress does not count as a modification. */
+  /** Time of any write to the row; progress does not count as a modification. */
   touched_at: number;
   scheduled_deletion: number | null;
   upload_expiry: number | null;
   size: number;
-  /** -1: unknown. */
+  /** -1 if unknown. */
   duration_ms: number;
   pct_complete: number;
   ready: 0 | 1;
   source_key: string | null;
-  /** Its processing job. */
+  /** The video's processing job. */
   job_id: string | null;
-  /** 0: processing has ended, but listeners must still be notified. */
+  /** 0: processing has ended, but listeners still have to be notified. */
   told: 0 | 1;
   /** JSON of all fields that are not searched. */
   details: string;
-  /** JSON; the last column, so that lists do not read it. */
+  /** As JSON; the last column, so that lists do not read it. */
   model: string | null;
 }
 
@@ -140,7 +140,7 @@ export const videosMigrations: Migration[] = [
 const NAME_LENGTH = 250;
 /** PostgreSQL rejects U+0000 in text. */
 export const nameKey = (name: string): string => name.replaceAll("\0", "").slice(0, NAME_LENGTH).toWellFormed();
-/** Composed and in lower case: "É" equals "é", in any Unicode form. */
+/** In composed form and lower case: "É" equals "é", in any Unicode form. */
 export const foldedName = (name: string): string => nameKey(name.normalize("NFC").toLowerCase());
 
 type Details = Pick<
@@ -258,7 +258,7 @@ export async function updateVideo(
     .execute();
 }
 
-/** Number of videos waiting for or in processing; counts at most `enough`. */
+/** Number of videos that are waiting for or in processing; counts at most up to `enough`. */
 export async function countUnfinished(
   db: VideosExecutor,
   account: string,
@@ -292,7 +292,7 @@ export async function moveToDeletions(
     .execute();
 }
 
-/** Time of deletion; undefined if none of its data is left. */
+/** Time of deletion; undefined if no data of the video is left. */
 export async function deletedAt(db: VideosExecutor, uid: string): Promise<number | undefined> {
   return (await db.selectFrom("stream_deletions").select("deleted_at").where("uid", "=", uid).executeTakeFirst())
     ?.deleted_at;
@@ -315,7 +315,7 @@ export async function forgetDeletion(db: Db, uid: string): Promise<void> {
   await db.write(db.tables<VideoTables>().deleteFrom("stream_deletions").where("uid", "=", uid));
 }
 
-/** Records the job that processes it; a row without a job, or with a finished one, is resumed. */
+/** Records the job that processes the video; a row without a job, or with a finished one, is resumed. */
 export async function noteJob(db: Db, uid: string, job: string, now: number): Promise<void> {
   await db.write(
     db.tables<VideoTables>().updateTable("stream_videos").set({ job_id: job, touched_at: now }).where("uid", "=", uid),

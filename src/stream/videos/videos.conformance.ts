@@ -6,7 +6,7 @@ import { openVideos, refusal, testModel, videosTestMigrations } from "./videos.t
 const [A, B] = ["a".repeat(32), "b".repeat(32)];
 
 export function videosConformance(engine: TestEngine): void {
-  test("a video goes from upload to ready, and every process sees each step immediately", async (t) => {
+  test("a video progresses from upload to ready, and every process sees each step immediately", async (t) => {
     const { db } = await engine.open(t, videosTestMigrations);
     const settled: string[] = [];
     const { videos, clock, jobs } = await openVideos(
@@ -62,10 +62,10 @@ export function videosConformance(engine: TestEngine): void {
     assert.deepEqual(settled, [`${made.uid} ready`]);
   });
 
-  test("a change by another process is seen here", async (t) => {
+  test("a change by another process is visible in this process", async (t) => {
     const { db, another } = await engine.open(t, videosTestMigrations);
     const here = await openVideos(t, { db });
-    // Events on the same machine, like those PostgreSQL delivers from another.
+    // Events on the same machine, like those that PostgreSQL delivers from another machine.
     const there = await openVideos(t, { db: await another() }, { events: here.events });
     const { uid } = await here.videos.create(A, { meta: { name: "before" } });
     assert.equal((await there.videos.get(A, uid)).meta["name"], "before");

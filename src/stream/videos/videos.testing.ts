@@ -31,8 +31,8 @@ export const TEST_STREAM_SETTINGS = {
 };
 
 /**
- * Videos on a real database (default: a separate SQLite), real objects in a temporary folder, real jobs, and a stopped
- * clock.
+ * Videos with a real database (default: a separate SQLite), real objects in a temporary folder, real jobs, and a
+ * stopped clock.
  */
 export async function openVideos(
   t: Pick<TestContext, "after">,
@@ -99,13 +99,13 @@ export const testModel = (duration = 12, more: Partial<MediaModel> = {}): MediaM
   ...more,
 });
 
-/** A newly created video, for tests without a table. */
+/** A newly created video, for tests that have no table. */
 export const testVideo = (more: Partial<Video> = {}): Video => ({
   ...newVideo({ uid: "e".repeat(32), account: "a".repeat(32), now: 0, state: "pendingupload" }, {}),
   ...more,
 });
 
-/** `kind: text` of a rejection. */
+/** The `kind: text` of a rejection. */
 export async function refusal(work: Promise<unknown>): Promise<string> {
   const error = await work.then(
     () => assert.fail("it was not refused"),

@@ -53,14 +53,17 @@ export interface VideosParts {
 
 export interface VideosRoom extends Videos, VideoCatalog {
   readonly live: LiveVideos;
-  /** Calls the listener when processing has ended, in `ready` or `error`: at least once, also after a crash, until it resolves. */
+  /**
+   * Calls the listener when processing has ended, in `ready` or `error`: at least once, even after a crash, until the
+   * listener resolves.
+   */
   onSettled(listener: (video: Video) => Promise<void>): void;
   /**
-   * Calls the listener at least once for every deleted video, before its objects are removed: it deletes rows of other
-   * tables. Runs in the process that runs `stream.delete`.
+   * Calls the listener at least once for every deleted video, before its objects are removed; the listener deletes rows
+   * of other tables. Runs in the process that runs `stream.delete`.
    */
   onDeleted(listener: (uid: string) => Promise<void>): void;
-  /** Asks `isArriving` before an expired `pendingupload` is deleted; true keeps it. */
+  /** Calls `isArriving` before an expired `pendingupload` is deleted; true keeps it. */
   beforeExpiry(isArriving: (uid: string) => Promise<boolean>): void;
   /**
    * Resumes work interrupted by a crash: abandoned processing, missed notifications, incomplete deletions. Call it at
@@ -69,14 +72,17 @@ export interface VideosRoom extends Videos, VideoCatalog {
   recover(): Promise<void>;
   /** Deletes videos due for deletion, and uploads that never arrived. Call it periodically. */
   sweep(): Promise<void>;
-  /** Runs the job `stream.delete`, and `recover` and `sweep` every 30 seconds, until closed. Register all listeners before. */
+  /**
+   * Runs the job `stream.delete`, and `recover` and `sweep` every 30 seconds, until closed. Register all listeners
+   * first.
+   */
   start(): void;
   close(): Promise<void>;
 }
 
 export const PROCESS_JOB = "stream.process";
 const SWEEP_MS = 30_000;
-/** One of many queued videos may be done by then. */
+/** After this time, one of many queued videos may have been processed. */
 const RETRY_SECONDS = 10;
 
 export function createVideos(parts: VideosParts): VideosRoom {
@@ -128,8 +134,8 @@ export function createVideos(parts: VideosParts): VideosRoom {
   }
 
   /**
-   * A video without a duration limit reserved nothing: one such video may exceed the account's minutes, and the next is
-   * rejected.
+   * A video without a duration limit has reserved nothing: one such video may exceed the account's minutes, and the
+   * next one is rejected.
    */
   async function withRoom(tx: VideosExecutor, before: Video, next: Video | undefined): Promise<Video | undefined> {
     if (next?.state !== "inprogress" || before.state !== "queued" || before.maxDurationSeconds !== null) return next;
@@ -158,7 +164,7 @@ export function createVideos(parts: VideosParts): VideosRoom {
     if (video === undefined) return;
     progress.forget(video.uid);
     await tell(video).catch((err: unknown) =>
-      log.warn({ err, video: video.uid }, "stream: failed to notify webhooks of a video, will retry"),
+      log.warn({ err, video: video.uid }, "stream: failed to notify webhooks about a video, will retry"),
     );
   }
 

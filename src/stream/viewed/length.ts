@@ -2,7 +2,10 @@ import type { Viewing } from "../delivery/index.ts";
 import { MAIN_AUDIO, SOURCE_RENDITION } from "../model.ts";
 import { SOURCE_AUDIO, type SourceRung } from "../playback/index.ts";
 
-/** Seconds of video in the response to a segment request: 0 if not counted, undefined if unknown here. */
+/**
+ * Seconds of video in the response to a segment request: 0 if not counted, undefined if this function does not know the
+ * segment.
+ */
 export type SegmentLength = (viewing: Pick<Viewing, "video" | "params">) => Promise<number | undefined>;
 
 /** The first known length. */
@@ -27,7 +30,7 @@ export function createUploadedLength(source?: Pick<SourceRung, "of">): SegmentLe
     if (model === null || number === undefined) return 0;
     const pictures = model.video !== undefined;
     if (rendition === SOURCE_RENDITION || rendition === SOURCE_AUDIO) {
-      // Segments cut from the uploaded file have a separate grid.
+      // Segments cut from the uploaded file have their own grid.
       if (pictures && rendition === SOURCE_AUDIO) return 0;
       const renditions = await source?.of(video);
       return (rendition === SOURCE_AUDIO ? renditions?.audio : renditions?.video)?.segments[number]?.duration;

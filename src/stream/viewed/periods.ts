@@ -6,7 +6,7 @@ const DAY = 24 * HOUR;
 /** 1970-01-01 was a Thursday; weeks begin on Monday. */
 const MONDAY = 4 * DAY;
 
-/** Start of the period that contains the time, UTC. Epoch milliseconds. */
+/** Start (UTC) of the period that contains the given time, in epoch milliseconds. */
 export function beginOf(at: number, period: Period): number {
   const date = new Date(at);
   const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()];

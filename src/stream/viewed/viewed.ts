@@ -7,7 +7,9 @@ import { createViewedTable, type Viewed } from "./viewed-table.ts";
 
 /** Minutes of video sent to viewers, by account. */
 export interface ViewedMinutes {
-  /** Wraps the route to count the seconds of segments that it sends completely. Other responses are not counted. */
+  /**
+   * Wraps the route to count the seconds of segments that have been sent completely. Other responses are not counted.
+   */
   watch(route: DeliveryRoute, length: SegmentLength): DeliveryRoute;
   note(account: string, seconds: number): void;
   /**
@@ -18,14 +20,14 @@ export interface ViewedMinutes {
     account: string,
     range: { since: number; until: number; period: Period; limit: number },
   ): Promise<{ begin: number; minutes: number }[]>;
-  /** Writes the counts; happens automatically after a few seconds. */
+  /** Writes the counts; this also happens automatically after a few seconds. */
   flush(): Promise<void>;
   close(): Promise<void>;
 }
 
 const HOUR = 3_600_000;
 const FLUSH_MS = 10_000;
-/** Maximum number of accounts counted in memory; beyond it, counts are written early. */
+/** Maximum number of accounts counted in memory; above it, counts are written early. */
 const MAX_COUNTED = 5000;
 /** Eighteen months. */
 const KEPT_HOURS = 550 * 24;

@@ -45,7 +45,7 @@ test("an invalid PNG is rejected with the reason", () => {
   assert.match(why(bad), /checksum of a chunk \(IHDR\)/);
 });
 
-test("invalid sizes and pixel formats, and excessive ones, are rejected before decoding", () => {
+test("invalid or excessive sizes and pixel formats are rejected before decoding", () => {
   for (const [width, height, text] of [
     [0, 4, /no pixels/],
     [4, 0, /no pixels/],

@@ -9,7 +9,7 @@ export interface Png {
 }
 
 const SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
-/** 4096 x 4096: more than any rendition shows, and 64 MB when decoded. */
+/** 4096 x 4096: larger than in any rendition, and 64 MB when decoded. */
 const MAX_PIXELS = 4096 * 4096;
 const MAX_SIDE = 16_384;
 /** PNG 11.2.1: bit depths of each colour type. */
@@ -21,12 +21,12 @@ const DEPTHS: Record<number, readonly number[]> = {
   6: [8, 16],
 };
 const KEPT = new Set(["IHDR", "PLTE", "tRNS", "IDAT", "IEND"]);
-/** A chunk has at least 12 octets. */
+/** A chunk has at least 12 bytes. */
 const OVERHEAD = 12;
 
 /**
  * Reads the structure of a PNG (ISO/IEC 15948, 5 and 11.2): order, lengths and checksums of its chunks, and its size.
- * Returns a text if it is invalid.
+ * Returns the reason as text if it is invalid.
  */
 export function readPng(file: Buffer): Png | string {
   if (!file.subarray(0, SIGNATURE.length).equals(SIGNATURE)) return "it is no PNG";

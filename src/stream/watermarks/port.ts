@@ -2,22 +2,22 @@ import type { BurnedWatermark } from "../model.ts";
 import type { Video, WatermarkProfile } from "../videos/index.ts";
 
 /**
- * Images that are burned into videos, and their layout. A profile is immutable; a video keeps its chosen one even if
- * the profile is deleted.
+ * Images that are burned into videos, and their layout. A profile is immutable; a video keeps its chosen profile even
+ * if that profile is deleted.
  */
 export interface Watermarks {
-  /** A PNG of at most MAX_WATERMARK_BYTES. Throws badImage, badParameter, tooManyWatermarks. */
+  /** Creates a profile from a PNG of at most MAX_WATERMARK_BYTES. Throws badImage, badParameter, tooManyWatermarks. */
   create(account: string, image: Uint8Array, request?: WatermarkRequest): Promise<WatermarkProfile>;
-  /** The same for an image fetched from a URL. Also throws the errors of fetching, and invalidUrl. */
+  /** Creates a profile from an image fetched from a URL. Also throws the errors of fetching, and invalidUrl. */
   createFromUrl(account: string, url: string, request?: WatermarkRequest): Promise<WatermarkProfile>;
   /** Oldest first. */
   list(account: string): Promise<WatermarkProfile[]>;
-  /** Throws watermarkNotFound, like the next one. */
+  /** Throws watermarkNotFound, like the next method. */
   get(account: string, uid: string): Promise<WatermarkProfile>;
   delete(account: string, uid: string): Promise<void>;
   /**
-   * The watermark of a video, with its image copied beside the video's other objects. Undefined if none was chosen, or
-   * the image was deleted. Called when the video is probed.
+   * The watermark of a video, with its image copied alongside the video's other objects. Undefined if none was chosen,
+   * or the image was deleted. Called when the video is probed.
    */
   burned(video: Pick<Video, "uid" | "watermark">): Promise<BurnedWatermark | undefined>;
   /** Deletes the images of profiles deleted so long ago that no pending upload can still use them. */
@@ -31,13 +31,13 @@ export interface Watermarks {
 export const MAX_WATERMARK_BYTES = 2 * 1024 * 1024;
 
 export interface WatermarkRequest {
-  /** Default "". */
+  /** Default: "". */
   name?: string;
   /** 0 to 1, relative to the image. Default 1. */
   opacity?: number;
-  /** 0 to 1: margin between edge and image, as a share of the frame. Default 0.05. */
+  /** 0 to 1: margin between frame edge and image, as a share of the frame. Default 0.05. */
   padding?: number;
-  /** 0 to 1: share of the frame; 0: the image's own size. Default 0.15. */
+  /** 0 to 1: size as a share of the frame; 0: the image's own size. Default 0.15. */
   scale?: number;
   /** Default upperRight. */
   position?: WatermarkProfile["position"];

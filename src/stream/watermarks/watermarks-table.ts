@@ -10,7 +10,7 @@ export interface WatermarkRow {
   uid: string;
   account_id: string;
   name: string;
-  /** Octets as uploaded. */
+  /** Size in bytes as uploaded. */
   size: number;
   width: number;
   height: number;
@@ -55,11 +55,11 @@ export const streamWatermarksMigrations: Migration[] = [
 ];
 
 export interface WatermarksTable {
-  /** False: the account has `max` already. */
+  /** False if the account already has `max` keys. */
   insert(row: WatermarkRow, max: number): Promise<boolean>;
   list(account: string): Promise<WatermarkRow[]>;
   find(account: string, uid: string): Promise<WatermarkRow | undefined>;
-  /** False if it does not exist. Its image stays. */
+  /** False if the profile does not exist. Its image is kept. */
   delete(account: string, uid: string, now: number): Promise<boolean>;
   deletedBefore(time: number, limit: number): Promise<string[]>;
   forget(uids: readonly string[]): Promise<void>;

@@ -69,7 +69,7 @@ async function serve(
 }
 
 export function watermarksConformance(engine: TestEngine): void {
-  test("a profile is created with the given or default values, listed, shown and deleted, by its account only", async (t) => {
+  test("a profile is created with the given or default values, and listed, shown and deleted only by its account", async (t) => {
     const { watermarks, clock } = await setUp(t, engine);
     const usual = await watermarks.create(A, PNG);
     assert.deepEqual(usual, {
@@ -115,7 +115,7 @@ export function watermarksConformance(engine: TestEngine): void {
     assert.deepEqual(await watermarks.list(A), [wished]);
   });
 
-  test("invalid parameters, invalid images and profiles beyond the limit are rejected, and nothing of them is stored", async (t) => {
+  test("invalid parameters, invalid images and profiles above the limit are rejected, and no data from them is stored", async (t) => {
     const { watermarks, kept } = await setUp(t, engine, { max: 1 });
     for (const wish of [
       { opacity: 1.1 },
@@ -160,7 +160,7 @@ export function watermarksConformance(engine: TestEngine): void {
     assert.equal((await kept("stream-watermarks/")).length, 1);
   });
 
-  test("a video keeps its watermark after the profile is deleted, and images are deleted when no upload can use them", async (t) => {
+  test("a video keeps its watermark after the profile is deleted, and images are deleted once no upload can use them", async (t) => {
     const { watermarks, objects, clock, kept } = await setUp(t, engine);
     const profile = await watermarks.create(A, PNG, { opacity: 0.5 });
     assert.equal(await watermarks.burned({ uid: VIDEO, watermark: null }), undefined);

@@ -13,7 +13,7 @@ export interface WatermarksParts {
   db: Db;
   objects: ObjectStore;
   /**
-   * Checks whether an image can be decoded. Without ffmpeg the structure must suffice: nothing is encoded there anyway.
+   * Checks whether an image can be decoded. Without ffmpeg only the structure is checked: no video can be encoded then.
    */
   tools: Pick<MediaTools, "ffmpeg">;
   fetch: GuardedFetch;
@@ -32,7 +32,7 @@ const POSITIONS: readonly string[] = [
   "lowerRight",
   "center",
 ] satisfies WatermarkProfile["position"][];
-/** Longer than an upload with a chosen profile may be pending. */
+/** Longer than an upload with a chosen profile may remain pending. */
 const KEPT_MS = 30 * 86_400_000;
 const SWEPT = 500;
 const DECODE_SECONDS = 10;
@@ -51,7 +51,7 @@ export function createWatermarks({
   const table = createWatermarksTable(db);
   let sweeping: Repetition | undefined;
 
-  /** With ffmpeg, confined as for videos: reveals a corrupt image before a video is encoded with it. */
+  /** Decodes with ffmpeg, confined as for videos: detects a corrupt image before a video is encoded with it. */
   async function checkPixels(key: string): Promise<void> {
     const path = await objects.file(key);
     if (path === undefined) return;

@@ -9,7 +9,7 @@ import type { WebhookAttempt } from "./types.ts";
 const ANSWER_MS = 10_000;
 const SNIPPET = 500;
 
-/** Sends it once; anything but a 2xx is a failure. Rejects only if `signal` is aborted. */
+/** Sends the delivery once; any response other than a 2xx is a failure. Rejects only if `signal` is aborted. */
 export async function attempt(
   { url, secret }: { url: string; secret: string },
   body: string,
@@ -32,7 +32,7 @@ export async function attempt(
       ...(signal && { signal }),
       headers: { "content-type": "application/json", "webhook-signature": signatureOf(secret, body, at) },
     });
-    // For display only; a truncated body changes nothing.
+    // For display only; a truncated body does not affect the result.
     const response = (await answer.text(SNIPPET).catch(() => "")).replaceAll("\0", "");
     const { status } = answer;
     if (status >= 200 && status < 300) return done({ status, error: null, response });
@@ -55,8 +55,8 @@ export async function attempt(
 export const isSuccess = ({ error }: WebhookAttempt): boolean => error === null;
 
 /**
- * `Webhook-Signature`: HMAC-SHA256 over the time, a dot, and the body as sent. `at`: epoch milliseconds; the header has
- * seconds.
+ * `Webhook-Signature`: HMAC-SHA256 over the time, a dot, and the body as sent. `at`: epoch milliseconds; the header
+ * contains seconds.
  */
 function signatureOf(secret: string, body: string, at: number): string {
   const time = Math.floor(at / 1000);
@@ -66,7 +66,7 @@ function signatureOf(secret: string, body: string, at: number): string {
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 
-/** Delay after each failed attempt: seconds for restarts, hours for outages, 24 hours in total. */
+/** Delay after each failed attempt: seconds to cover restarts, hours to cover outages, 24 hours in total. */
 export const RETRY_MS: readonly number[] = [
   5000,
   30_000,
@@ -82,10 +82,13 @@ export const RETRY_MS: readonly number[] = [
 
 export const ATTEMPTS = RETRY_MS.length + 1;
 
-/** Before attempt n + 1, n from 1. */
+/** Delay before attempt n + 1, with n starting at 1. */
 export const retryDelay = (attempt: number): number => RETRY_MS[Math.min(attempt, RETRY_MS.length) - 1]!;
 
-/** The normalised URL of a webhook. Host names are resolved and checked at each delivery; IP addresses that are not public are rejected here. Throws invalidUrl. */
+/**
+ * Normalises the URL of a webhook. Host names are resolved and checked at each delivery; IP addresses that are not
+ * public are rejected here. Throws invalidUrl.
+ */
 export function webhookUrl(given: string, allowPrivate: boolean): string {
   let url: URL;
   try {

@@ -2,8 +2,8 @@ import type { Page, PageRequest } from "../../kernel/index.ts";
 import type { Video } from "../videos/index.ts";
 
 /**
- * Events sent to an endpoint: videos that finished processing, live inputs that are connected, disconnected or in
- * error.
+ * Events sent to an endpoint: videos that have finished processing, and live inputs that are connected, disconnected or
+ * in error.
  */
 export type WebhookTopic = "videos" | "live";
 export type LiveEventType = "live_input.connected" | "live_input.disconnected" | "live_input.errored";
@@ -16,9 +16,9 @@ export interface WebhookEndpoint {
   url: string;
   /** Key that signs deliveries: 32 hex digits. */
   secret: string;
-  /** The endpoint in the hosted service's API; the others are additional. */
+  /** The endpoint in the hosted service's API; all others are additional. */
   main: boolean;
-  /** The main endpoint receives videos. */
+  /** The main endpoint receives video events. */
   topics: WebhookTopic[];
   /** Limits live events to these inputs; empty: all. */
   liveInputs: string[];
@@ -29,14 +29,14 @@ export interface WebhookEndpoint {
 export interface WebhookDelivery {
   id: string;
   endpoint: string;
-  /** Uid of the video; for a test a non-existent one, for live events the input's. */
+  /** Uid of the video; for a test a non-existent uid, for live events the uid of the input. */
   video: string;
   event: "ready" | "error" | "test" | LiveEventType;
   status: "waiting" | "delivered" | "failed";
   /** Oldest first. */
   attempts: WebhookAttempt[];
   created: number;
-  /** The body: the video at that time, or the notification. JSON. */
+  /** The body as JSON: the video at that time, or the notification. */
   payload: string;
 }
 
@@ -51,7 +51,7 @@ export interface WebhookAttempt {
 }
 
 export interface Webhooks {
-  /** Creates the main endpoint, or changes its URL: its secret stays. Throws invalidUrl. */
+  /** Creates the main endpoint, or changes its URL and keeps its secret. Throws invalidUrl. */
   setMain(account: string, url: string): Promise<WebhookEndpoint>;
   /** Throws webhookNotFound. */
   main(account: string): Promise<WebhookEndpoint>;
@@ -60,7 +60,7 @@ export interface Webhooks {
   /** All endpoints, the main one first, then oldest first. */
   list(account: string): Promise<WebhookEndpoint[]>;
   /**
-   * An additional endpoint, for videos unless `topics` says otherwise. Throws invalidUrl, badParameter,
+   * Creates an additional endpoint, for videos unless `topics` specifies otherwise. Throws invalidUrl, badParameter,
    * tooManyWebhooks.
    */
   create(
@@ -68,7 +68,7 @@ export interface Webhooks {
     url: string,
     about?: { topics?: readonly WebhookTopic[]; liveInputs?: readonly string[] },
   ): Promise<WebhookEndpoint>;
-  /** Throws webhookNotFound, like all that follow. */
+  /** Throws webhookNotFound, like all methods below. */
   get(account: string, id: string): Promise<WebhookEndpoint>;
   delete(account: string, id: string): Promise<void>;
 
@@ -81,10 +81,10 @@ export interface Webhooks {
 
   /**
    * Notifies every endpoint of the account in the background: resolves once delivery is guaranteed to be attempted. May
-   * be called twice for one video.
+   * be called twice for the same video.
    */
   settled(video: Video): Promise<void>;
-  /** The same for a live input, to the endpoints subscribed to it. Each `occasion` is sent once. */
+  /** Notifies the endpoints subscribed to a live input. Each `occasion` is sent once. */
   liveEvent(event: {
     account: string;
     input: string;
@@ -92,7 +92,7 @@ export interface Webhooks {
     occasion: string;
     payload: string;
   }): Promise<void>;
-  /** Enqueues deliveries that lost their job in a crash, and fails those that have waited too long. */
+  /** Enqueues deliveries whose job was lost in a crash, and fails those that have been waiting too long. */
   recover(): Promise<void>;
   /** Runs the job `stream.webhook`, and `recover` every minute, until closed. */
   start(): void;

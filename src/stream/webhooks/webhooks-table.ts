@@ -116,7 +116,7 @@ export const toDelivery = (row: DeliveryRow): WebhookDelivery => ({
   payload: row.payload,
 });
 
-/** Maximum number of completed and waiting deliveries: beyond it, the oldest are dropped. */
+/** Maximum number of completed and waiting deliveries: above it, the oldest are deleted. */
 export const KEPT = { over: 100, waiting: 10_000 };
 
 export function createWebhooksTable(db: Db) {
@@ -124,7 +124,7 @@ export function createWebhooksTable(db: Db) {
   const endpoints = tables.selectFrom("stream_webhooks").selectAll();
   const deliveries = tables.selectFrom("stream_webhook_deliveries").selectAll();
 
-  /** Deliveries of one kind beyond the newest ones that are kept. */
+  /** Deliveries of one kind that exceed the number of newest deliveries to keep. */
   function beyond(tx: Executor, endpoint: string, kind: "over" | "waiting") {
     return tx
       .selectFrom("stream_webhook_deliveries")
@@ -161,7 +161,7 @@ export function createWebhooksTable(db: Db) {
       return rows[0]!;
     },
 
-    /** False if there are `most` already. */
+    /** False if there are already `most` endpoints. */
     insert: (row: EndpointRow, most: number): Promise<boolean> =>
       db.transaction<WebhookTables, boolean>(async (tx) => {
         const there = await tx
@@ -176,7 +176,7 @@ export function createWebhooksTable(db: Db) {
         return true;
       }),
 
-    /** Including its deliveries. */
+    /** Also deletes the endpoint's deliveries. */
     delete: (id: string): Promise<boolean> =>
       db.transaction<WebhookTables, boolean>(async (tx) => {
         const gone = await tx.deleteFrom("stream_webhooks").where("id", "=", id).returning("id").execute();
@@ -184,7 +184,9 @@ export function createWebhooksTable(db: Db) {
         return gone.length > 0;
       }),
 
-    /** Each occasion once: returns the existing delivery if there is one. Undefined if the endpoint was deleted. */
+    /**
+     * Inserts each occasion once: returns the existing delivery if there is one. Undefined if the endpoint was deleted.
+     */
     insertDelivery: (row: Omit<DeliveryRow, "account_id">): Promise<WebhookDelivery | undefined> =>
       db.transaction<WebhookTables, WebhookDelivery | undefined>(async (tx) => {
         const endpoint = await tx
@@ -224,7 +226,9 @@ export function createWebhooksTable(db: Db) {
       return row && toDelivery(row);
     },
 
-    /** Deliveries waiting since before this time, oldest first; `untried`: only those never attempted. */
+    /**
+     * Deliveries that have been waiting since before this time, oldest first; `untried`: only those never attempted.
+     */
     async waiting(before: number, { untried, limit }: { untried: boolean; limit: number }): Promise<WebhookDelivery[]> {
       const query = deliveries
         .where("status", "=", sql.lit("waiting" as const))

@@ -16,7 +16,7 @@ import { createWebhooks, type WebhooksParts } from "./webhooks.ts";
 import { webhooksMigrations } from "./webhooks-table.ts";
 
 const [A, B] = ["a".repeat(32), "b".repeat(32)];
-/** On timeout, the failure shows the actual state. */
+/** On timeout, the failure message contains the actual state. */
 const PATIENCE_MS = 60_000;
 const PAGE = { page: 1, perPage: 100 };
 
@@ -27,7 +27,7 @@ interface Received {
   body: string;
 }
 
-/** A third-party server that responds as `answer` says. */
+/** A third-party server that responds as specified by `answer`. */
 async function listen(t: TestContext) {
   const received: Received[] = [];
   const state = { answer: { status: 200, body: "thanks", headers: {} as Record<string, string> } };
@@ -61,7 +61,8 @@ async function listen(t: TestContext) {
 
 async function open(t: TestContext, engine: TestEngine, more: Partial<WebhooksParts> = {}) {
   // Hooks run in order of registration, and the worker must stop before its database closes: otherwise it would retry
-  // writing the outcome of a running delivery, and wait between retries for this clock, which has stopped.
+  // writing the outcome of a running delivery, and its waits between retries would never end because the test clock has
+  // stopped.
   let close = async () => {};
   t.after(() => close());
   const { db } = await engine.open(t, [...jobsMigrations, ...webhooksMigrations]);
@@ -88,14 +89,14 @@ async function open(t: TestContext, engine: TestEngine, more: Partial<WebhooksPa
   const turn = () => new Promise((resolve) => setImmediate(resolve));
   const jobsNow = () => db.tables<{ jobs: { status: string } }>().selectFrom("jobs").selectAll().execute();
   const running = async () => (await jobsNow()).some(({ status }) => status === "running");
-  /** The newest delivery, once it satisfies the condition and no job works on it. */
+  /** The newest delivery, once it satisfies the condition and no job is processing it. */
   async function until(endpoint: string, is: (delivery: WebhookDelivery) => boolean): Promise<WebhookDelivery> {
     const begun = performance.now();
     for (let last = begun, now = begun; ; last = now) {
       const [delivery] = (await webhooks.deliveries(A, endpoint, PAGE)).items;
       const works = await running();
       if (delivery !== undefined && is(delivery) && !works) return delivery;
-      // The worker polls for jobs. While one runs, the test clock follows real time: a response takes a moment, and
+      // The worker polls for jobs. While a job runs, the test clock follows real time: a response takes a moment, and
       // timers must not hang forever.
       now = performance.now();
       if (now - begun > PATIENCE_MS)
@@ -136,7 +137,7 @@ export function webhooksConformance(engine: TestEngine): void {
     assert.equal((await webhooks.deliveries(A, endpoint.id, PAGE)).total, 1);
   });
 
-  test("a failed delivery is retried for a day, signed each time, and can be replayed", async (t) => {
+  test("a failed delivery is retried for a day, signed at each attempt, and can be replayed", async (t) => {
     const there = await listen(t);
     const { webhooks, until, clock } = await open(t, engine);
     webhooks.start();
@@ -185,7 +186,7 @@ export function webhooksConformance(engine: TestEngine): void {
     assert.match(refused.error!, /cannot be reached|bad port|ECONNREFUSED/);
   });
 
-  test("webhooks cannot reach the internal network, whatever a name resolves to", async (t) => {
+  test("webhooks cannot reach the internal network, regardless of how a name resolves", async (t) => {
     const there = await listen(t);
     const fetch = createGuardedFetch({ allowPrivate: false, lookup: async () => ["127.0.0.1"] });
     const { webhooks } = await open(t, engine, { fetch, allowPrivate: false });
@@ -212,7 +213,7 @@ export function webhooksConformance(engine: TestEngine): void {
     assert.equal(there.received.length, 0);
   });
 
-  test("an account has one main webhook and additional ones, and cannot access those of others", async (t) => {
+  test("an account has one main webhook and additional ones, and cannot access those of other accounts", async (t) => {
     const { webhooks, clock, db } = await open(t, engine);
     assert.match(await refusal(webhooks.main(A)), /^webhookNotFound: Not Found/);
     const main = await webhooks.setMain(A, "https://example.com/hook");
@@ -251,7 +252,7 @@ export function webhooksConformance(engine: TestEngine): void {
     assert.notEqual((await webhooks.setMain(A, "https://example.com/hook")).secret, main.secret);
   });
 
-  test("live events go to subscribed endpoints, each once, and only for the selected inputs", async (t) => {
+  test("each live event is sent once to subscribed endpoints, and only for the selected inputs", async (t) => {
     const there = await listen(t);
     const { webhooks, until } = await open(t, engine, { liveExample: () => "an example" });
     const [input, other] = ["1".repeat(32), "2".repeat(32)];
@@ -344,7 +345,7 @@ export function webhooksConformance(engine: TestEngine): void {
     assert.equal(there.received.length, 1);
   });
 
-  test("shutdown completes while a delivery is running", async (t) => {
+  test("shutdown completes even while a delivery is running", async (t) => {
     const there = await listen(t);
     const { webhooks, db } = await open(t, engine);
     webhooks.start();

@@ -19,20 +19,20 @@ export interface WebhooksParts {
   fetch: GuardedFetch;
   /** Also allow loopback and private addresses. */
   allowPrivate: boolean;
-  /** JSON that a test sends to live-only endpoints. Default: a video example, as for all others. */
+  /** JSON that a test sends to live-only endpoints. Default: a video example, as for all other endpoints. */
   liveExample?: (now: number) => string;
 }
 
 export const WEBHOOK_JOB = "stream.webhook";
-/** In addition to the main one. */
+/** Maximum number of endpoints in addition to the main one. */
 const MAX_ENDPOINTS = 10;
-/** Concurrent deliveries: they mostly wait for the network. */
+/** Maximum number of concurrent deliveries, which mostly wait for the network. */
 const AT_ONCE = 32;
-/** Extra attempts for those lost when their process ends. */
+/** Extra attempts, to replace those lost when their process ends. */
 const SPARE = 10;
 const LEASE_MS = 60_000;
 const RECOVER_MS = 60_000;
-/** Time between a delivery and its job. */
+/** Maximum time between storing a delivery and creating its job. */
 const BUSY_MS = 60_000;
 /** Unfinished deliveries of this age have lost their job. */
 const GIVEN_UP_MS = 3 * 86_400_000;
@@ -132,12 +132,12 @@ export function createWebhooks({
     });
 
   async function enqueue(delivery: WebhookDelivery): Promise<void> {
-    // One that was tried already has its next time.
+    // A delivery that has already been attempted has a scheduled next attempt.
     if (delivery.status === "waiting" && delivery.attempts.length === 0)
       await jobs.enqueue(WEBHOOK_JOB, { delivery: delivery.id }, { key: delivery.id, attempts: ATTEMPTS + SPARE });
   }
 
-  /** One attempt, recorded. */
+  /** Makes one attempt and records it. */
   async function deliver(
     delivery: WebhookDelivery,
     endpoint: WebhookEndpoint,

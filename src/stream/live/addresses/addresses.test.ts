@@ -68,7 +68,7 @@ function setUp(recording: Partial<LiveInput["recording"]> = {}) {
   return { addresses, inputs, rows, add, set, clock, asked, videos };
 }
 
-test("an input resolves to nothing at first, then to its broadcast, then to its last recording, and to the next broadcast within a second", async () => {
+test("an input initially resolves to nothing, then to its broadcast, then to its last recording, and to the next broadcast within a second", async () => {
   const { addresses, add, set, clock, asked } = setUp();
   const found = async () => (await addresses.videoOf(INPUT))?.uid;
   const waiting = await addresses.videoOf(INPUT);
@@ -91,7 +91,7 @@ test("an input resolves to nothing at first, then to its broadcast, then to its 
   assert.equal(await found(), SECOND);
 });
 
-test("a broadcast whose process died hides the next one for at most ten seconds", async () => {
+test("a broadcast whose process has died hides the next one for at most ten seconds", async () => {
   const { addresses, add, clock } = setUp();
   add(FIRST, "live-inprogress");
   assert.equal((await addresses.videoOf(INPUT))?.uid, FIRST);
@@ -100,7 +100,7 @@ test("a broadcast whose process died hides the next one for at most ten seconds"
   assert.equal((await addresses.videoOf(INPUT))?.uid, SECOND);
 });
 
-test("an input that has not started has the access rules of its recordings; a deleted input resolves to nothing", async () => {
+test("an input that has not started inherits the access rules of its recordings; a deleted input resolves to nothing", async () => {
   const { addresses, inputs, add, videos, clock } = setUp({ requireSignedURLs: true, allowedOrigins: ["example.com"] });
   const waiting = await addresses.videoOf(INPUT);
   assert.deepEqual([waiting?.requireSignedURLs, waiting?.allowedOrigins], [true, ["example.com"]]);
@@ -174,7 +174,7 @@ test("tokens are signed for inputs and videos of the account only", async () => 
   for (const uid of [INPUT, FIRST]) assert.match(await refusal(addresses.get("f".repeat(32), uid)), /^videoNotFound/);
 });
 
-test("a public recording does not open the current broadcast, which has the access rules of its input", async () => {
+test("a public recording does not open the current broadcast, which follows the access rules of its input", async () => {
   const { addresses, inputs, add, set, clock } = setUp();
   const onAir = createOnAirAccess({
     access: createAccess({
@@ -191,7 +191,7 @@ test("a public recording does not open the current broadcast, which has the acce
   assert.equal(await ask(INPUT, `customer-${customerCode(ACCOUNT)}.videos.example`), INPUT);
   for (const id of [INPUT, FIRST])
     assert.match(await refusal(ask(id, `customer-${customerCode("f".repeat(32))}.videos.example`)), /^videoNotFound/);
-  // The recording stays open; the next broadcast is not recorded, or not yet.
+  // The recording remains public; the next broadcast is not being recorded, or has not begun.
   set(FIRST, "ready");
   const before = inputs.get(INPUT)!;
   inputs.set(INPUT, { ...before, recording: { ...before.recording, mode: "off", requireSignedURLs: true } });

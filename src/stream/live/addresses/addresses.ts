@@ -15,17 +15,17 @@ export interface LiveAddressesRoom extends LiveAddresses {
   /** Target of a playback token: a video of the account, or one of its inputs. Throws videoNotFound. */
   get(account: string, uid: string): Promise<Video>;
   /**
-   * Access rules of the current broadcast: those of its video, or else of the input settings, regardless of recordings.
-   * Accepts the uid of either.
+   * Access rules of the current broadcast: those of its video, otherwise those in the input settings, regardless of
+   * recordings. Accepts the uid of either.
    */
   onAir(uid: string): Promise<Video | undefined>;
 }
 
-/** A new broadcast is found by the uid of its input within this time. */
+/** Maximum delay until a new broadcast is found by the uid of its input. */
 const FRESH_MS = 1000;
 /**
- * How long a running broadcast is assumed to be the latest one: its row shows its end, but not that its process died
- * and another broadcast has begun.
+ * Cache time of a running broadcast as the latest one: its row shows its end, but not that its process has died and
+ * another broadcast has begun.
  */
 const RUNNING_MS = 10_000;
 const MOST_KNOWN = 10_000;
@@ -111,7 +111,8 @@ function withRulesOf({ recording: { requireSignedURLs, allowedOrigins } }: LiveI
 }
 
 /**
- * An empty list allows every origin, so the intersection must not become empty: the recording's own list is kept then.
+ * An empty list allows every origin, so an empty intersection is not allowed: in that case, the recording's own list is
+ * used.
  */
 function originsOf({ state, allowedOrigins: own }: Video, ofInput: string[]): string[] {
   if (own.length === 0 || state === "live-inprogress") return ofInput.length > 0 ? ofInput : own;

@@ -5,7 +5,10 @@ import { streamErrors } from "../../errors.ts";
 export interface OnAirAccessParts {
   /** From `LiveAddressesRoom.onAir`: never the fallback of an input that is not live. */
   access: Access;
-  /** Hosts `customer-<code>.<domain>` serve broadcasts of their account only. Absent or empty: no such hosts. */
+  /**
+   * Hosts `customer-<code>.<domain>` serve only the broadcasts of their account. Absent or empty: there are no such
+   * hosts.
+   */
   domain?: string;
 }
 

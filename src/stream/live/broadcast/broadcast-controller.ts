@@ -21,9 +21,9 @@ export interface BroadcastController {
   changed(): void;
   /** Takes over a broadcast left by another process or a failed attempt: it waits for its publisher, or is finished. */
   recover(row: BroadcastRow): void;
-  /** Another process holds the lease or, with `gone`, the video has been deleted. */
+  /** Another process holds the lease or, if `gone`, the video has been deleted. */
   lost(video: string, gone: boolean): void;
-  /** The storage of the account is full. */
+  /** The account has reached its storage limit. */
   full(): void;
   /**
    * Uid of the video that is open in this process; "" if the broadcast is not recorded. Undefined: no broadcast is
@@ -89,7 +89,7 @@ export function createBroadcastController(
       .catch((err: unknown) => log.error({ err, input: uid, state }, "live: failed to store the state of an input"));
   }
 
-  /** The current input; the given one if it cannot be read. */
+  /** The current settings of the input; the given ones if they cannot be read. */
   const inputNow = (before: LiveInput) => inputs.find(uid).catch(() => before);
   const timeoutOf = ({ recording }: LiveInput) =>
     (recording.timeoutSeconds === 0 ? parts.reconnectSeconds : recording.timeoutSeconds) * 1000;
@@ -209,7 +209,7 @@ export function createBroadcastController(
     finishIn(was.timeoutMs, was, state === "reconnecting" ? "failed_to_reconnect" : undefined);
   }
 
-  /** Applies a change of the input made while its video was being created. */
+  /** Applies input changes made while the video was being created. */
   async function followRules(was: Open, { account, recording }: LiveInput) {
     const rules = rulesOf(recording);
     if (was.video === "" || isDeepStrictEqual(was.rules, rules)) return;
@@ -232,7 +232,7 @@ export function createBroadcastController(
       if (state !== undefined) await note(state, undefined, NOT_BACK);
     } catch (err) {
       log.error({ err, input: uid, video: was.video }, "live: failed to finish a broadcast, will retry");
-      // A broadcast that is no longer open here is found through its row.
+      // A broadcast that this process no longer has open is found through its row.
       if (open === was) finishIn(AGAIN_MS, was, state);
     }
   }
@@ -256,7 +256,7 @@ export function createBroadcastController(
   }
 
   async function finish({ video, deleteAfterDays }: Pick<BroadcastRow, "video" | "deleteAfterDays">): Promise<void> {
-    // From here on, no process resumes it.
+    // From here on, no other process resumes it.
     const ours = await leases.wait(mine, 0);
     await release(ours);
     if (!ours) return;

@@ -85,7 +85,7 @@ test("an unrecorded broadcast leaves nothing behind, and is reported as live", a
   await process.broadcasts.close();
 });
 
-test("rejects a publisher whose recording would exceed the storage, and leaves nothing behind", async () => {
+test("rejects a publisher if the recording would exceed the storage limit, and leaves nothing behind", async () => {
   const world = createWorld();
   const process = world.start();
   world.quota = true;
@@ -100,7 +100,7 @@ test("rejects a publisher whose recording would exceed the storage, and leaves n
   await process.broadcasts.close();
 });
 
-test("a broadcast ends when the storage of its account is full, and the part so far becomes a recording", async () => {
+test("a broadcast ends when the account's storage limit is reached, and the stored part becomes a recording", async () => {
   const world = createWorld();
   const process = world.start();
   world.room = 10;
@@ -119,7 +119,7 @@ test("a broadcast ends when the storage of its account is full, and the part so 
   await process.broadcasts.close();
 });
 
-test("a full disk is reported once there is space again, and the broadcast continues meanwhile", async () => {
+test("a full disk is reported once there is space again, and the broadcast continues in the meantime", async () => {
   const world = createWorld();
   const process = world.start();
   const session = process.come();
@@ -152,7 +152,7 @@ test("a stopped server leaves its broadcasts to the next one, which continues th
   await next.broadcasts.close();
 });
 
-test("a publisher that reconnects to another process at the last moment is not finished by the waiting process", async () => {
+test("a waiting process does not finish the broadcast of a publisher that reconnects to another process at the last moment", async () => {
   const world = createWorld();
   const [here, there] = [world.start(), world.start()];
   const first = here.come();
@@ -179,7 +179,7 @@ test("a publisher that reconnects to another process at the last moment is not f
   await Promise.all([here, there].map(({ broadcasts }) => broadcasts.close()));
 });
 
-test("an unavailable database prevents no broadcast from starting or finishing", async () => {
+test("broadcasts start and finish while the database is unavailable", async () => {
   const world = createWorld();
   const { leases } = world;
   const calls = { ...leases };
@@ -221,7 +221,7 @@ test("an unavailable database prevents no broadcast from starting or finishing",
   await process.broadcasts.close();
 });
 
-/** One step out of everything that can happen to an input. */
+/** One random event in the life of an input. */
 type Step =
   | "come"
   | "lost"
@@ -262,7 +262,7 @@ const LEASE = 10_000;
 /** Until the next check. */
 const LOOKED = 3000;
 
-test("no input ever has two controllers, and everything ends as a recording, whatever happens to publishers, inputs, videos and processes", async () => {
+test("an input never has two controllers, and every broadcast ends as a recording, despite random events at publishers, inputs, videos and processes", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(anyStep, { maxLength: 25 }), fc.boolean(), async (steps, alone) => {
       const world = createWorld();
@@ -270,7 +270,7 @@ test("no input ever has two controllers, and everything ends as a recording, wha
       let there = alone ? undefined : world.start();
       const sessions: TestSession[] = [];
       let session: TestSession | undefined;
-      /** Times of actions that may end a broadcast or prevent its start. */
+      /** Times of events that may end a broadcast or prevent its start. */
       const disturbed: number[] = [];
       let killedAt = -Infinity;
 
@@ -346,7 +346,7 @@ test("no input ever has two controllers, and everything ends as a recording, wha
   );
 });
 
-test("a recording is named as on the hosted service", () => {
+test("a recording is named in the same way as on the hosted service", () => {
   assert.equal(recordingName("My input", Date.UTC(2021, 8, 23, 5, 44, 59)), "My input 23 Sep 21 05:44 UTC");
   assert.equal(recordingName(undefined, Date.UTC(2001, 0, 2, 15, 4)), "02 Jan 01 15:04 UTC");
 });

@@ -85,7 +85,7 @@ export function createMemoryLeases(): BroadcastLeases & { rows: Map<string, Broa
 
 export interface TestSession extends LiveSession {
   end(reason: UserError): void;
-  /** A property changed: starts another run. */
+  /** Simulates a changed property: starts another run. */
   change(): void;
   /** Videos that contain runs of this session. */
   readonly videos: Set<string>;
@@ -97,7 +97,7 @@ export interface TestProcess {
   come(): TestSession;
   sessions: TestSession[];
   alive: boolean;
-  /** As by SIGKILL: nothing it awaits ever resolves. */
+  /** Simulates SIGKILL: promises the process awaits never resolve. */
   kill(): void;
 }
 
@@ -109,7 +109,7 @@ export function createWorld() {
   const kept = new Map<string, { runs: string[]; ended: boolean; openBy: TestProcess | undefined }>();
   const assembled: string[] = [];
   const notes: string[] = [];
-  /** Sessions being encoded, in live processes. */
+  /** Sessions being encoded by live processes. */
   const making = new Set<{ process: TestProcess; session: TestSession }>();
   const changes = new Set<(uid: string) => void>();
   const world = {

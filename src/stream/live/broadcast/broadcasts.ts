@@ -3,8 +3,8 @@ import type { BroadcastParts } from "./parts.ts";
 
 export interface Broadcasts {
   /**
-   * Starts controlling the broadcasts of this process and takes over those of dead processes. Call it after everything
-   * else is composed.
+   * Starts controlling the broadcasts of this process and takes over those of dead processes. Call it after all other
+   * components have been composed.
    */
   start(): void;
   /** Number of inputs with a broadcast in this process. */
@@ -49,7 +49,7 @@ export function createBroadcasts(parts: BroadcastParts): Broadcasts {
         const { account, created } = (await videos.find(video)) ?? {};
         if (account === undefined || created === undefined) controller.lost(video, true);
         else {
-          // Broadcasts of one account are added up: they share the remaining storage.
+          // Broadcasts of one account are aggregated: they share the remaining storage.
           const seconds = (lengths.get(account) ?? 0) + (now - created) / 1000;
           lengths.set(account, seconds);
           if (!(await videos.fits(account, seconds))) controller.full();
@@ -70,7 +70,7 @@ export function createBroadcasts(parts: BroadcastParts): Broadcasts {
   }
 
   async function begin() {
-    // With no other process on this database, leases of a dead one are free immediately.
+    // If no other process uses this database, leases of a dead process are free immediately.
     if (alone)
       await leases
         .orphaned(owner, clock.now())

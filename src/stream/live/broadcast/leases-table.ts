@@ -10,7 +10,7 @@ export interface LeaseTables {
     video_uid: string;
     owner: string;
     lease_until: number;
-    /** When it ends unless a publisher reconnects; null while there is a publisher. */
+    /** Time at which the broadcast ends unless a publisher reconnects; null while a publisher is connected. */
     over_at: number | null;
     timeout_ms: number;
     delete_after_days: number | null;

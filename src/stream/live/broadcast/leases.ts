@@ -1,29 +1,29 @@
 /**
- * One row for each input that has a publisher, or had one a moment ago: which process controls the broadcast, and as
- * which video. A process that does not renew its rows is considered dead. While a broadcast waits for its publisher,
- * any process may take it: the publisher may reconnect to another one.
+ * One row for each input that has, or recently had, a publisher: which process controls the broadcast, and as which
+ * video. A process that does not renew its rows is considered dead. While a broadcast waits for its publisher, any
+ * process may take it: the publisher may reconnect to another one.
  */
 export interface BroadcastLeases {
   /**
    * `begun`: a new broadcast, under the offered uid. `continued`: a video that is still open. `busy`: another process
-   * has a publisher. `over`: an earlier broadcast must be finished first, by the caller, who now owns it and then calls
-   * again.
+   * has a publisher. `over`: an earlier broadcast must be finished first, by the caller, which now owns it and then
+   * calls again.
    */
   take(
     claim: LeaseClaim,
   ): Promise<{ kind: "begun" | "continued"; video: string } | { kind: "busy" } | { kind: "over"; row: BroadcastRow }>;
   /**
-   * The publisher is gone: the broadcast ends at this time, and cannot be continued afterwards. False: another process
-   * owns it.
+   * The publisher has disconnected: the broadcast ends at this time and cannot be continued afterwards. False: another
+   * process owns it.
    */
   wait(mine: Mine, overAt: number): Promise<boolean>;
   /** The broadcast has finished. */
   drop(mine: Mine): Promise<boolean>;
   /** Renews all rows of an owner; resolves with the inputs. */
   renew(owner: string, until: number): Promise<Set<string>>;
-  /** Another process may take them immediately. */
+  /** Another process may take over the rows immediately. */
   release(owner: string, now: number): Promise<void>;
-  /** No other process is alive: all existing rows were left by dead ones. */
+  /** No other process is running: dead processes left all existing rows behind. */
   orphaned(owner: string, now: number): Promise<void>;
   /** Rows without an owner, and those of this owner. A few hundred per call. */
   lapsed(owner: string, now: number): Promise<BroadcastRow[]>;

@@ -4,12 +4,12 @@ import type { LiveSession } from "../session.ts";
 import { describeTracks } from "./note.ts";
 import type { BroadcastParts, OpenPackage, OpenRecording } from "./parts.ts";
 
-/** A video that is being packaged and stored here. */
+/** A video that is being packaged and stored by this process. */
 export interface OpenVideo {
   run(run: LiveRun): RunSink;
-  /** Everything handed over has been stored, or cannot be. */
+  /** Resolves when all fragments received have been stored or have failed. */
   settled(): Promise<void>;
-  /** Ends the playlists, unless the broadcast continues elsewhere. */
+  /** Ends the playlists, unless another process continues the broadcast. */
   close(options: { ended: boolean }): Promise<void>;
 }
 
@@ -18,7 +18,7 @@ type Parts = Pick<BroadcastParts, "recordings" | "packages" | "videos" | "status
 const TOLD_AGAIN_MS = 5000;
 const TOLD_TRIES = 100;
 
-/** Continues with the stored part. `session`: the session to notify when nothing more can be stored. */
+/** Resumes after the stored part. `session`: the session to notify when nothing more can be stored. */
 export async function openVideo(
   input: string,
   video: string,
@@ -58,8 +58,8 @@ export async function openVideo(
 
   return {
     run(run) {
-      // Stored first: new segments are requested immediately. The reverse order at the end, since packaging cuts the
-      // last segment.
+      // Storage comes first: new segments are requested immediately. At the end the order is reversed, because
+      // packaging cuts the last segment.
       const sinks = kept(recording, pack, run);
       return {
         init: (rendition, bytes) => sinks.forEach((sink) => sink.init(rendition, bytes)),
@@ -81,7 +81,7 @@ const kept = (recording: OpenRecording, pack: OpenPackage, run: LiveRun): readon
   pack.run(run),
 ];
 
-/** All runs of a session go into the video. `onTracks`: called when the published tracks change. */
+/** Adds all runs of a session to the video. `onTracks`: called when the published tracks change. */
 export function makeRuns(
   runs: LiveEncoder,
   session: LiveSession,

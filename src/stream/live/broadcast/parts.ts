@@ -18,9 +18,7 @@ export interface BroadcastParts {
   recordings: BroadcastRecordings;
   packages: BroadcastPackages;
   runs: LiveEncoder;
-  /**
-   * Assembles a finished recording into one file in the background. Resolves once the work is guaranteed to be done.
-   */
+  /** Assembles a finished recording into one file in the background. Resolves once the work has been durably queued. */
   assemble(video: string): Promise<void>;
   clock: Clock;
   ids: Pick<Ids, "hex">;

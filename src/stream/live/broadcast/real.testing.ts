@@ -38,7 +38,7 @@ const RENDITIONS = [
   },
   { name: "audio", kind: "audio", codecs: "mp4a.40.2", peakBandwidth: 100_000, averageBandwidth: 100_000, channels: 2 },
 ] as const;
-/** Duration of a fragment; every fourth video fragment starts with a key frame. */
+/** Fragment duration; every fourth video fragment starts with a key frame. */
 const EVERY_MS = 250;
 
 /**

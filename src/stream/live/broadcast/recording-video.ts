@@ -12,8 +12,8 @@ export function recordingName(input: string | undefined, began: number): string 
 }
 
 /**
- * Creates the video of a new broadcast as its input requires. False: the video of a continued broadcast has been
- * deleted.
+ * Creates the video of a new broadcast with the settings of its input. False: the video of a continued broadcast has
+ * been deleted.
  */
 export async function isVideoThere(
   videos: Pick<LiveVideos, "begin" | "find">,

@@ -16,7 +16,7 @@ export interface Admission {
 
 export interface Admitted {
   readonly places: number;
-  /** Some of them are beyond the limit: encode cheaply. */
+  /** Some slots are beyond the limit: encode at low cost. */
   readonly crowded: boolean;
   /** Releases the slots; a second call does nothing. */
   release(): void;

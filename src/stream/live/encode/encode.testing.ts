@@ -134,7 +134,7 @@ export async function openMaking(t: TestContext, { tools, encoders = 2, ladder =
     },
   });
   const makings: LiveEncoding[] = [];
-  /** Starts encoding a session, possibly again. */
+  /** Starts encoding a session; may be called repeatedly. */
   const make = (session: LiveSession) =>
     void makings.push(
       maker.encode(session, (run) => {
@@ -199,7 +199,7 @@ export async function openMaking(t: TestContext, { tools, encoders = 2, ladder =
 export const keysOf = ({ fragments }: TakenRun, rendition: string): number[] =>
   fragments.filter((fragment) => fragment.rendition === rendition && fragment.key).map(({ time }) => time);
 
-/** Presentation time in seconds of every video or audio frame, as ffprobe reads it. */
+/** Presentation time in seconds of every video or audio frame, as read by ffprobe. */
 export async function shownTimes(path: string): Promise<number[]> {
   const { packets } = JSON.parse(
     (await runFfmpeg(["-show_entries", "packet=pts_time", "-of", "json", path], "ffprobe")).toString(),
@@ -208,8 +208,8 @@ export async function shownTimes(path: string): Promise<number[]> {
 }
 
 /**
- * Waits until the encoder has made all renditions up to this time, in seconds; it delivers the rest within the second
- * that it gets at the end.
+ * Waits until the encoder has produced all renditions up to this time in seconds; the remaining output follows during
+ * the shutdown period of one second.
  */
 export const madeUpTo = (taken: TakenRun, seconds: number) =>
   until(

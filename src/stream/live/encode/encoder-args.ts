@@ -1,12 +1,12 @@
 import { AUDIO_BITRATE, AUDIO_RATE, type Rung } from "./plan.ts";
 import { PICTURE_TICKS } from "./picture-fragments.ts";
 
-/** Pipe of the first output; audio has the last one. */
+/** Pipe of the first output; audio uses the last one. */
 const FIRST_PIPE = 3;
 
 /**
  * Matroska on standard input; for each rung a fragmented mp4 with one fragment per frame, for audio frames with ADTS
- * headers. Each video frame comes out exactly once, with its own time.
+ * headers. Each video frame is output exactly once, with its own time.
  */
 export function encoderArgs({
   rungs,
@@ -20,8 +20,8 @@ export function encoderArgs({
   keyFrames: "source" | "encoder";
 }): string[] {
   return [
-    // No probing: the header is complete. Without these the first frame comes out after a second, and nobuffer would
-    // lose the first ones.
+    // No probing: the header is complete. Without these options, the first frame is output after a second; nobuffer
+    // would lose the first frames.
     "-analyzeduration",
     "0",
     "-probesize",
@@ -71,7 +71,7 @@ function rungArgs({ bitrate, level, height }: Rung, index: number, keyFrames: "s
     "high",
     "-level:v",
     (level / 10).toFixed(1),
-    // Key frames only where requested. Publishers' timestamps are uneven, and rates are computed from them.
+    // Key frames only where requested. Publishers' timestamps are uneven, and ffmpeg derives rates from them.
     "-x264-params",
     "keyint=infinite:min-keyint=1:scenecut=0:open-gop=0:force-cfr=0",
     "-force_key_frames",
@@ -100,8 +100,9 @@ function rungArgs({ bitrate, level, height }: Rung, index: number, keyFrames: "s
 
 function audioArgs(stream: number, index: number): string[] {
   return [
-    // Timestamps decide: gaps become silence, and clock drift is followed. The flags enable the resampler from the
-    // start: one inserted later, when drift is noticed, loses its time and fills everything from zero with silence.
+    // Audio follows the timestamps: gaps become silence, and clock drift is compensated. The flags enable the resampler
+    // from the start: one inserted later, when drift is noticed, loses its time and fills everything from zero with
+    // silence.
     "-map",
     `0:${stream}`,
     "-af",

@@ -3,12 +3,12 @@ import type { LiveTracks, MediaPacket } from "../packets.ts";
 
 const VIDEO = { h264: "V_MPEG4/ISO/AVC", hevc: "V_MPEGH/ISO/HEVC", av1: "V_AV1", vp8: "V_VP8", vp9: "V_VP9" };
 const AUDIO = { aac: "A_AAC", opus: "A_OPUS", mp3: "A_MPEG/L3" };
-/** The field needs some size; decoders use the one in the bitstream. */
+/** The field requires a size; decoders use the one in the bitstream. */
 const SOME_SIZE = { width: 1280, height: 720 };
 
 /**
- * Packets as ffmpeg reads them. Subtracting `delay` microseconds, the offset from decoding to presentation of the first
- * frame, makes video start at zero.
+ * Packets in the format ffmpeg reads. Subtracting `delay` microseconds, the offset from decoding to presentation of the
+ * first frame, makes video start at zero.
  */
 export interface EncoderInput {
   header(): Buffer;

@@ -16,7 +16,10 @@ export interface EncoderParts {
   plan: Plan;
   tracks: LiveTracks;
   partMs: number;
-  /** Microseconds from decoding to presentation of the first frame and of key frames, so that these have the same times in all renditions. */
+  /**
+   * Microseconds from decoding to presentation of the first frame and of key frames, so that key frames have the same
+   * times in all renditions.
+   */
   delay: number;
   onInit(rendition: string, bytes: Buffer): void;
   onFragment(fragment: LiveFragment): void;
@@ -39,15 +42,17 @@ export interface Encoder {
 }
 
 const END_MS = 1000;
-/** Maximum number of octets queued for it. */
+/** Maximum number of octets queued for the encoder. */
 const MOST_WAITING = 32 * 1024 * 1024;
-/** Longer than the hub waits for a silent publisher. */
+/** Longer than the hub's timeout for a silent publisher. */
 const IDLE_MS = 90_000;
-/** It is too slow when it is this far behind for this long: bursts of the network or of the machine pass. */
+/**
+ * The encoder is too slow if it stays this far behind for this long: bursts from the network or CPU load are temporary.
+ */
 const BEHIND_MICROSECONDS = 4_000_000;
 const PATIENCE_MS = 6000;
 const AAC_FRAME = 1024;
-/** AAC-LC, 48 kHz, stereo: the same as in every frame's ADTS header. */
+/** AAC-LC, 48 kHz, stereo: identical to every frame's ADTS header. */
 const AUDIO_CONFIG = Buffer.from([0x11, 0x90]);
 
 export function createEncoder({
@@ -131,7 +136,7 @@ export function createEncoder({
       followsVideo: tracks.video !== undefined,
       onFragment,
     });
-    // The first frame primes decoders and plays before zero.
+    // The first frame primes decoders and is presented before zero.
     let count = -1;
     return {
       take(chunk: Buffer) {

@@ -22,7 +22,7 @@ function pictures(partMs = 333) {
 test("ends a video fragment before the next frame would exceed its length, and before a key frame", async () => {
   const { fragments, made } = pictures();
   for (let i = 0; i < 20; i++) made.add({ time: i * 3600, shift: 0, key: i === 0 || i === 12, data: Buffer.from([i]) });
-  // Eight frames of 40 ms fit into 333 ms; four are left before the key frame; the rest waits for its end.
+  // Eight frames of 40 ms fit into 333 ms; four remain before the key frame; the last ones are emitted at the end.
   assert.deepEqual(
     fragments.map(({ time, duration, key }) => [time, duration, key]),
     [
@@ -136,7 +136,7 @@ test("an audio fragment ends with the frame that fills it", () => {
 });
 
 for (const ppm of [-300, 300]) {
-  test(`a clock that is off by ${ppm} ppm is followed for hours without a gap`, () => {
+  test(`follows a clock that is off by ${ppm} ppm for hours without a gap`, () => {
     const { fragments, made } = sounds();
     const frames = 3 * 3600 * (48_000 / 1024);
     let worst = 0;
@@ -156,7 +156,7 @@ for (const ppm of [-300, 300]) {
   });
 }
 
-test("after a clock step, audio moves to its proper time and not beyond", () => {
+test("after a clock step, audio moves to its correct time and not beyond", () => {
   const { fragments, made } = sounds();
   const off: number[] = [];
   for (let i = 0; i < 3000; i++) {
@@ -179,7 +179,7 @@ test("keeps gaps, and drops duplicates", () => {
   const frame = (i: number) => (i * 1024 * 1_000_000) / 48_000;
   for (let i = 0; i < 10; i++) made.add(frame(i), Buffer.alloc(1));
   for (let i = 0; i < 10; i++) made.add(frame(i) + 3_000_000, Buffer.alloc(1));
-  // The publisher's clock stopped for a second: these packets repeat a time that already has audio.
+  // The publisher's clock stopped for a second: these packets have times that audio has already covered.
   for (let i = 0; i < 10; i++) made.add(frame(1) + 3_000_000, Buffer.alloc(1));
   made.end();
   assert.deepEqual(spans(fragments), [
@@ -194,7 +194,7 @@ test("audio is cut where video is, whichever comes first", () => {
   for (let i = 0; i < 5; i++) made.add(frame(i), Buffer.alloc(1));
   made.cutAt(frame(8) + 3000);
   for (let i = 5; i < 20; i++) made.add(frame(i), Buffer.alloc(1));
-  // Before the latest audio: only unsent audio can be cut.
+  // Before the latest audio: only audio that has not been emitted can be cut.
   made.cutAt(frame(4));
   made.cutAt(frame(20) - 2000);
   made.add(frame(20), Buffer.alloc(1));

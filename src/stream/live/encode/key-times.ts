@@ -1,6 +1,6 @@
 /**
- * Selects the frames of a rendition that begin segments: those whose source is a key frame, not other key frames of the
- * encoder.
+ * Selects the frames of a rendition that begin segments: those whose source is a key frame, excluding other key frames
+ * of the encoder.
  */
 export interface KeyTimes {
   /** A key frame of the source, in ticks. */
@@ -12,7 +12,7 @@ export interface KeyTimes {
   reader(): (time: number, key: boolean) => boolean;
 }
 
-/** Rounding error of both sides in ticks. */
+/** Combined rounding error of both sides in ticks. */
 const NEAR = 2;
 /** Maximum number of pending key frames: an encoder this far behind is dropped anyway. */
 const MOST = 1000;

@@ -19,7 +19,7 @@ const near = (actual: readonly number[], expected: readonly number[], within: nu
     assert.ok(Math.abs(time - expected[i]!) <= within, `${i}: ${time} instead of ${expected[i]}`);
 };
 
-/** An endless publisher: the same packets again, with later times. */
+/** An endless publisher: repeats the same packets with later times. */
 const again = (packets: readonly MediaPacket[], round: number, seconds: number) =>
   packets.map((packet) => ({
     ...packet,
@@ -310,7 +310,7 @@ function hanging() {
 }
 
 test(
-  "a hanging encoder holds nothing back; when its queue is too long or it is late for too long, runs with fewer renditions begin",
+  "a hanging encoder does not block the broadcast; when its queue is too long or it lags for too long, runs with fewer renditions begin",
   needsFfmpeg,
   async (t) => {
     const { tracks, packets } = await packetsOf(
@@ -328,7 +328,7 @@ test(
     for (let round = 1; round < 5; round++) making.send(again(packets, round, 2));
     assert.equal(making.runs.length, 2);
     making.clock.advance(6500);
-    // Detected at a packet; the next key frame begins the run.
+    // The lag is detected at a packet; the next key frame begins the run.
     making.send(again(packets, 5, 2));
     assert.deepEqual(
       making.runs.map(({ run }) => run.renditions.map(({ name }) => name)),
@@ -348,7 +348,7 @@ test(
   },
 );
 
-test("a broadcast that needs encoding waits for a slot, and checks for one every ten seconds", async (t) => {
+test("a broadcast that needs encoding waits for a slot and checks for one every ten seconds", async (t) => {
   const making = await openMaking(t, { tools: hanging().tools, encoders: 1 });
   const others = [making.admission.admit(1), making.admission.admit(1, 1)];
   making.publication.configure({ video: { codec: "vp8", config: Buffer.alloc(0), width: 1280, height: 720 } });
@@ -373,7 +373,7 @@ test("a broadcast that needs encoding waits for a slot, and checks for one every
   assert.equal(making.admission.inUse(), 0);
 });
 
-test("a run waits at most one second for an encoder to end, and loses no packet meanwhile", needsFfmpeg, async (t) => {
+test("a run waits at most one second for an encoder to exit, and loses no packet meanwhile", needsFfmpeg, async (t) => {
   const { tracks, packets } = await packetsOf(
     await clip({ size: "640x480", video: ZERO_DELAY, seconds: 2, keyframeSeconds: 1 }),
     { round: 1000 },

@@ -16,7 +16,7 @@ export interface LiveEncoderDeps {
   admission: Admission;
   clock: Clock;
   log: Log;
-  /** For the health of the session: what is not encoded, and why. Replaces earlier notes. */
+  /** Notes for the health of the session: the renditions that are not encoded, and why. Replaces earlier notes. */
   note?(session: string, notes: readonly string[]): void;
 }
 
@@ -38,7 +38,7 @@ function makeRuns(
   const log = serverLog.child({ input: session.input.uid, session: session.id });
   const { promise: done, resolve } = Promise.withResolvers<void>();
   const line = createWaitingLine();
-  /** Input of the session, as announced by the hub. */
+  /** Input tracks of the session, as announced by the hub. */
   let coming: { tracks: LiveTracks; started: number } | undefined;
   /** Id of the run that begins at the next key frame. */
   let next: string | undefined;
@@ -47,7 +47,7 @@ function makeRuns(
   let over = false;
   let leave = () => {};
   let againAt = Infinity;
-  /** An encoder is gone: the next key frame begins a run with a new encoder, or without one. */
+  /** The encoder has exited: the next key frame begins a run with a new encoder, or without one. */
   let renew = false;
   let lostAt: number[] = [];
   let mostRungs = Infinity;
@@ -150,7 +150,7 @@ function makeRuns(
 
   function lost(why: "slow" | "failed", message: string, { needsEncoder, encode: { rungs } }: Plan) {
     if (why === "failed") lostAt = [...lostAt.slice(-MOST_LOST), clock.now()];
-    // Slower than the input: drop a rendition, or reduce the frame size if there is only one.
+    // The encoder is slower than the input: drop a rendition, or reduce the frame size if there is only one.
     else if (rungs.length === 1 && needsEncoder && !small) small = true;
     else mostRungs = Math.max(0, rungs.length - 1);
     renew = true;

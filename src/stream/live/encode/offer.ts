@@ -17,7 +17,7 @@ export interface AudioOffer extends SampleEntry {
 /** H.264 profiles that browsers play: baseline, main, extended and high, all 8-bit 4:2:0. */
 const PLAYED = new Set([66, 77, 88, 100]);
 const MAKERS = { h264: avcEntry, hevc: hevcEntry, av1: av1Entry };
-/** AAC object types that browsers play: low complexity and high efficiency. */
+/** AAC object types that browsers play: AAC-LC and HE-AAC. */
 const AAC_KINDS = new Set([2, 5, 29]);
 
 /** Undefined: players cannot play the track, so it has to be transcoded. */
@@ -30,7 +30,7 @@ export function videoOffer({ codec, config, width, height }: LiveVideoTrack): Vi
 export function audioOffer({ codec, config }: LiveAudioTrack): AudioOffer | undefined {
   if (codec !== "aac") return undefined;
   const offer = unlessBroken(() => aacEntry(config));
-  // Frames of 960 samples are for broadcasting; not every player supports more than two channels.
+  // Frames of 960 samples are for digital radio; not every player supports more than two channels.
   return offer !== undefined &&
     AAC_KINDS.has(offer.kind) &&
     offer.frame === 1024 &&

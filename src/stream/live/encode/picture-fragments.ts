@@ -33,8 +33,8 @@ export const TRACK = 1;
 const ROUNDING = (2 * PICTURE_TICKS) / 1000;
 
 /**
- * A frame lasts until the next one, so its duration is exact, and a fragment is emitted one frame after its last one
- * arrived.
+ * A frame lasts until the next one, so its duration is exact, and a fragment is emitted one frame after the last frame
+ * in it has arrived.
  */
 export function createPictureFragments({
   rendition,
@@ -78,7 +78,7 @@ export function createPictureFragments({
   return {
     add(picture) {
       const last = pictures.at(-1);
-      // Players cannot separate two frames with the same time.
+      // Players cannot distinguish two frames with the same time.
       const time = last === undefined ? picture.time : Math.max(picture.time, last.time + 1);
       if (last !== undefined) {
         last.duration = duration = time - last.time;

@@ -58,7 +58,7 @@ test("passes the source through and adds smaller renditions while slots are free
   assert.deepEqual(planned({ video: video(0, 0) })!.names, ["source avc1.64001f"]);
 });
 
-test("encodes VP8, 10-bit H.264 and Opus, which players do not support; without a slot, offers nothing", () => {
+test("encodes VP8, 10-bit H.264 and Opus, which players do not support; offers nothing without a slot", () => {
   const vp8 = { video: video(1280, 720, { codec: "vp8", config: Buffer.alloc(0) }), audio: opus };
   assert.deepEqual(planned(vp8), {
     names: ["source 1280x720 avc1.640020", "360p 640x360 avc1.64001f", "audio mp4a.40.2"],
@@ -122,7 +122,7 @@ test("passes HEVC and AV1 through and always adds an H.264 rendition", () => {
   });
 });
 
-test("grants free slots, required ones beyond the limit up to twice as many, and takes released slots back", () => {
+test("grants free slots, grants required ones up to twice the limit, and reclaims released slots", () => {
   const admission = createAdmission({ encoders: 2 });
   const first = admission.admit(1);
   const second = admission.admit(2);
@@ -154,7 +154,7 @@ test("selects key frames of the source as key frames of renditions, and no other
   assert.throws(() => late(10_000, true), /no key frame/);
 });
 
-test("a task queue waits for its holder, keeps the order, and stays within its limit", async () => {
+test("a task queue waits for its holder, preserves the order, and stays within its limit", async () => {
   const done: number[] = [];
   const line = createWaitingLine(10);
   const first = Promise.withResolvers<void>();

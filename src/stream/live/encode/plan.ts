@@ -7,10 +7,10 @@ import { type AudioOffer, audioOffer, type VideoOffer, videoOffer } from "./offe
 /** One video rendition to encode. */
 export interface Rung {
   name: string;
-  /** Even. Absent: those of the source, which are unknown. */
+  /** Even. Absent: the dimensions of the source, which are unknown. */
   width?: number;
   height?: number;
-  /** Cap, bits per second. */
+  /** Maximum bit rate in bits per second. */
   bitrate: number;
   /** H.264 level times ten. */
   level: number;
@@ -25,9 +25,9 @@ export interface Plan {
   /** Tracks passed through. */
   video?: VideoOffer;
   audio?: AudioOffer;
-  /** Encoded in one child process, if not empty. */
+  /** Encoded in one child process, if there are any. */
   encode: { rungs: Rung[]; audio: boolean };
-  /** Sentences: what is not encoded, and why. */
+  /** Sentences that explain the renditions that are not encoded. */
   notes: string[];
 }
 
@@ -49,7 +49,7 @@ const LEVELS = [
   [51, 36_864, 983_040],
 ] as const;
 
-/** Maximum number of rungs, and how many are required to show the broadcast at all. */
+/** Maximum number of rungs, and the number required to show the broadcast at all. */
 export function encoderDemand(
   tracks: LiveTracks,
   ladder: Settings["live"]["ladder"],
@@ -65,9 +65,9 @@ export function encoderDemand(
 export interface Allowed {
   /** Maximum number of rungs to encode. */
   places: number;
-  /** Encode as cheaply as possible. */
+  /** Encode at the lowest cost. */
   small: boolean;
-  /** True if audio may be encoded; it needs no slot. */
+  /** True if audio may be encoded; it does not require a slot. */
   sound: boolean;
   /** Reason for the limited number of renditions: the end of a sentence. */
   why: string;
@@ -152,7 +152,7 @@ function levelOf({ width, height }: { width: number; height: number }): number {
 const hasSize = ({ width, height }: { width?: number; height?: number }) =>
   width === undefined || height === undefined || width === 0 || height === 0 ? {} : { width, height };
 
-/** The publisher's bitrate is unknown beforehand: estimates it from the frame size. */
+/** The publisher's bitrate is not known in advance; it is estimated from the frame size. */
 function offered(offer: VideoOffer): LiveRendition {
   const average = capOf(Math.min(offer.width, offer.height) || LARGEST);
   return {

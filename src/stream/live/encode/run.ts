@@ -25,7 +25,7 @@ export interface RunParts {
 /** An active run: packets in, fragments out to the sink. Packet times start at zero. */
 export interface Run {
   packet(packet: MediaPacket): void;
-  /** Emits the remaining output, then ends the sink. Undefined if that was done immediately. */
+  /** Emits the remaining output, then ends the sink. Undefined if this was done immediately. */
   end(): Promise<void> | undefined;
 }
 
@@ -33,7 +33,7 @@ export function createRun({ tools, log, now, plan, tracks, partMs, first, sink: 
   const sink = guarded(given, log);
   const delay = first.kind === "video" ? first.pts - first.dts : 0;
   let ended = false;
-  // Late output of a killed encoder is ignored.
+  // Late output from a killed encoder is ignored.
   const onFragment = (fragment: LiveFragment) => void (ended || sink.fragment(fragment));
   const over = () => {
     ended = true;

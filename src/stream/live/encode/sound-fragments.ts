@@ -2,13 +2,16 @@ import { writeFragment } from "../../../protocol/mp4/index.ts";
 import type { LiveFragment } from "../fragments.ts";
 import { TRACK } from "./picture-fragments.ts";
 
-/** Groups audio frames into fragments. Times are counted in samples and follow the packet times on average. */
+/** Groups audio frames into fragments. Times are counted in samples and follow the average packet times. */
 export interface SoundFragments {
   /** `time`: microseconds, with the jitter of the packet times. */
   add(time: number, data: Buffer): void;
   /** Reports a video key frame presented at `time` (microseconds). A fragment ends there, because a segment may. */
   cutAt(time: number): void;
-  /** All key frames presented before `time` (microseconds) have been reported. With `followsVideo`, frames wait for this. */
+  /**
+   * Confirms that all key frames presented before `time` (microseconds) have been reported. With `followsVideo`, frames
+   * wait for this.
+   */
   videoAt(time: number): void;
   /** Emits the remaining frames. */
   end(): void;
@@ -26,7 +29,7 @@ export interface SoundFragmentsOptions {
   onFragment(fragment: LiveFragment): void;
 }
 
-/** A larger offset is a gap, or duplicate audio. */
+/** A larger offset is treated as a gap or as duplicate audio. */
 const GAP_SECONDS = 0.1;
 /**
  * RTMP packet times are in milliseconds, some off by several: the distance to the sample count is averaged over this
@@ -94,7 +97,7 @@ export function createSoundFragments({
 
   function place({ target, bytes }: (typeof waiting)[number]) {
     at ??= Math.round(target);
-    // This time already has audio. Frames are accepted again when the packet clock has caught up.
+    // Audio for this time has been received. Frames are accepted again when the packet clock has caught up.
     if (target < at - gap) return;
     if (isFull()) cut();
     if (target > at + gap) {
@@ -119,7 +122,7 @@ export function createSoundFragments({
     cuts = cuts.filter((one) => one > next);
   }
 
-  /** Emits a fragment that ends at a key frame, or a full one once no key frame can precede the next frame. */
+  /** Emits a fragment that ends at a key frame, or a full fragment once no key frame can precede the next frame. */
   function settle() {
     if (samples.length === 0) return;
     endAtKey();
@@ -146,7 +149,7 @@ export function createSoundFragments({
     },
     cutAt(time) {
       const key = (time * sampleRate) / 1_000_000;
-      // An emitted fragment cannot be cut.
+      // A fragment that has been emitted cannot be cut.
       if (at !== undefined && key > at - frame / 2 && key < at + LONGEST_WAIT_FOR_CUT_SECONDS * sampleRate)
         cuts.push(key);
       settle();

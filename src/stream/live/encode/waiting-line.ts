@@ -1,6 +1,9 @@
-/** Runs tasks in order, even while one has to wait. */
+/** Runs tasks in order, even if a task has to wait. */
 export interface WaitingLine {
-  /** Runs the task immediately, or after the current hold. `bytes`: memory it holds; dropped if too much is queued. */
+  /**
+   * Runs the task immediately, or after the current hold. `bytes`: the memory it uses; the task is dropped if too much
+   * is queued.
+   */
   push(what: () => void, bytes?: number): void;
   /** Later tasks wait for `until`, which must not reject. */
   hold(until: Promise<void>): void;
@@ -31,7 +34,7 @@ export function createWaitingLine(mostBytes = MOST_BYTES): WaitingLine {
         const rest = waiting;
         waiting = [];
         size = 0;
-        // A task may hold the queue again: then those behind it wait again.
+        // A task may hold the queue again: the tasks behind it then wait again.
         for (const { what, bytes } of rest) push(what, bytes);
       });
     },

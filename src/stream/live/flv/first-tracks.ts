@@ -44,7 +44,7 @@ export function createFirstTracks({
 
   return {
     expect(kinds) {
-      // A publisher that announces no tracks at all is ignored.
+      // An announcement without any tracks is ignored.
       if (kinds.video || kinds.audio) expected = kinds;
       if (complete()) begin();
     },

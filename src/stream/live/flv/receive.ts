@@ -22,7 +22,7 @@ export interface FlvReceiver {
    * Throws UserError for unsupported input, FlvError and RtmpViolation for malformed input: close the connection then.
    */
   message(message: RtmpMessage): void;
-  /** Releases packets that still wait for other tracks to be announced. */
+  /** Releases packets that are still waiting for other tracks to be announced. */
   end(): void;
 }
 
@@ -51,7 +51,7 @@ export function createFlvReceiver(publication: Taker): FlvReceiver {
     if (read === undefined)
       throw publication.unsupported("video", `${codec.toUpperCase()} with a broken decoder configuration`);
     const track = { codec, config: read.config, width: read.width || size.width, height: read.height || size.height };
-    // Many publishers repeat it with every key frame.
+    // Many publishers repeat the configuration with every key frame.
     if (video !== undefined && video.codec === codec && video.config.equals(track.config)) return;
     config = read;
     video = track;
@@ -140,7 +140,7 @@ export function createFlvReceiver(publication: Taker): FlvReceiver {
     }
   }
 
-  /** Several messages in one, with their own clock, whose first time equals that of the whole message (7.1.6). */
+  /** Several messages in one, with a separate clock whose first time equals the time of the whole message (7.1.6). */
   function aggregate({ time, stream, data }: RtmpMessage) {
     let began: number | undefined;
     for (const tag of readTags(data)) {

@@ -3,7 +3,7 @@ import { type AmfObject, MESSAGE } from "../../../protocol/rtmp/index.ts";
 import type { LiveTracks, MediaPacket } from "../packets.ts";
 import type { LiveSubscriber } from "../session.ts";
 
-/** Writes a broadcast as RTMP messages, for one player or one other server. */
+/** Writes a broadcast as RTMP messages, for one player or one remote server. */
 export interface FlvSenderOptions {
   /**
    * Called in order, with times in milliseconds that begin at zero and never decrease within a track. `head` precedes
@@ -21,7 +21,7 @@ const headOf = ({ kind, key, dts, pts }: MediaPacket, { video, audio }: LiveTrac
     ? frameHead(audio!.codec)
     : pictureHead(video!.codec, { key, composition: Math.round(pts / 1000) - Math.round(dts / 1000) });
 
-/** Gap between the last packet of a run and the first of the next one. */
+/** Gap between the last packet of a run and the first packet of the next one. */
 const STEP_MS = 40;
 
 export function createFlvSender({ send, metadata }: FlvSenderOptions): Pick<LiveSubscriber, "tracks" | "packet"> {
@@ -51,7 +51,7 @@ export function createFlvSender({ send, metadata }: FlvSenderOptions): Pick<Live
       const time = Math.round(packet.dts / 1000);
       offset ??= latest - time;
       started = true;
-      // Audio sent after the first video frame that it should precede.
+      // Audio sent after the first video frame although it should precede it.
       const at = Math.max(0, time + offset);
       latest = Math.max(latest, at);
       send({
@@ -64,7 +64,7 @@ export function createFlvSender({ send, metadata }: FlvSenderOptions): Pick<Live
   };
 }
 
-/** FLV codec ids; codecs without one use their FourCC (Enhanced RTMP). */
+/** FLV codec ids; codecs without an id use their FourCC (Enhanced RTMP). */
 const VIDEO_ID = { h264: 7, hevc: fourCc("hvc1"), av1: fourCc("av01"), vp8: fourCc("vp08"), vp9: fourCc("vp09") };
 const AUDIO_ID = { aac: 10, mp3: 2, opus: fourCc("Opus") };
 

@@ -68,7 +68,7 @@ const sizeOf = (record: Buffer) => {
 // Ten bits per dimension: 1023 and 575, minus one.
 const SIDES = "4:9 4:9 10:1022 10:574";
 
-test("reads AV1 sequence headers with all optional fields, and after other OBUs", () => {
+test("reads AV1 sequence headers with all optional fields, and those preceded by other OBUs", () => {
   const plain = bitsOf(`3:0 1:0 1:0 1:0 1:0 5:0 12:0 5:4 ${SIDES}`);
   assert.equal(sizeOf(av1C(obu(1, plain))), "1023x575");
   assert.equal(sizeOf(av1C(obu(5, Buffer.alloc(9)), obu(1, plain))), "1023x575");

@@ -4,9 +4,11 @@ import { HEVC_NAL, hevcNalType, readHevcConfig, readHevcSps } from "../../../pro
 import type { LiveVideoTrack } from "../packets.ts";
 
 export interface VideoConfig {
-  /** The original, except that lengths have four octets. */
+  /** The original record, with the length size set to four octets. */
   config: Buffer;
-  /** Octets of the length before each NAL unit, as the publisher writes it; undefined if the frames have none. */
+  /**
+   * Octets of the length field before each NAL unit, as written by the publisher; undefined if the frames have none.
+   */
   lengthSize: number | undefined;
   /** 0 if unspecified. */
   width: number;
@@ -28,7 +30,7 @@ export function readVideoConfig(codec: LiveVideoTrack["codec"], given: Buffer): 
   config[at]! |= 3;
   try {
     if (codec === "hevc") {
-      // Players read its parameter sets: a truncated record would fail in each of them.
+      // Players read the parameter sets in the record: a truncated one would fail in all of them.
       const sps = readHevcConfig(given).find((nal) => nal.length > 0 && hevcNalType(nal) === HEVC_NAL.sps);
       return { config, lengthSize, ...sizeOr0(() => sps && readHevcSps(sps)) };
     }
@@ -40,7 +42,7 @@ export function readVideoConfig(codec: LiveVideoTrack["codec"], given: Buffer): 
   }
 }
 
-/** 0x0 if unreadable: a decoder may support what this parser does not. */
+/** 0x0 if unreadable: a decoder may support more than this parser. */
 function sizeOr0(read: () => { width: number; height: number } | undefined): { width: number; height: number } {
   try {
     const { width = 0, height = 0 } = read() ?? {};

@@ -1,7 +1,10 @@
 import type { LiveInput } from "../inputs/port.ts";
 import type { LiveHealth } from "../session.ts";
 
-/** Longest key frame interval, in seconds, that suits low latency: the documented four, plus clock rounding. */
+/**
+ * Longest key frame interval, in seconds, that suits low latency: the documented four, plus an allowance for clock
+ * rounding.
+ */
 const LONG_FOR_LOW_LATENCY = 4.1;
 
 /** Advice for the publisher, in sentences, if the input prefers low latency. */

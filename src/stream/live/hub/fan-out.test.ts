@@ -35,7 +35,7 @@ test("a failing subscriber is notified of its end once, and the others continue"
   assert.deepEqual([failing.tracks.notes, failing.packet.notes.length, failing.lag.notes.length], [["end"], 2, 2]);
 });
 
-test("one that fails on its initial packets is notified before it can unsubscribe", () => {
+test("a subscriber that fails on its initial packets is notified before it can unsubscribe", () => {
   const fanOut = createFanOut(silentLog);
   fanOut.run({ video: H264! }, { id: "1", started: 0 });
   const { notes, subscriber } = createNotes();

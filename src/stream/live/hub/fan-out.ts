@@ -12,7 +12,9 @@ export interface FanOut {
 
 interface Listener {
   subscriber: LiveSubscriber;
-  /** Receives nothing until the next key frame: it is too slow, or the earlier packets are no longer stored. */
+  /**
+   * Receives nothing until the next key frame: the subscriber is too slow, or the earlier packets are no longer stored.
+   */
   waits: boolean;
   gone: boolean;
 }

@@ -8,7 +8,7 @@ import { AAC, createNotes, H264, openHub, picture, sound } from "./hub.testing.t
 const kindOf = (reason: unknown) => (reason instanceof UserError ? reason.kind : reason);
 const refused = (kind: string) => (err: unknown) => kindOf(err) === kind;
 
-test("records a wrong SRT passphrase once per hour and again after a broadcast, but never during one", async () => {
+test("records a wrong SRT passphrase once per hour, again after a broadcast, and never during one", async () => {
   const { hub, inputs, publish, states, clock, sessions } = openHub();
   const input = inputs.add("secret");
   const wrong = () => hub.refused(input, "srt", streamErrors.livePassphraseWrong());
@@ -33,7 +33,7 @@ test("records a wrong SRT passphrase once per hour and again after a broadcast, 
   assert.equal(states.length, 3);
 });
 
-test("accepts a publisher with a valid key; rejects a wrong key and one of a disabled input", async () => {
+test("accepts a publisher with a valid key; rejects a wrong key and the key of a disabled input", async () => {
   const { inputs, publish, states, clock } = openHub();
   const { uid } = inputs.add("secret");
   const off = inputs.add("off", { enabled: false });
@@ -42,7 +42,7 @@ test("accepts a publisher with a valid key; rejects a wrong key and one of a dis
     clock.advance(ms);
     await assert.rejects(publish("off"), refused("liveInputDisabled"));
   }
-  // Once per minute.
+  // Recorded once per minute.
   assert.deepEqual(states, [
     [off.uid, "failed_to_connect"],
     [off.uid, "failed_to_connect"],
@@ -94,7 +94,7 @@ test("a session begins with the first key frame; subscribers receive it from the
   assert.equal(kindOf(session.signal.reason), "livePublisherDone");
 });
 
-test("changed tracks begin another run, repeated ones do not", async () => {
+test("changed tracks begin another run, repeated configurations do not", async () => {
   const { inputs, publish, sessions } = openHub();
   inputs.add("secret");
   const publication = await publish("secret");
@@ -148,7 +148,7 @@ test("a slow subscriber skips to a key frame, a throwing one is removed, and nei
   assert.equal(asked, 1);
 });
 
-test("a GOP that is too large is not stored: new subscribers start with the next key frame", async () => {
+test("a GOP that is too large is not stored: new subscribers start at the next key frame", async () => {
   const { inputs, publish, sessions } = openHub();
   inputs.add("secret");
   const publication = await publish("secret");
@@ -162,7 +162,7 @@ test("a GOP that is too large is not stored: new subscribers start with the next
   assert.deepEqual(notes, ["run v", "V120"]);
 });
 
-test("a GOP of too many packets is not stored either", async () => {
+test("a GOP with too many packets is not stored either", async () => {
   const { inputs, publish, sessions } = openHub();
   inputs.add("secret");
   const publication = await publish("secret");
@@ -175,7 +175,7 @@ test("a GOP of too many packets is not stored either", async () => {
   assert.deepEqual(notes, ["run va", "V120"]);
 });
 
-test("a subscriber that arrives when video has stopped gets none of it", async () => {
+test("a subscriber that arrives after the video has stopped receives no video", async () => {
   const { inputs, publish, sessions } = openHub();
   inputs.add("secret");
   const publication = await publish("secret");
@@ -189,7 +189,7 @@ test("a subscriber that arrives when video has stopped gets none of it", async (
   assert.deepEqual(notes, ["run a", "a0", "a21"]);
 });
 
-test("a subscriber to audio alone gets its last two seconds", async () => {
+test("a subscriber to an audio-only broadcast receives the last two seconds", async () => {
   const { inputs, publish, sessions } = openHub();
   inputs.add("secret");
   const publication = await publish("secret");
@@ -205,7 +205,7 @@ test("a subscriber to audio alone gets its last two seconds", async () => {
   assert.equal(late.packets.length, 500);
 });
 
-test("health reports rates, key frames, B-frames and losses; GOPs over ten seconds are reported, endless ones end the broadcast", async () => {
+test("health reports rates, key frames, B-frames and losses; reports GOPs over ten seconds and ends the broadcast on endless ones", async () => {
   const { hub, inputs, publish, sessions, errors, clock } = openHub();
   const { uid } = inputs.add("secret");
   const publication = await publish("secret");
@@ -246,7 +246,7 @@ test("health reports rates, key frames, B-frames and losses; GOPs over ten secon
   assert.equal(errors.length, 1);
 });
 
-test("disconnects a publisher that sends more than its clock advances: that clock bounds the stored part", async () => {
+test("disconnects a publisher that sends more data than its clock advances: that clock bounds the stored part", async () => {
   const { inputs, publish, sessions } = openHub();
   const MIB = 1024 * 1024;
   for (const [key, packets, size] of [
@@ -264,7 +264,7 @@ test("disconnects a publisher that sends more than its clock advances: that cloc
       .at(-1)!
       .subscribe({ tracks() {}, end() {}, packet: ({ data }) => void ((octets += data.length), count++) });
     const packet = key === "tiny" ? sound(0, size) : picture(0, { key: true, size });
-    // The slow one sends one second out of a hundred.
+    // The slow publisher sends one second in every hundred.
     for (let n = 0; n < packets && !publication.signal.aborted; n++)
       publication.write({ ...packet, ...(key === "slow" && { dts: n * 10_000, pts: n * 10_000 }) });
     assert.equal(kindOf(publication.signal.reason), "liveBitrateOutOfRange", key);
@@ -294,7 +294,7 @@ test("with low latency preferred, health reports what increases it", async () =>
   );
 });
 
-test("rejects and names unsupported codecs", async () => {
+test("rejects unsupported codecs and specifies their names", async () => {
   const { inputs, publish, errors, sessions, states } = openHub();
   const { uid } = inputs.add("secret");
   const publication = await publish("secret");

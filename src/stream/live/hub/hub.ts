@@ -23,13 +23,13 @@ export interface Hub extends Publishing, RefusedPublishers, LiveSessions {
   close(): void;
 }
 
-/** Seconds of silence after which another publisher may replace this one, and after which it is disconnected. */
+/** Seconds of silence after which another publisher may replace this one, and after which this one is disconnected. */
 const TAKEN_OVER = 5;
 const SILENT = 60;
 const LOOK_EVERY_MS = 10_000;
-/** Encoders retry about every second: a rejection is recorded once a minute per input. */
+/** Encoders retry about every second: rejections are recorded at most once per minute per input. */
 const REFUSED_EVERY_MS = 60_000;
-/** An SRT stream id is not secret: callers who know only the id must not fill the history. */
+/** An SRT stream id is not secret: clients that know only the id must not fill the history. */
 const WRONG_PASSPHRASE_EVERY_MS = 3_600_000;
 const MOST_REMEMBERED = 1000;
 
@@ -41,7 +41,7 @@ export function createHub({ inputs, status, clock, log, most = 1000 }: HubParts)
   const open = new Map<string, OpenPublication>();
   const listeners = new Set<(session: LiveSession) => void>();
   const closing = new AbortController();
-  /** Keyed by uid of the input, epoch milliseconds. */
+  /** Keyed by uid of the input; times in epoch milliseconds. */
   const refusedAt = new Map<string, { at: number; kind: string }>();
   let changes = 0;
 
@@ -56,7 +56,7 @@ export function createHub({ inputs, status, clock, log, most = 1000 }: HubParts)
     return found?.direction === "publish" && found.passphrase === passphrase ? found.input : undefined;
   }
 
-  /** Checks whether an accepted publisher would still be accepted. */
+  /** Checks whether a connected publisher would still be accepted. */
   async function recheck(uid: string): Promise<void> {
     const at = open.get(uid);
     if (at === undefined) return;
@@ -67,11 +67,11 @@ export function createHub({ inputs, status, clock, log, most = 1000 }: HubParts)
       else if (byKey?.uid !== uid) at.abort(streamErrors.liveKeyRevoked());
       else at.update(input);
     } catch (err) {
-      log.error({ err, input: uid }, "live: failed to reauthorize a publisher, the broadcast continues");
+      log.error({ err, input: uid }, "live: failed to re-authorize a publisher, the broadcast continues");
     }
   }
 
-  /** Any input may have changed. Checked one after the other: there may be a thousand. */
+  /** Any input may have changed. Checks them one after the other: there may be a thousand. */
   async function recheckAll(): Promise<void> {
     for (const uid of open.keys()) await recheck(uid);
   }

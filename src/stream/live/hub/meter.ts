@@ -4,7 +4,7 @@ import type { MediaPacket } from "../packets.ts";
 /** Measures incoming packets. */
 export interface Meter {
   packet(packet: MediaPacket): void;
-  /** Another run: its times start again. */
+  /** Another run begins: its times restart. */
   restart(): void;
   dropped(packets?: number): void;
   lost(packets: number): void;
@@ -59,7 +59,7 @@ export function createMeter(now: () => number): Meter {
   }
 
   function rates() {
-    // A publisher silent for this long has no rates.
+    // The rates of a publisher silent for this long are zero.
     if (now() - heard > KEPT * 1000) return { video: 0, audio: 0, pictures: 0 };
     const last = Math.max(...seconds.keys(), 0);
     const whole = [...seconds].filter(([n]) => n < last && n >= last - KEPT);

@@ -5,11 +5,11 @@ export interface PictureGroup {
   add(packet: MediaPacket): void;
   /** Empty if the GOP was too large to store: subscribers then start with the next key frame. */
   packets(): readonly MediaPacket[];
-  /** `sound`: there is no video. */
+  /** `sound`: the stream has no video. */
   clear(options?: { sound?: boolean }): void;
 }
 
-/** Limits of a stored GOP; publishers of GOPs that long are advised to shorten them anyway. */
+/** Limits of a stored GOP; publishers are advised to shorten GOPs of this length anyway. */
 const MOST_BYTES = 16 * 1024 * 1024;
 const MOST_MICROSECONDS = 12_000_000;
 /** More than 240 video and 400 audio frames per second for that time: only a stopped clock produces so many. */

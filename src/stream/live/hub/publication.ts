@@ -40,17 +40,16 @@ export interface OpenPublication {
 }
 
 /**
- * Seconds between key frames that are reported as a problem (the documented maximum, plus clock rounding), and that end
- * a broadcast: its segments would grow without limit.
+ * Seconds between key frames that are reported as a problem (the documented maximum, plus an allowance for clock
+ * rounding), and that end a broadcast: its segments would grow without limit.
  */
 const LONG_GROUP = 10.1;
 const ENDLESS_GROUP = 30;
 const GOP = "ERR_GOP_OUT_OF_RANGE";
 const WANTED_MS = 500;
 /**
- * Consumers buffer a broadcast for a number of seconds of the publisher's clock, which bounds memory only if the clock
- * keeps up with the data: one second may carry at most this many octets, apart from a burst; each packet has a fixed
- * cost besides its data.
+ * Consumers buffer a number of seconds on the publisher's clock, which bounds memory only if the clock keeps up with
+ * the data: one second may carry at most this many octets, apart from a burst; each packet has a fixed overhead.
  */
 const MOST_IN_A_SECOND = 12_500_000;
 const MOST_BURST = 64 * 1024 * 1024;
@@ -82,7 +81,7 @@ export function createPublication({
   let times: ReturnType<typeof createTimes> | undefined;
   let session: LiveSession | undefined;
   let notes: readonly string[] = [];
-  /** Octets that arrived ahead of their time; and the latest time of the run, in microseconds. */
+  /** Octets that arrived ahead of their time, and the latest time in the run, in microseconds. */
   let early = 0;
   let furthest = 0;
 

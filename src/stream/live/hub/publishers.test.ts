@@ -80,7 +80,7 @@ test("key rotation also ends SRT publications, although their stream id stays th
   await publish("another");
 });
 
-test("changes missed while events were lost are found on reconnection, for all inputs", async () => {
+test("after a lost event connection, missed changes are detected for all inputs", async () => {
   const { inputs, publish } = openHub();
   for (const key of ["one", "two", "three", "four"]) inputs.add(key);
   const publications = await Promise.all(["one", "two", "three", "four"].map((key) => publish(key)));
@@ -102,7 +102,7 @@ test("changes missed while events were lost are found on reconnection, for all i
   );
 });
 
-test("a rotation between key lookup and publication ends it too", async () => {
+test("a rotation between key lookup and publication also ends the publication", async () => {
   const { inputs, publish } = openHub();
   inputs.add("secret");
   const coming = publish("secret");

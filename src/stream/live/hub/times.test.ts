@@ -55,7 +55,7 @@ test("a step of more than two seconds back, or ten seconds forward, begins anoth
   );
 });
 
-test("keeps a gap of ten seconds, and evens out a small step back", () => {
+test("keeps a gap of ten seconds, and smooths a small step back", () => {
   assert.equal(
     placed([picture(0, { key: true }), sound(0), picture(9_990, { key: true }), sound(9_995)]),
     "|va v0 a0 v9990 a9995",
@@ -76,7 +76,7 @@ test("audio with a different clock is aligned with the video", () => {
     placed([picture(500_000, { key: true }), sound(3), sound(24), picture(500_040), sound(45)]),
     "|va v0 a0 a21 v40 a42",
   );
-  // Also in mid-run; if the video jumps as well, a new run begins.
+  // The same in mid-run; if the video jumps as well, a new run begins.
   assert.equal(
     placed([picture(0, { key: true }), sound(0), picture(40), sound(50_000), sound(50_021), picture(80)]),
     "|va v0 a0 v40 a40 a61 v80",
@@ -105,7 +105,7 @@ test("an announced track that does not arrive is left out, and another run begin
   assert.match(dark, /^(- ){21}\|a a0 \|va v0 a1 v500 a501$/);
 });
 
-test("any packets give whole runs that start at zero, with times that never decrease per track and no frame presented before it is decoded", () => {
+test("arbitrary packets produce complete runs that start at zero, with non-decreasing times per track and no frame presented before it is decoded", () => {
   const packet = fc.record({
     kind: fc.constantFrom("video" as const, "audio" as const),
     key: fc.boolean(),

@@ -16,7 +16,7 @@ export interface Kinds {
 export interface Placed {
   packet: MediaPacket;
   /**
-   * Set on the first packet of a run, with the tracks of the run: an announced track that does not arrive is left out.
+   * Set on the first packet of a run, with the tracks of the run: an announced track that does not arrive is omitted.
    */
   begins?: Kinds;
 }
@@ -27,14 +27,14 @@ interface Line {
   /** Decoding time of the last packet on the run timeline. */
   last: number;
   /**
-   * How long it has continued without the other track; a gap counts as one second at most, since both tracks may have
-   * it.
+   * How long this track has continued without the other one; a gap counts as one second at most, since both tracks may
+   * have it.
    */
   alone: number;
 }
 
 const SECOND = 1_000_000;
-/** Clock steps that begin another run; smaller ones are evened out. */
+/** Clock steps that begin another run; smaller ones are smoothed. */
 const BACK = 2 * SECOND;
 const FORWARD = 10 * SECOND;
 /** Maximum distance of the first audio and video packets that share a clock. */
@@ -54,7 +54,7 @@ export function createTimes(announced: Kinds): Times {
   let kinds: Kinds | undefined;
   let base = 0;
   let lines: Partial<Record<MediaPacket["kind"], Line>> = {};
-  /** Start of the audio that waits for a first video frame. */
+  /** Start of the audio that is waiting for a first video frame. */
   let waitingSince: number | undefined;
   /** Audio has returned: the next key frame begins a run with it. */
   let pending = false;
@@ -79,7 +79,7 @@ export function createTimes(announced: Kinds): Times {
     return packet.dts - waitingSince > GONE.video ? begin(packet, { video: false, audio: true }) : undefined;
   }
 
-  /** Offset of a track with its first packet in the run. Undefined: the packet belongs before the run. */
+  /** Offset of a track, from its first packet in the run. Undefined: the packet precedes the run. */
   function lineOf(packet: MediaPacket): Line | undefined {
     const time = packet.dts - base;
     const now = latest();
@@ -101,7 +101,8 @@ export function createTimes(announced: Kinds): Times {
     let time = packet.dts - line.offset;
     if (time < line.last - BACK || time > latest() + FORWARD) {
       if (kind === "video" || !kinds!.video) return jumped(packet);
-      // Audio only: moves it to the video time. If the video clock has jumped too, its next packet begins another run.
+      // Audio only: moves audio to the video time. If the video clock has jumped too, its next packet begins another
+      // run.
       const now = latest();
       line = { ...line, offset: packet.dts - now };
       time = now;
@@ -139,5 +140,5 @@ export function createTimes(announced: Kinds): Times {
   };
 }
 
-/** Presentation time: never before decoding, and not much later. */
+/** Presentation time: never before decoding, and never much later. */
 const delayed = (dts: number, pts: number) => (pts < dts || pts > dts + LONGEST_DELAY ? dts : pts);

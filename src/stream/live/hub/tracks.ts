@@ -4,7 +4,7 @@ import type { LiveTracks } from "../packets.ts";
 const SHORTEST = { h264: 7, hevc: 23, av1: 4, vp8: 0, vp9: 0, aac: 2, opus: 0, mp3: 0 };
 const NAMES = { h264: "H.264", hevc: "HEVC", av1: "AV1", vp8: "VP8", vp9: "VP9", aac: "AAC", opus: "Opus", mp3: "MP3" };
 
-/** Returns the invalid part of the announced tracks; undefined if they are valid. */
+/** Returns the invalid property of the announced tracks; undefined if they are valid. */
 export function refusedTracks({
   video,
   audio,

@@ -12,13 +12,13 @@ export interface Published {
   tracks: LiveTracks[];
   packets: MediaPacket[];
   lost: number;
-  /** Undefined: it is still publishing. */
+  /** Undefined: the client is still publishing. */
   ended?: "clean" | "broken";
   unsupported: string[];
   abort(reason: UserError): void;
 }
 
-/** A minimal hub for tests of one ingest protocol: everything published is stored, and given to each subscriber. */
+/** A minimal hub for tests of one ingest protocol: it stores everything published and passes it to each subscriber. */
 export interface Stage {
   readonly published: Published[];
   readonly sessions: ReadonlyMap<string, LiveSession>;
@@ -149,7 +149,7 @@ export const someInput = (): LiveInput => ({
   keysRotatedAt: null,
 });
 
-/** Waits up to a minute for the condition, else fails the test with this message. */
+/** Waits up to a minute for the condition; otherwise fails the test with this message. */
 export async function until(what: string, condition: () => boolean): Promise<void> {
   const deadline = performance.now() + 60_000;
   while (!condition()) {

@@ -4,7 +4,7 @@ import type { VideoCatalog } from "../../videos/index.ts";
 import type { InputsTable } from "./inputs-table.ts";
 import type { LiveState } from "./port.ts";
 
-/** Current visibility of an input. */
+/** Current public status of an input. */
 export interface LiveNow {
   live: boolean;
   /** Uid of the video that is being recorded; null: none. */
@@ -13,7 +13,8 @@ export interface LiveNow {
 
 export interface LiveBroadcasts {
   /**
-   * State of an input by uid; undefined if there is none. At most one second old, since every waiting viewer polls it.
+   * State of an input by uid; undefined if the input does not exist. At most one second old, since every waiting viewer
+   * polls it.
    */
   now(input: string): Promise<LiveNow | undefined>;
 }
@@ -26,7 +27,7 @@ const LIVE: ReadonlySet<LiveState | null> = new Set<LiveState>([
 const FRESH_MS = 1000;
 const KEPT = 5000;
 
-/** Reads the rows, so it is the same in every process, whichever one receives the broadcast. */
+/** Reads the rows, so the result is the same in every process, whichever one receives the broadcast. */
 export function createBroadcasts({
   table,
   catalog,

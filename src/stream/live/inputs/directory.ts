@@ -41,8 +41,8 @@ export interface DirectoryParts {
 
 export interface Directory extends LiveInputDirectory {
   /**
-   * Called after a change is committed and before the response is sent: the row is read again, here immediately and
-   * elsewhere on the event.
+   * Called after a change has been committed and before the response is sent: the row is read again, immediately in
+   * this process and on the event in others.
    */
   changed(uid: string): void;
   close(): void;

@@ -5,7 +5,7 @@ import type { InputRow, LiveInputTables } from "./live-table.ts";
 export type InputsTable = ReturnType<typeof createInputsTable>;
 
 const IDEMPOTENT_MS = 6 * 3_600_000;
-/** Expired rows deleted with each insert; the rest waits for the next one. */
+/** Expired rows to delete with each insert; the remaining ones are deleted with later inserts. */
 const FORGOTTEN_AT_ONCE = 100;
 
 export function createInputsTable(db: Db) {
@@ -52,7 +52,7 @@ export function createInputsTable(db: Db) {
       try {
         return await insertOnce(row, keyHash);
       } catch (err) {
-        // Two concurrent inserts: the other one has succeeded.
+        // Two inserts were concurrent, and the other one has succeeded.
         if (!isUniqueViolation(err)) throw err;
         return insertOnce(row, keyHash);
       }

@@ -14,14 +14,14 @@ export const newKeys = (ids: Pick<Ids, "hex">): LiveKeys => ({
 
 export const isKey = (text: string): boolean => KEY.test(text);
 
-/** Lookup hash of a key. Keys cannot be guessed, so no salt is needed. */
+/** Lookup hash of a key. Keys cannot be guessed, so a salt is unnecessary. */
 export const keyHash = (key: string): string => hash("sha256", key, "hex");
 
 /** Constant-time comparison. */
 export const isSameHash = (one: string, other: string): boolean =>
   one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other));
 
-/** The SRT stream id is not secret: it names the input and the direction, the passphrase authenticates. */
+/** The SRT stream id is not secret: it identifies the input and the direction; the passphrase authenticates. */
 export const srtPublishId = (uid: string): string => uid;
 export const srtPlaybackId = (uid: string): string => `play${uid}`;
 

@@ -69,7 +69,7 @@ export function liveInputsConformance(engine: TestEngine): void {
     for (const key of [keys.publish, keys.playback]) assert.ok(!rows.includes(key), "keys are sealed");
   });
 
-  test("stores and validates settings, and updates them in part", async (t) => {
+  test("stores and validates settings, and supports partial updates", async (t) => {
     const { inputs, clock, directory } = await openLiveInputs(t, engine);
     const said = {
       meta: { name: "ö\0" },
@@ -123,7 +123,7 @@ export function liveInputsConformance(engine: TestEngine): void {
     assert.deepEqual((await inputs.get(A, uid)).input, input, "what is refused changes nothing");
   });
 
-  test("reports failed_to_reconnect for a rejected publisher while its broadcast awaits a reconnect", async (t) => {
+  test("reports failed_to_reconnect for a rejected publisher while its broadcast is waiting for a reconnect", async (t) => {
     const { inputs, status } = await openLiveInputs(t, engine);
     const {
       input: { uid },
@@ -168,7 +168,7 @@ export function liveInputsConformance(engine: TestEngine): void {
     );
   });
 
-  test("old keys stop working after a rotation, here and elsewhere", async (t) => {
+  test("old keys stop working after a rotation, in this process and in others", async (t) => {
     const { inputs, directory, clock, elsewhere, turn } = await openLiveInputs(t, engine);
     const {
       input: { uid },
@@ -256,7 +256,7 @@ export function liveInputsConformance(engine: TestEngine): void {
     assert.match(await refusal(inputs.delete(A, uid)), /^liveInputNotFound/);
   });
 
-  test("an idempotency key creates one input in six hours, and none after that is deleted", async (t) => {
+  test("an idempotency key creates one input within six hours, and none after that input has been deleted", async (t) => {
     const { inputs, clock, db } = await openLiveInputs(t, engine);
     const idempotencyKey = "x".repeat(255);
     const twice = await Promise.all([

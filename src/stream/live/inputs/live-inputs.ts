@@ -33,9 +33,9 @@ export interface LiveInputsRoom {
   directory: LiveInputDirectory;
   status: LiveStatusLog;
   broadcasts: LiveBroadcasts;
-  /** Calls the listener at least once for each event of an input, also after a crash, until it resolves. */
+  /** Calls the listener at least once for each event of an input until it resolves, also after a crash. */
   onEvent: StatusLog["onEvent"];
-  /** Reports the events that a crash left unreported. */
+  /** Sends events left unreported by a crash. */
   recover(): Promise<void>;
   /** Runs `recover` every minute, until closed. */
   start(): void;

@@ -9,7 +9,7 @@ export interface OutputTarget {
 
 const SCHEMES = ["rtmp:", "rtmps:", "srt:"];
 const LONGEST = 2048;
-// Both become tokens of protocols made of lines and octets.
+// The values become tokens in line-based and binary protocols.
 // oxlint-disable-next-line no-control-regex
 const CONTROLS = /[\u0000-\u001f\u007f]/;
 

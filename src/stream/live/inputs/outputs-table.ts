@@ -17,7 +17,7 @@ export function createOutputsTable(db: Db) {
           .orderBy("uid"),
       ),
 
-    /** "full": there are already `most` outputs; "gone": the input was deleted. */
+    /** "full": the maximum number of outputs has been reached; "gone": the input has been deleted. */
     insert: (row: OutputRow, most: number): Promise<"made" | "full" | "gone"> =>
       db.transaction<LiveInputTables, "made" | "full" | "gone">(async (tx) => {
         if (

@@ -7,7 +7,7 @@ export interface LiveInput {
   enabled: boolean;
   preferLowLatency: boolean;
   defaultCreator: string | null;
-  /** Applies to new recordings; null: keep them. */
+  /** Applies to new recordings; null: they are kept. */
   deleteRecordingAfterDays: number | null;
   recording: LiveRecording;
   created: number;
@@ -16,7 +16,7 @@ export interface LiveInput {
 }
 
 export interface LiveRecording {
-  /** "off": nothing is stored, and there is no HLS or DASH. */
+  /** "off": the broadcast is neither stored nor available over HLS or DASH. */
   mode: "off" | "automatic";
   /** Maximum gap before another video begins; 0: the configured default (`live.reconnect_seconds`). */
   timeoutSeconds: number;
@@ -49,7 +49,10 @@ export type LiveErrorCode =
  */
 export interface LiveInputDirectory {
   find(uid: string): Promise<LiveInput | undefined>;
-  /** Looks up by the key of publishers or that of players; a rotation revokes both. Constant time, by hash. */
+  /**
+   * Looks up an input by the key for publishers or the key for players; a rotation revokes both. Constant time, by
+   * hash.
+   */
   byPublishKey(key: string): Promise<LiveInput | undefined>;
   byPlaybackKey(key: string): Promise<LiveInput | undefined>;
   /** Passphrase and permissions of an SRT session with this stream id. */
@@ -57,7 +60,7 @@ export interface LiveInputDirectory {
     streamId: string,
   ): Promise<{ input: LiveInput; passphrase: string; direction: "publish" | "play" } | undefined>;
   /**
-   * Called on every change of an input: settings, keys, and deletion (`find` gives undefined then). An empty uid: any
+   * Called on every change to an input: settings, keys, and deletion (`find` then returns undefined). An empty uid: any
    * input may have changed.
    */
   onChange(listener: (uid: string) => void): () => void;
@@ -66,7 +69,7 @@ export interface LiveInputDirectory {
 /** States of inputs: recorded in a history, shown by the API, sent as notifications. */
 export interface LiveStatusLog {
   note(uid: string, state: LiveState, about?: { protocol?: string; session?: string; reason?: string }): Promise<void>;
-  /** Recorded once for each code and session. */
+  /** Recorded once per code per session. */
   errored(
     uid: string,
     code: LiveErrorCode,
@@ -74,7 +77,7 @@ export interface LiveStatusLog {
   ): Promise<void>;
 }
 
-/** Another server to which broadcasts of an input are restreamed. */
+/** A remote server to which broadcasts of an input are restreamed. */
 export interface LiveOutput {
   /** 32 hex digits. */
   uid: string;
@@ -82,7 +85,7 @@ export interface LiveOutput {
   input: string;
   /** rtmp:, rtmps: or srt:. May contain secrets: never log it. */
   url: string;
-  /** RTMP: last part of the URL. SRT: the passphrase; empty: none. */
+  /** RTMP: last segment of the URL. SRT: the passphrase; empty: none. */
   streamKey: string;
   enabled: boolean;
   created: number;
@@ -92,7 +95,7 @@ export interface LiveOutput {
 /** Result of the last attempt; null before the first. */
 export interface LiveOutputStatus {
   state: "connecting" | "connected" | "error" | "ended";
-  /** Human-readable reason of `error`, without secrets of the URL. */
+  /** Human-readable reason for `error`, without secrets from the URL. */
   reason?: string;
   at: number;
 }
@@ -104,8 +107,8 @@ export interface LiveOutputs {
   /** Stores the latest status. Ignored if the output has been deleted. */
   note(output: string, status: Omit<LiveOutputStatus, "at">): Promise<void>;
   /**
-   * Called with the input whose outputs changed: added, removed, enabled or disabled. An empty uid: any of them may
-   * have changed.
+   * Called with the input whose outputs have changed: added, removed, enabled or disabled. An empty uid: the outputs of
+   * any input may have changed.
    */
   onChange(listener: (input: string) => void): () => void;
 }

@@ -113,7 +113,7 @@ test("reports the number of viewers, unless the owner hides it", async (t) => {
   assert.deepEqual(await told(`/${VIDEO}/views`), { liveViewers: 0 });
 });
 
-test("rejects unknown ids, ids of other accounts and invalid requests, and ignores every other URL", async (t) => {
+test("rejects unknown ids, ids of other accounts and invalid requests, and ignores all other URLs", async (t) => {
   const { state, ask } = await open(t);
   for (const id of [NOBODY, tokenFor(NOBODY)])
     for (const word of ["lifecycle", "views"]) assert.equal((await ask(`/${id}/${word}`)).status, 404);

@@ -12,7 +12,7 @@ interface PublicStatusDeps {
   broadcasts: LiveBroadcasts;
   /** Number of clients that watch an input. */
   viewers(input: string): Promise<number>;
-  /** Hosts `customer-<code>.<domain>` serve their account only. Absent or empty: no such hosts. */
+  /** Hosts `customer-<code>.<domain>` serve only their account. Absent or empty: there are no such hosts. */
   domain?: string;
 }
 
@@ -51,7 +51,7 @@ export function createPublicStatus({
       found.input ?? (found.video?.liveInput === undefined ? undefined : await directory.find(found.video.liveInput));
     if (watched === undefined) return { liveViewers: 0 };
     if (watched.recording.hideLiveViewerCount) throw streamErrors.liveViewersHidden();
-    // A broadcast that has ended has no live viewers, though the next one of its input may run.
+    // A broadcast that has ended has no live viewers, even if the next one of its input is running.
     if (found.input === undefined && found.video!.state !== "live-inprogress") return { liveViewers: 0 };
     return { liveViewers: await viewers(watched.uid) };
   }
@@ -62,7 +62,7 @@ export function createPublicStatus({
   ];
 }
 
-/** The uid in a token. It grants nothing here, so the signature is not verified. */
+/** The uid in a token. It grants no access here, so the signature is not verified. */
 function subjectOf(token: string): string {
   const reading = readToken(token);
   if (!reading.ok) throw streamErrors.tokenRefused({ reason: reading.why });

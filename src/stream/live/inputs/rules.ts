@@ -24,14 +24,15 @@ export const DEFAULTS: LiveSettings = {
   },
 };
 
-/** A publisher that is away for a day has ended its broadcast. */
+/** A broadcast ends if its publisher is disconnected for a day. */
 const MAX_TIMEOUT_SECONDS = 86_400;
 
 const bad = (reason: string) => streamErrors.badParameter({ reason });
 const quoted = (value: unknown) => JSON.stringify(value)?.slice(0, 100) ?? String(value);
 
 /**
- * Applies the change and returns the settings in stored form. Throws badParameter, which names the rule and the value.
+ * Applies the change and returns the settings in stored form. Throws badParameter, which includes the rule and the
+ * value.
  */
 export function changed(
   before: LiveSettings,

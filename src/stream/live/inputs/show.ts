@@ -3,7 +3,7 @@ import { srtPlaybackId, srtPublishId } from "./keys.ts";
 import type { LiveInput, LiveOutput, LiveRecording, LiveState } from "./port.ts";
 import type { LiveHistoryEntry, OwnedLiveInput } from "./types.ts";
 
-/** Where RTMP and SRT publishers and players reach this server. Known once it listens; absent ports are not shown. */
+/** The endpoints for RTMP and SRT publishers and players. Known once the server listens; absent ports are not shown. */
 interface LiveEndpoints {
   host: string;
   rtmpPort?: number;
@@ -41,7 +41,7 @@ export interface ListedLiveInput {
 export interface ShownLiveInput extends ListedLiveInput {
   rtmps?: ShownRtmp;
   rtmpsPlayback?: ShownRtmp;
-  /** Reelpost extension: unencrypted, for clients that cannot verify the certificate. */
+  /** Reelpost extension: unencrypted RTMP, for clients that cannot verify the certificate. */
   rtmp?: ShownRtmp;
   rtmpPlayback?: ShownRtmp;
   srt?: ShownSrt;

@@ -5,7 +5,7 @@ import type { HistoryRow, LiveInputTables } from "./live-table.ts";
 import type { LiveEvent, LiveHistoryEntry } from "./types.ts";
 
 export type StatusTable = ReturnType<typeof createStatusTable>;
-/** A history entry; `event` gives its notification, from the previous state. */
+/** A history entry; `event` derives its notification from the previous state. */
 export interface Noting extends Pick<
   HistoryRow,
   "at" | "state" | "error" | "protocol" | "session" | "reason" | "once"
@@ -28,8 +28,8 @@ export function createStatusTable(db: Db) {
 
   return {
     /**
-     * Returns the event of the entry, if any. Also undefined if the input does not exist or the entry was already
-     * recorded.
+     * Returns the event of the entry, if any. Also undefined if the input does not exist or the entry had been recorded
+     * before.
      */
     add: ({ input, event: eventOf, resolve, ...given }: Noting): Promise<LiveEvent | undefined> =>
       db.transaction<LiveInputTables, LiveEvent | undefined>(async (tx) => {

@@ -12,7 +12,7 @@ interface StatusParts {
 export interface StatusLog extends LiveStatusLog {
   /** Sends notifications that a crash left unsent. Call it periodically. */
   recover(): Promise<void>;
-  /** Calls the listener at least once for each event, also after a crash, until it resolves. */
+  /** Calls the listener at least once for each event until it resolves, also after a crash. */
   onEvent(listener: (event: LiveEvent) => Promise<void>): void;
 }
 
@@ -22,7 +22,7 @@ const CONNECTED: ReadonlySet<LiveState | null> = new Set<LiveState>([
   "new_configuration_accepted",
 ]);
 const LONGEST = 500;
-/** Time that sending a notification may take before it counts as missed. */
+/** Maximum time for sending a notification; after that it counts as missed. */
 const BUSY_MS = 60_000;
 const BATCH = 500;
 
@@ -90,13 +90,13 @@ export function createStatusLog({ table, clock, log }: StatusParts): StatusLog {
   };
 }
 
-/** Notifications cover what viewers notice: video starts, and video stops. */
+/** Notifications cover changes that viewers notice: video starts and video stops. */
 function eventOf(before: LiveState | null, state: LiveState): LiveEvent["type"] | null {
   if (state === "connected" || state === "reconnected") return "live_input.connected";
   return CONNECTED.has(before) && !CONNECTED.has(state) ? "live_input.disconnected" : null;
 }
 
-/** A publisher rejected while its broadcast awaits a reconnect has failed to reconnect. */
+/** A publisher rejected while its broadcast is waiting for a reconnect has failed to reconnect. */
 const resolved = (before: LiveState | null, state: LiveState): LiveState =>
   state === "failed_to_connect" && before === "reconnecting" ? "failed_to_reconnect" : state;
 

@@ -2,7 +2,7 @@ import type { Page, PageRequest } from "../../../kernel/index.ts";
 import type { LiveEventType } from "../../webhooks/index.ts";
 import type { LiveErrorCode, LiveInput, LiveOutput, LiveOutputs, LiveRecording, LiveState } from "./port.ts";
 
-/** All settings of an input; omitted ones keep their value, or get the default. */
+/** All settings of an input; omitted ones keep their value or are set to the default. */
 export interface LiveInputChange {
   meta?: Record<string, string>;
   enabled?: boolean;
@@ -39,7 +39,7 @@ export interface LiveInputs {
   list(account: string, page: PageRequest): Promise<Page<LiveInput>>;
   /** Throws badParameter. */
   update(account: string, uid: string, change: LiveInputChange): Promise<OwnedLiveInput>;
-  /** Deletes its outputs, history and keys too; recordings stay. */
+  /** Also deletes its outputs, history and keys; recordings are kept. */
   delete(account: string, uid: string): Promise<void>;
   /** Replaces the keys. */
   rotateKeys(account: string, uid: string): Promise<OwnedLiveInput>;
@@ -52,7 +52,7 @@ export interface LiveHistoryEntry {
   /** From 1, per input. */
   n: number;
   at: number;
-  /** Null: an error, which does not change the state. */
+  /** Null: the entry is an error, which does not change the state. */
   state: LiveState | null;
   error: { code: LiveErrorCode; message: string; videoCodec: string; audioCodec: string } | null;
   protocol: string | null;
@@ -71,7 +71,7 @@ export interface LiveEvent {
   error: LiveHistoryEntry["error"];
 }
 
-/** Outputs of an input, as the API changes them. Throws liveInputNotFound and liveOutputNotFound. */
+/** Outputs of an input, as changed through the API. Throws liveInputNotFound and liveOutputNotFound. */
 export interface OwnedLiveOutputs extends LiveOutputs {
   of(account: string, input: string): Promise<LiveOutput[]>;
   /** Throws badParameter, liveTooManyOutputs. */

@@ -3,7 +3,7 @@ import type { LiveEvent } from "../inputs/types.ts";
 /** A notification as sent to the account's webhooks. */
 export interface LiveNotification {
   name: string;
-  /** The same in readable form. */
+  /** The notification in human-readable form. */
   text: string;
   data: {
     notification_name: "Stream Live Input";
@@ -47,7 +47,7 @@ export function notificationOf({ type, input, at, error }: LiveEvent, name: stri
   };
 }
 
-/** Example with an input that does not exist, for webhook tests. */
+/** Example with a nonexistent input, for webhook tests. */
 export const liveNotificationExample = (now: number): string =>
   JSON.stringify(
     notificationOf(

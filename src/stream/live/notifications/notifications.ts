@@ -9,14 +9,14 @@ export interface LiveNotificationsParts {
 }
 
 /**
- * Sends events of live inputs to the webhooks of their account. The same event may be passed again: each webhook gets
- * it once.
+ * Sends events of live inputs to the webhooks of their account. The same event may be passed again: each webhook
+ * receives it once.
  */
 export const createLiveNotifications =
   ({ webhooks, inputs }: LiveNotificationsParts) =>
   async (event: LiveEvent): Promise<void> => {
     const input = await inputs.find(event.input);
-    // Deleted meanwhile: no notification is needed.
+    // The input has been deleted since: no notification is needed.
     if (input === undefined) return;
     const payload = JSON.stringify(notificationOf(event, input.meta["name"] || "Stream Live Input"));
     await webhooks.liveEvent({

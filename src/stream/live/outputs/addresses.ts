@@ -16,8 +16,8 @@ export interface AddressRules {
 const MOST = 8;
 
 /**
- * Resolves the permitted addresses of a host. Checked for each connection, which is made to these addresses only.
- * Rejects with OutputError.
+ * Resolves the permitted addresses of a host. Checked for each connection, which uses only these addresses. Rejects
+ * with OutputError.
  */
 export async function addressesOf(
   host: string,

@@ -29,7 +29,7 @@ export interface LiveOutputsRunnerParts {
 }
 
 export interface LiveOutputsRunner {
-  /** Number of outputs being sent or retried. */
+  /** Number of outputs that are being sent or retried. */
   readonly running: number;
   /** Ends all of them. */
   close(): Promise<void>;
@@ -48,15 +48,12 @@ interface Job {
 interface Live {
   session: LiveSession;
   jobs: Map<string, Job>;
-  /** True while outputs are being read, and true if they have changed since. */
+  /** `reading`: the outputs are being read. `changed`: they have changed since the read began. */
   reading: boolean;
   changed: boolean;
 }
 
-/**
- * Restreams every broadcast that is published in this process to the enabled outputs of its input, and retries on
- * failure.
- */
+/** Restreams every broadcast published in this process to the enabled outputs of its input, and retries on failure. */
 export function createLiveOutputsRunner(parts: LiveOutputsRunnerParts): LiveOutputsRunner {
   const { outputs, sessions, clock, log, most = 500 } = parts;
   const lives = new Set<Live>();
@@ -81,7 +78,7 @@ export function createLiveOutputsRunner(parts: LiveOutputsRunnerParts): LiveOutp
     working.add(work);
   }
 
-  /** Reads until nothing has changed meanwhile; failures are retried with increasing delays. */
+  /** Reads until there are no further changes; failures are retried with increasing delays. */
   async function readAll(live: Live) {
     let failures = 0;
     while (live.changed && lives.has(live)) {
@@ -124,7 +121,7 @@ export function createLiveOutputsRunner(parts: LiveOutputsRunnerParts): LiveOutp
         running--;
         working.delete(job.done);
         live.jobs.delete(output.uid);
-        // Its target may have changed meanwhile.
+        // The output's target may have changed in the meantime.
         if (job.control.signal.aborted && lives.has(live)) look(live);
       });
     working.add(job.done);
@@ -174,7 +171,7 @@ export function createLiveOutputsRunner(parts: LiveOutputsRunnerParts): LiveOutp
     return pushRtmp({ ...options, target, ...(parts.ca !== undefined && { ca: parts.ca }) });
   }
 
-  /** False: nothing more is to be sent. */
+  /** False: sending has ended. */
   async function waited(session: LiveSession, signal: AbortSignal, failures: number): Promise<boolean> {
     const ms = Math.min(LONGEST_WAIT_MS, (parts.retryMs ?? 1000) * 2 ** Math.min(failures - 1, 20));
     const either = AbortSignal.any([signal, session.signal]);

@@ -1,6 +1,6 @@
 /**
  * A broadcast cannot be restreamed. The message is shown to the owner of the input: it contains no keys, and no text
- * from a server on a private network.
+ * from servers on private networks.
  */
 export class OutputError extends Error {
   override readonly name: string = "OutputError";

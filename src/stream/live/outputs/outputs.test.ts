@@ -26,7 +26,7 @@ import { createLiveOutputsRunner, type LiveOutputsRunnerParts } from "./live-out
 
 const pair = makeSelfSigned({ names: ["localhost", "target.example"], clock: systemClock });
 
-/** Another server that accepts publishers with the key "there". */
+/** A remote server that accepts publishers with the key "there". */
 async function targetServer(t: TestContext, port = 0) {
   const studio = createStudio();
   studio.add("there", "watch");
@@ -44,7 +44,7 @@ async function targetServer(t: TestContext, port = 0) {
   return { studio, server };
 }
 
-/** Outputs of one input, as the API would store them. */
+/** Outputs of one input, stored in the same way as by the API. */
 function createOutputs(input: string) {
   const rows: LiveOutput[] = [];
   const notes: Record<string, Omit<LiveOutputStatus, "at">[]> = {};
@@ -128,7 +128,7 @@ const pictures = (studio: Studio, of = 0) => studio.published[of]?.packets.filte
 
 describe("a broadcast is restreamed", needsFfmpeg, () => {
   for (const secure of [false, true]) {
-    test(`by ${secure ? "RTMPS" : "RTMP"}, from its last key frame on, until it ends`, async (t) => {
+    test(`by ${secure ? "RTMPS" : "RTMP"}, from its last key frame onwards, until it ends`, async (t) => {
       const [{ studio, outputs, publish, end, runner }, target] = await Promise.all([world(t), targetServer(t)]);
       outputs.add(
         "one",
@@ -201,7 +201,7 @@ describe("a broadcast is restreamed", needsFfmpeg, () => {
     await closed;
     const frames = await countFrames(file);
     assert.ok(frames >= 50 && frames <= 125, `${frames} frames`);
-    // The listener may not have been up at the first attempt.
+    // The listener may have been unavailable at the first attempt.
     assert.deepEqual(
       outputs.states("right").filter((state) => state !== "error"),
       ["connecting", "connected", "ended"],
@@ -234,7 +234,7 @@ describe("a broadcast is restreamed", needsFfmpeg, () => {
     assert.deepEqual([outputs.last("one")!.state, target.studio.published[2]!.ended], ["ended", "clean"]);
   });
 
-  test("to no private address, and to no server with an invalid certificate", async (t) => {
+  test("never to a private address, nor to a server with an invalid certificate", async (t) => {
     const { outputs, publish } = await world(t, { addresses: { allowPrivate: false } });
     outputs.add("one", "rtmp://127.0.0.1:1935/app", "there");
     await publish(1);
@@ -291,7 +291,7 @@ describe("a broadcast is restreamed", needsFfmpeg, () => {
     assert.match(outputs.last("one")!.reason!, /^127\.0\.0\.1 refused it \(NetStream\.Publish\.BadName: .*not \(key\)/);
   });
 
-  test("to no server that speaks another protocol", async (t) => {
+  test("never to a server that speaks a different protocol", async (t) => {
     const { outputs, publish } = await world(t);
     const server = createServer((socket) => socket.on("error", () => {}).end("HTTP/1.1 400 Bad Request\r\n\r\n"));
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -412,7 +412,7 @@ test("retries outputs that cannot be read with increasing delays, until the broa
   broken = true;
   outputs.change("one", { enabled: false });
   await until("it is read", () => asked === 5);
-  // Does not wait.
+  // Closes immediately.
   await runner.close();
 });
 

@@ -4,9 +4,9 @@ import { OutputError } from "./output-error.ts";
 
 export interface PushOptions {
   session: LiveSession;
-  /** Target addresses, already checked. */
+  /** Target addresses, previously checked. */
   addresses: readonly string[];
-  /** The remote server accepts the broadcast. */
+  /** Called when the remote server accepts the broadcast. */
   onConnected(): void;
   /** Aborted when sending must stop. */
   signal: AbortSignal;

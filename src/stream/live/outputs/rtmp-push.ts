@@ -83,7 +83,7 @@ export function pushRtmp(options: RtmpPushOptions): Promise<void> {
     );
   }
 
-  /** Closes cleanly. */
+  /** Closes the connection cleanly. */
   function finish(): void {
     if (over) return;
     cleanUp();

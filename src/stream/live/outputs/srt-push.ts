@@ -33,7 +33,7 @@ export async function pushSrt(options: SrtPushOptions): Promise<void> {
   }
 }
 
-/** True: the tracks have changed, and the rest needs another ffmpeg, which reads tracks only at its start. */
+/** True: the tracks have changed, and the rest requires another ffmpeg, which reads tracks only at its start. */
 async function pushRun(
   { target, tools, addresses, session, onConnected, signal }: SrtPushOptions,
   { path }: SrtSecrets,
@@ -44,7 +44,7 @@ async function pushRun(
   let connected = false;
   let begun = false;
   let again = false;
-  // Only one address is tried: IPv4 if available, which works in more places. Progress is reported once the output is
+  // Only one address is tried: IPv4 if available, which works on more networks. Progress is reported once the output is
   // open.
   const media = tools.live({
     args: argsOf(target, addresses.find(isIPv4) ?? addresses[0]!, path),
@@ -123,7 +123,7 @@ function argsOf({ port, latencyMs }: SrtTarget, address: string, secrets: string
     "pipe:3",
     "-stats_period",
     "1",
-    // The first tags contain everything needed: longer probing would only take time.
+    // The first tags contain everything required: longer probing would only add delay.
     "-fpsprobesize",
     "0",
     "-analyzeduration",
@@ -149,7 +149,7 @@ function argsOf({ port, latencyMs }: SrtTarget, address: string, secrets: string
     "-connect_timeout",
     "5000",
     ...(secrets === undefined ? [] : ["-fpre", secrets]),
-    // In microseconds here.
+    // This option is in microseconds.
     ...(latencyMs === undefined ? [] : ["-latency", String(latencyMs * 1000)]),
     `srt://${isIPv6(address) ? `[${address}]` : address}:${port}`,
   ];

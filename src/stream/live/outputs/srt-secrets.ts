@@ -13,14 +13,14 @@ export interface SrtSecrets {
 }
 
 /**
- * `folder`: location of the file. The values must have no line breaks and fewer than 1,000 octets: ffmpeg takes the
- * rest for another option.
+ * `folder`: the directory of the file. The values must have no line breaks and fewer than 1,000 octets: ffmpeg
+ * interprets the rest as another option.
  */
 export async function writeSrtSecrets(
   { streamId, passphrase }: Pick<SrtTarget, "streamId" | "passphrase">,
   folder: string,
 ): Promise<SrtSecrets> {
-  // `streamid` alone means something else to ffmpeg.
+  // ffmpeg has a different option named `streamid`.
   const lines = [
     ["srt_streamid", streamId],
     ["passphrase", passphrase],

@@ -40,7 +40,7 @@ test("reads URLs of outputs as written", () => {
     latencyMs: 300,
   });
   for (const url of ["http://x/", "srt://x", "nothing"]) assert.throws(() => read(url, "k"), /its address/);
-  // ffmpeg would read these as another option.
+  // ffmpeg would interpret these as another option.
   for (const url of [
     "srt://x:1?streamid=a%0Apassphrase=b",
     "srt://x:1?passphrase=0123456789%0a",

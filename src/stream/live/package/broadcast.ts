@@ -14,14 +14,14 @@ export interface Broadcast extends LivePackage {
   readonly current: LiveRun | undefined;
   /** True while a publisher is connected. */
   readonly running: boolean;
-  /** Waiting for more is useless: the broadcast has ended, or is packaged elsewhere. */
+  /** Waiting for more data is useless: the broadcast has ended, or another process packages it. */
   readonly over: boolean;
   /** Incremented by every change. */
   readonly version: number;
   readonly recent: RecentSegments;
   /** Seconds: maximum segment duration so far, rounded to the nearest. Never decreases. */
   readonly targetDuration: number;
-  /** Undefined: not (or no longer) in memory. */
+  /** Undefined: not in memory (yet or any longer). */
   init(rendition: string, run: string): Buffer | undefined;
   readonly partTargets: Pick<PartTargets, "of">;
   readonly rates: Pick<MeasuredRates, "of">;
@@ -35,7 +35,7 @@ export interface BroadcastParts extends OpenPackage {
   video: string;
   segmentSeconds: number;
   partSeconds: number;
-  /** The broadcast has ended, or is no longer packaged here. */
+  /** The broadcast has ended, or this process has stopped packaging it. */
   onEnd(how: "ended" | "stopped"): void;
 }
 
@@ -73,7 +73,7 @@ export function createBroadcast({
   }
 
   function list(run: LiveRun, segment: LiveSegment): LiveSegment {
-    // A run without segments appears in no timeline.
+    // A run without segments does not appear in the timeline.
     if (timeline.runs.at(-1)?.id !== run.id)
       timeline.runs.push({ id: run.id, started: run.started, renditions: [...run.renditions] });
     const listed = { ...segment, run: timeline.runs.length - 1 };

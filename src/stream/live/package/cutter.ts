@@ -11,7 +11,7 @@ export interface CutterParts {
   partSeconds: number;
   /** A segment of a rendition has begun, has a new part, or is complete. */
   onChange(rendition: string, segment: TrackSegment): void;
-  /** Complete in all renditions; in order. `segment.run` is 0. */
+  /** Called for segments that are complete in all renditions, in order. `segment.run` is 0. */
   onSegment(cut: CutSegment): void;
 }
 
@@ -26,11 +26,11 @@ export interface Cutter {
  * for the first segment to end.
  */
 const LONGEST_S = 20;
-/** Same for one whose leading rendition has more octets: 25 Mbit/s for that time, or a clock that hardly advances. */
+/** The same limit in octets of the leading rendition: 25 Mbit/s for that time, or a clock that hardly advances. */
 const MOST_OCTETS = 64 * 1024 * 1024;
 /** Maximum lead of audio over video before segments are cut without video. */
 const MOST_AHEAD_S = 4;
-/** Maximum lag of a rendition before it is left out. */
+/** Maximum lag of a rendition before it is omitted. */
 const MOST_BEHIND_S = 15;
 const SAME = 0.002;
 
@@ -94,7 +94,7 @@ export function createCutter({ run, first, segmentSeconds, partSeconds, onChange
     }
   }
 
-  /** The end of a segment is decided with its last fragment, so that playlists announce the correct next part. */
+  /** The end of a segment is determined with its last fragment, so that playlists announce the correct next part. */
   function lead({ time, duration, key, offset = 0, nextKey, bytes }: LiveFragment): void {
     if (isDue(time, key)) cut(time, time + offset);
     octets += bytes.length;
@@ -123,7 +123,7 @@ export function createCutter({ run, first, segmentSeconds, partSeconds, onChange
 
   function fragment(fragment: LiveFragment): void {
     const queue = held.get(fragment.rendition);
-    // Too late, or of an unknown rendition.
+    // The fragment is too late, or belongs to an unknown rendition.
     if (ended || queue === undefined) return;
     if (fragment.rendition === leader) {
       lead(fragment);
@@ -134,7 +134,7 @@ export function createCutter({ run, first, segmentSeconds, partSeconds, onChange
     release(known);
     const ahead = fragment.time - MOST_AHEAD_S;
     if (queue.length === 0 || queue[0]!.time > ahead) return;
-    // There is no video (yet, or any longer): audio continues without it.
+    // Video is absent or has stopped: audio continues without it.
     if (cuts.length > 0 && queue[0]!.time - cuts.at(-1)!.time > segmentSeconds) cut(queue[0]!.time, queue[0]!.time);
     known = Math.max(known, ahead);
     release(known);

@@ -22,7 +22,7 @@ const MIN_BUFFER = 2;
 const DELAY = 3;
 const SET_IDS = { video: 0, audio: 1 };
 
-/** `/{id}/manifest/video.mpd`: one period per run. Live: the latest part; ended: everything. */
+/** `/{id}/manifest/video.mpd`: one period per run. Live: the most recent part; ended: everything. */
 export function liveDash(
   source: Pick<LiveSource, "timeline" | "renditions" | "targetDuration">,
   { now, suffix, bandwidthHint = null, text = [] }: LiveDashOptions,
@@ -35,14 +35,14 @@ export function liveDash(
   const periods: LivePeriod[] = [];
   for (const [place, of] of Map.groupBy(segments.slice(from), ({ run }) => run)) {
     const run = runs[place]!;
-    // After the end, periods follow one another, and the first one keeps its position.
+    // After the end, periods are contiguous, and the first one keeps its position.
     const offset = ended && place > 0 ? of[0]!.start : 0;
     const there = choose(source, run.renditions, bandwidthHint);
     const media = (["video", "audio"] as const).flatMap((kind) =>
       mediaSets(timeline, kind, there, of, { offset, run: run.id, suffix }),
     );
     if (media.length === 0) continue;
-    // Duration of the longest track: a player that finds a period ending before its media may get stuck there.
+    // Duration of the longest track: a player may stall if a period ends before its media.
     const seconds =
       Math.max(...media.map(({ segments: places }) => places.at(-1)!.time + places.at(-1)!.duration)) / TIMESCALE -
       offset +
@@ -79,7 +79,7 @@ export function liveDash(
 }
 
 /**
- * While a run is live: all renditions, because those that the next run drops are still played here. After the end:
+ * While a run is live: all renditions, because players still use those that the next run drops. After the end:
  * renditions present throughout.
  */
 function choose(
@@ -97,7 +97,7 @@ function choose(
   return [...pictures, ...there.filter(({ kind }) => kind === "audio")];
 }
 
-/** One set per codec: the renditions of a set must be interchangeable at every segment. */
+/** One set per codec: the renditions in a set must be interchangeable at every segment. */
 function mediaSets(
   { segments }: LiveTimeline,
   kind: "video" | "audio",
@@ -134,8 +134,8 @@ function mediaSets(
 
 /**
  * Video is cut at the exact times, audio at the nearest frame: its segment starts are the sum of all durations since
- * the beginning of the run, whichever part of it is listed. Missing segments get the duration of the other renditions:
- * numbers have no gaps.
+ * the beginning of the run, whichever section of it is listed. Missing segments get the duration of the other
+ * renditions: numbering has no gaps.
  */
 function placesOf(
   segments: readonly LiveSegment[],
@@ -159,7 +159,7 @@ function placesOf(
   return places;
 }
 
-/** Seconds: audio farther from the video means a gap. */
+/** Seconds: a larger distance between audio and video indicates a gap. */
 const MOST_APART = 0.5;
 
 /** 29.97 is 30000/1001. */

@@ -10,9 +10,9 @@ export interface Listed {
   /** Presentation time of the first sample, in seconds on the run timeline. */
   start: number;
   duration: number;
-  /** The rendition has no data here. */
+  /** The rendition has no data for this segment. */
   gap: boolean;
-  /** Present while in memory. */
+  /** Present while the parts are in memory. */
   parts?: readonly TrackPart[];
 }
 
@@ -26,7 +26,7 @@ export interface RenditionList {
 /** Source of segments: a timeline, and recent segments in memory. */
 export interface Source {
   timeline: LiveTimeline;
-  /** Only in the process that packages the broadcast. */
+  /** Present only in the process that packages the broadcast. */
   recent?: { of(rendition: string): readonly TrackSegment[] };
 }
 
@@ -41,7 +41,7 @@ export function listOf({ timeline, recent }: Source, rendition: string, from = 0
     const place = timeline.runs.at(-1)?.id === segment.run.id ? timeline.runs.length - 1 : timeline.runs.length;
     const { run, duration, parts, whole, begins: start = segment.start } = segment;
     if (!whole) return { segments, open: { n, run, place, start, duration, parts } };
-    // The other renditions determine the duration of a gap: it is listed once it is in the timeline.
+    // The duration of a gap comes from the other renditions: it is listed once it is in the timeline.
     if (parts.length === 0) break;
     if (n >= from) segments.push({ n, run, place, start, duration, gap: false, parts });
   }
@@ -75,7 +75,7 @@ export const secondsOf = ({ runs }: LiveTimeline, { run, durations }: LiveSegmen
 
 export const longest = (durations: Record<string, number>): number => Math.max(...Object.values(durations));
 
-/** Durations are sums of fractions. */
+/** Tolerance for durations, which are sums of fractions. */
 const SAME = 0.002;
 
 /**
@@ -105,7 +105,8 @@ export const targetDurationOf = (segments: readonly LiveSegment[], least = 1): n
   );
 
 /**
- * True if `list` includes what a blocking request waits for (rfc8216bis, 6.2.5.2): segment `msn`, or part `part` of it.
+ * True if `list` includes what a blocking request is waiting for (rfc8216bis, 6.2.5.2): segment `msn`, or part `part`
+ * of it.
  */
 export function reached({ segments, open }: RenditionList, msn: number, part?: number): boolean {
   const last = segments.at(-1)?.n ?? -1;

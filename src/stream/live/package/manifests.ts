@@ -25,11 +25,11 @@ const DASH = "application/dash+xml";
 const CACHE_ENDED = 60;
 const CACHE_RUNNING = 2;
 /**
- * Three target durations (rfc8216bis 6.2.5.2), but less than players wait for the first octet of a response: hls.js
- * waits ten seconds.
+ * Three target durations (rfc8216bis 6.2.5.2), but shorter than players' timeout for the first octet of a response:
+ * hls.js waits ten seconds.
  */
 const MOST_WAIT_MS = 9000;
-/** For the first segment of a broadcast. */
+/** Wait for the first segment of a broadcast. */
 const BEGIN_MS = 8000;
 /** A request more than two segments ahead is invalid (6.2.5.2). */
 const MOST_AHEAD = 2;
@@ -40,7 +40,7 @@ export type LiveManifests = Record<
 >;
 
 export function createLiveManifests({ dvrSeconds, captions, prefersLowLatency }: LiveManifestsParts): LiveManifests {
-  /** A playlist of a low-latency broadcast is written once for all viewers that wait for the same one. */
+  /** A playlist of a low-latency broadcast is written once for all viewers waiting for the same one. */
   const written = new WeakMap<object, { version: number; texts: Map<string, WrittenPlaylist> }>();
 
   function write(
@@ -207,7 +207,7 @@ function queryOf({ what, lowLatency }: Extent, mark: { of?: string }): string {
 
 /**
  * A blocking playlist request has its own URL and the same response for every client: a cache forwards one request for
- * all waiting clients and keeps the response for late ones (six target durations). An incomplete response must not be
+ * all waiting clients and stores the response for late ones (six target durations). An incomplete response must not be
  * shared.
  */
 function cacheOf(

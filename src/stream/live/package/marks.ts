@@ -2,15 +2,15 @@ import type { Viewing } from "../../delivery/index.ts";
 import { streamErrors } from "../../errors.ts";
 
 /**
- * The next broadcast under an input id (or a token for it) has the same segment numbers, so URLs that caches keep for a
- * week must differ: such URLs include a mark of the broadcast.
+ * Segment numbers repeat in the next broadcast under an input id (or a token for it), but caches store URLs for a week,
+ * so each URL must differ: it includes a mark of the broadcast.
  */
 export const broadcastMark = ({ id, video: { uid } }: Viewing): { of?: string } =>
   id === uid ? {} : { of: uid.slice(0, 12) };
 
 export const suffixOf = ({ of }: { of?: string }): string => (of === undefined ? "" : `?of=${of}`);
 
-/** Throws segmentNotFound for a URL of a broadcast other than the current one. */
+/** Throws segmentNotFound for a URL that belongs to a different broadcast from the current one. */
 export function checkMark({ query, params, video: { uid } }: Viewing): void {
   const of = query.get("of");
   if (of !== null && !uid.startsWith(of))

@@ -13,7 +13,7 @@ export interface MultivariantOptions {
 
 const AUDIO_GROUP = "audio";
 const TEXT_GROUP = "text";
-/** Maximum lines of the first variant: the bandwidth of the client is still unknown. */
+/** Maximum lines of the first variant, because the client's bandwidth is still unknown. */
 const MODEST = 480;
 
 export function liveMultivariant(
@@ -76,7 +76,7 @@ export function liveMultivariant(
   });
 }
 
-/** Many players start with the first variant: puts a small one first, H.264 if available. */
+/** Many players start with the first variant: lists a small one first, H.264 if available. */
 function modestFirst(pictures: readonly LiveRendition[]): readonly LiveRendition[] {
   const everywhere = pictures.filter(({ codecs }) => codecs.startsWith("avc1"));
   const from = everywhere.length > 0 ? everywhere : pictures;

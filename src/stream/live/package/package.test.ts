@@ -294,7 +294,7 @@ test("computes the target duration from written values: a sum just below half a 
   assert.deepEqual([broadcast.targetDuration, again.targetDuration], [3, 3]);
 });
 
-test("any input gives valid playlists that agree with the previous ones, and no octet is lost", () => {
+test("any input produces valid playlists consistent with the previous ones, and no octet is lost", () => {
   const durations = fc.array(
     fc.integer({ min: 10, max: 400 }).map((ms) => ms / 1000),
     { minLength: 1, maxLength: 60 },
@@ -321,7 +321,7 @@ test("any input gives valid playlists that agree with the previous ones, and no 
             assertValid(now);
             const old = before.get(`${index}/${name}`);
             if (old !== undefined) assertFollows(old, now);
-            // Audio hints hold only for fragments cut by frame; here audio fragments have arbitrary lengths.
+            // Audio hints hold only for fragments cut at frames; in this test audio fragments have arbitrary lengths.
             if (old !== undefined && name !== "audio") assertHintCameTrue(old, now);
             before.set(`${index}/${name}`, now);
           }
@@ -360,7 +360,7 @@ test("any input gives valid playlists that agree with the previous ones, and no 
     }),
     {
       numRuns: 40,
-      // The segment that the last run adds is long enough to raise the target duration.
+      // The last run adds a segment long enough to raise the target duration.
       examples: [
         [
           [
@@ -395,7 +395,8 @@ function assertHintCameTrue(before: ReadPlaylist, after: ReadPlaylist): void {
     [...segments.flatMap(({ parts }) => parts), ...open].map(({ uri }) => uri);
   const known = new Set(partsOf(before));
   const parts = partsOf(after);
-  // Parts of older segments are listed again when the target duration grows, because they are listed for three target durations.
+  // Parts of older segments are listed again when the target duration grows, because parts are listed for three target
+  // durations.
   const next = parts[parts.findLastIndex((uri) => known.has(uri)) + 1];
   if (next !== undefined) assert.equal(next, before.hint);
 }

@@ -188,7 +188,7 @@ export function assertValid({ target, partTarget, segments, open, version, contr
   assert.ok(ended || Number(control["PART-HOLD-BACK"]) >= 2 * partTarget - 1e-6);
 }
 
-/** Requirements for two playlists read one after the other (6.2.1): nothing published may be removed or changed. */
+/** Requirements for two playlists read in succession (6.2.1): published content may not be removed or changed. */
 export function assertFollows(before: ReadPlaylist, after: ReadPlaylist): void {
   assert.ok(after.sequence >= before.sequence, "the sequence number goes back");
   assert.ok(after.target >= before.target);
@@ -203,7 +203,7 @@ export function assertFollows(before: ReadPlaylist, after: ReadPlaylist): void {
     const { parts, at, init, ...rest } = now;
     const { parts: partsBefore, at: atBefore, init: initBefore, ...restBefore } = old;
     assert.deepEqual(rest, restBefore);
-    // Tags of skipped segments apply to the following ones and are not repeated.
+    // Tags of skipped segments apply to the following segments and are not repeated.
     if (before.skipped + after.skipped === 0 || (init !== undefined && initBefore !== undefined))
       assert.equal(init, initBefore);
     if (at !== undefined && atBefore !== undefined) assert.equal(at, atBefore);

@@ -6,7 +6,7 @@ export interface LivePackagesParts {
 }
 
 export interface LivePackagesRoom extends LivePackages {
-  /** Packaged in this process now, or until a minute ago. */
+  /** A broadcast that is being packaged in this process, or was until a minute ago. */
   of(video: string): Broadcast | undefined;
   open(video: string, options?: OpenPackage): Broadcast;
 }

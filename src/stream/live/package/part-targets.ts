@@ -1,7 +1,7 @@
 /** Part target duration of each rendition: the maximum length of its parts (rfc8216bis 4.4.3.7). */
 export interface PartTargets {
   add(rendition: string, seconds: number): void;
-  /** Seconds; never decreases. For a rendition without parts: the configured part duration. */
+  /** Seconds; never decreases. The configured part duration for a rendition without parts. */
   of(rendition: string): number;
 }
 

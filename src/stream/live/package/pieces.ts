@@ -17,7 +17,7 @@ export interface LivePiecesParts {
   hot: HotSegments;
 }
 
-/** An announced part arrives within a few hundred milliseconds, or never. */
+/** An announced part arrives within a few hundred milliseconds or not at all. */
 const PART_MS = 5000;
 
 /** Segments, parts and init segments: from memory while a broadcast is live, later from storage. */
@@ -82,7 +82,7 @@ async function fromMemory(
   const segment = () => broadcast.recent.find(rendition, n!);
   if (part === undefined)
     return segment()?.whole === true ? inMemory(segment()!.parts.flatMap(({ bytes }) => bytes)) : undefined;
-  // A request for an announced part waits until it is available (rfc8216bis 6.2.6). Other requests do not wait.
+  // A request for an announced part waits until the part is available (rfc8216bis 6.2.6). Other requests do not wait.
   if (announced(broadcast, rendition, n!, part))
     await waitFor(broadcast, () => segment()?.parts[part] !== undefined || segment()?.whole === true, {
       ms: PART_MS,
@@ -97,7 +97,7 @@ function announced({ recent }: Broadcast, rendition: string, n: number, part: nu
   return open !== undefined && !open.whole && open.n === n && open.parts.length === part;
 }
 
-/** Empty: the rendition has a gap there. */
+/** Empty: the rendition has a gap at this segment. */
 function inMemory(bytes: readonly Buffer[]): Sendable | undefined {
   if (bytes.length === 0) return undefined;
   const memory = bytes.length === 1 ? bytes[0]! : Buffer.concat(bytes);

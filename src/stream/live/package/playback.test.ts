@@ -34,7 +34,7 @@ async function until(met: () => boolean): Promise<void> {
 }
 const uris = (playlist: string) => playlist.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
 
-test("lists the modest rendition first and audio separately, with and without low latency", async (t) => {
+test("lists the smaller rendition first and audio separately, with and without low latency", async (t) => {
   const { broadcast, get } = await liveWorld(t);
   feed(broadcast.run(runOf(1)), 9);
   const usual = await get("manifest/video.m3u8");
@@ -110,7 +110,7 @@ test("clientBandwidthHint selects the rendition with the nearest measured bitrat
     ]);
 });
 
-test("responds to a blocking request when the part is available, and caches may share that response", async (t) => {
+test("responds to a blocking request when the part is available, with a response that caches may share", async (t) => {
   const { broadcast, get } = await liveWorld(t);
   const sink = broadcast.run(runOf(1));
   feed(sink, 8);
@@ -304,7 +304,7 @@ test("serves previews and instant clips", async (t) => {
   assert.match((await get("manifest/clip.m3u8?time=1s&duration=5s", INPUT)).text, /its uid/);
 });
 
-test("a dropped rendition stays available while part of it is listed, and its playlists continue", async (t) => {
+test("a dropped rendition remains available while part of it is listed, and its playlists continue", async (t) => {
   for (const [before, now, gone] of [
     [[SOURCE, SOUND], [SOURCE], "audio"],
     [[SOURCE, SOUND], [SOUND], "source"],
@@ -362,7 +362,7 @@ test("a run without segments has no DASH period", () => {
   assert.doesNotMatch(mpd, /Infinity/);
 });
 
-test("the start of a clip is counted by video; audio is cut slightly before or after it", () => {
+test("clip starts are calculated from video; audio is cut slightly before or after", () => {
   const timeline: LiveTimeline = {
     video: VIDEO,
     ended: true,
@@ -381,7 +381,7 @@ test("the start of a clip is counted by video; audio is cut slightly before or a
   assert.equal(positionOf(timeline, 51), 102);
 });
 
-test("players get the measured bandwidth of a publisher that sends more than it announced", async (t) => {
+test("players receive the measured bandwidth of a publisher that exceeds its announced one", async (t) => {
   const { broadcast, get } = await liveWorld(t);
   const sink = broadcast.run(runOf(1, { renditions: [SOURCE] }));
   for (let at = 0; at < 9; at++)
@@ -425,7 +425,7 @@ test("under the uid of an input, URLs of one broadcast are invalid for the next 
   );
 });
 
-test("before the first data, a player waits for the beginning; requests for other videos are passed on", async (t) => {
+test("before the first data, a player waits for the broadcast to start; requests for other videos are passed on", async (t) => {
   const { broadcast, get, playback } = await liveWorld(t);
   const waiting = [get("manifest/video.m3u8?protocol=llhls"), get("manifest/video.mpd")];
   await until(() => broadcast.waiting === 2);
@@ -437,7 +437,7 @@ test("before the first data, a player waits for the beginning; requests for othe
   assert.equal(await playback.handles(liveVideo()), true);
 });
 
-test("when a publisher reconnects to another process, segments of that process are served as soon as there are any", async (t) => {
+test("when a publisher reconnects to another process, that process's segments are served as soon as they exist", async (t) => {
   const { broadcast, get, packages, taken } = await liveWorld(t);
   const sink = broadcast.run(runOf(1));
   feed(sink, 4);

@@ -110,8 +110,8 @@ export async function realFragments({
 }
 
 /**
- * A server that packages one broadcast, an in-memory recording beside it, and another server that has the recording
- * only.
+ * A server that packages one broadcast, an in-memory recording alongside it, and another server with only the
+ * recording.
  */
 export async function liveWorld(
   t: Scope,

@@ -13,8 +13,8 @@ import { createLiveLength } from "./watched.ts";
 export interface LivePlaybackParts {
   packages: Pick<LivePackagesRoom, "of">;
   /**
-   * Stored timeline of a broadcast of another process, or of a recording. Called for every playlist of broadcasts that
-   * run elsewhere.
+   * Stored timeline of a recording, or of a broadcast in another process. Called for every playlist of broadcasts that
+   * run in other processes.
    */
   timelineOf(video: string): Promise<LiveTimeline | undefined>;
   /** A stored segment, or the init segment of a run. */
@@ -35,9 +35,9 @@ export interface LivePlaybackParts {
 
 interface LivePlayback {
   routes: DeliveryRoute[];
-  /** True if the video is a broadcast or a recording: only these routes serve it then. */
+  /** True if the video is a broadcast or a recording: only these routes then serve it. */
   handles(video: Video): Promise<boolean>;
-  /** Puts these routes before those of uploaded videos, in one list. */
+  /** Puts these routes before those for uploaded videos, in one list. */
   before(routes: readonly DeliveryRoute[]): DeliveryRoute[];
   /** Undefined for videos that are not live. */
   length: SegmentLength;

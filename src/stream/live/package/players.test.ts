@@ -8,7 +8,7 @@ import type { RunSink } from "../fragments.ts";
 import { runOf } from "./package.testing.ts";
 import { liveWorld, realFragments, VIDEO } from "./playback.testing.ts";
 
-/** On a page of another origin. Each defines `load(video, url)`. */
+/** Scripts for a page on another origin. Each defines `load(video, url)`. */
 const PLAYERS = {
   "hls.js": {
     script: "hls.js/dist/hls.js",

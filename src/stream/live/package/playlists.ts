@@ -2,9 +2,9 @@ import { type HlsPart, type LiveHlsSegment, type LowLatency, writeLivePlaylist }
 import type { TrackPart } from "./track.ts";
 import { type Listed, listOf, nextOf, type RenditionList, type Source, windowStart } from "./lists.ts";
 
-/** Which part of a broadcast a media playlist covers. */
+/** The range of a broadcast that a media playlist covers. */
 export interface Extent {
-  /** Its end, or everything stored, or a completed range, both numbers inclusive. */
+  /** The latest window, everything stored, or a completed range with both numbers inclusive. */
   what: "window" | "dvr" | "whole" | { from: number; to: number };
   /** List parts while they are in memory. */
   lowLatency?: boolean;
@@ -62,8 +62,8 @@ export function mediaPlaylist(
   const from = firstOf(source, extent, settings);
   const list = listOf(source, rendition, from, typeof what === "object" ? what.to + 1 : Infinity);
   const ended = source.timeline.ended || typeof what === "object";
-  // Also at the end: a player that has the first parts of the last segment does not load the rest from the whole
-  // segment.
+  // Also true at the end: a player with the first parts of the last segment does not load the remaining data from the
+  // whole segment.
   const lowLatency = extent.lowLatency === true && source.recent !== undefined;
   const { segments } = list;
   const total = segments.reduce((sum, { duration }) => sum + duration, 0) + partsDuration(list.open?.parts);
@@ -78,7 +78,7 @@ export function mediaPlaylist(
     return {
       ...(!gap && { init: segmentUri(rendition, `init-${one.run.id}.mp4`, suffix) }),
       ...(discontinuity && { discontinuity }),
-      // After the end, once per run is enough.
+      // After the broadcast has ended, one date per run is sufficient.
       ...((!ended || first || discontinuity) && { at: Math.round(one.run.started + one.start * 1000) }),
     };
   };
@@ -148,7 +148,7 @@ function lowLatencyOf(
     partTarget,
     partHoldBack: HOLD_BACK_PARTS * partTarget,
     holdBack: HOLD_BACK * targetDuration,
-    // The last part of a segment closes it, so the next part then belongs to the next segment.
+    // The last part of a segment completes it, so the next part then belongs to the next segment.
     ...(list.open !== undefined &&
       isForeseen(list.open, list.segments.at(-1)) && {
         hint: segmentUri(rendition, `${list.open.n}.${list.open.parts!.length}.m4s`, suffix),

@@ -4,8 +4,8 @@ import type { LiveSegment, LiveTimeline } from "../timeline.ts";
 /** Broadcasts that are packaged in this process. */
 export interface LivePackages {
   /**
-   * Starts a video, or continues one of another process: its numbers follow those of `timeline`. Ends the video first
-   * if it is already open.
+   * Starts a video, or continues one from another process: its numbers follow those of `timeline`. Ends the video first
+   * if it is open.
    */
   open(video: string, options?: OpenPackage): LivePackage;
   /** Stops packaging; waiting requests are completed. */
@@ -22,11 +22,11 @@ export interface OpenPackage {
 export interface LivePackage {
   /** Packages a run. One at a time: starting a run ends the previous one. */
   run(run: LiveRun): RunSink;
-  /** The current timeline: always the same object, which grows. Do not modify. */
+  /** The current timeline: always the same object, which grows. Do not modify it. */
   timeline(): LiveTimeline;
-  /** The broadcast has ended: playlists end, and stay in memory for a minute for current viewers. */
+  /** The broadcast has ended: playlists end, and remain in memory for a minute for current viewers. */
   end(): void;
-  /** Stops packaging here, though the broadcast may continue in another process. */
+  /** Stops packaging in this process, although the broadcast may continue in another one. */
   stop(): void;
 }
 

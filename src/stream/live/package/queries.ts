@@ -19,7 +19,7 @@ export function readExtent(query: URLSearchParams, ended: boolean): Extent {
       ...(start !== null && /^\d{1,4}(\.\d{1,3})?$/.test(start) && { start: Number(start) }),
     };
   if (query.get("dvrEnabled") === "true") return { what: "dvr", skip, lowLatency: query.get("protocol") === "llhls" };
-  // Without a protocol, the client did not play the broadcast live.
+  // Without a protocol, the client has not been playing the broadcast live.
   return { what: ended && !query.has("protocol") ? "whole" : "window", lowLatency: query.get("protocol") === "llhls" };
 }
 
@@ -56,12 +56,12 @@ function seconds(query: URLSearchParams, name: string, most: number, least = 0.1
   return value;
 }
 
-/** Durations are sums of fractions. */
+/** Tolerance for durations, which are sums of fractions. */
 const SAME = 0.002;
 
 /**
- * Range of segments (both numbers inclusive) that contain the seconds from `time` onwards, and the offset in the first
- * one. Seconds are those of the recording: gaps between runs do not count. Undefined: no such segments.
+ * Range of segments (both numbers inclusive) covering the seconds from `time` onwards, and the offset in the first one.
+ * Seconds are those of the recording: gaps between runs do not count. Undefined: there are no such segments.
  */
 export function segmentsBetween(
   timeline: LiveTimeline,

@@ -1,11 +1,16 @@
 import type { LiveRendition } from "../fragments.ts";
 import type { TrackSegment } from "./track.ts";
 
-/** Measured bitrates and frame rates of renditions. The values at the start of a run are estimates from the frame size. */
+/**
+ * Measured bitrates and frame rates of renditions. The values at the start of a run are estimated from the frame size.
+ */
 export interface MeasuredRates {
   /** Adds a complete segment. */
   add(rendition: string, segment: TrackSegment): void;
-  /** The rendition with the measured peak and average bitrate and frame rate of its last segments instead of the estimates. */
+  /**
+   * The rendition with the peak and average bitrate and frame rate measured over its last segments instead of the
+   * estimates.
+   */
   of(rendition: LiveRendition): LiveRendition;
 }
 
@@ -13,7 +18,7 @@ export interface MeasuredRates {
 const STEP = 10_000;
 /** Shorter segments are not representative of the bitrate per second. */
 const MIN_SECONDS = 0.5;
-/** Only the last segments count, so that a lower bitrate takes effect. */
+/** Only recent segments count, so that a lower bitrate takes effect. */
 const WINDOW_SECONDS = 60;
 /** Frame rates of cameras and encoders. A measured rate within `NEAR` (relative) is rounded to one of these. */
 const COMMON_RATES = [24_000 / 1001, 24, 25, 30_000 / 1001, 30, 50, 60_000 / 1001, 60];

@@ -14,7 +14,10 @@ export interface RecentSegments {
 /** Enough for players at the usual distance from the live edge; older segments are read from storage. */
 const KEPT_SECONDS = 24;
 const LEAST_KEPT = 4;
-/** Octets of one broadcast, all renditions. Slightly more if nothing is listed: unlisted segments must not be lost. */
+/**
+ * Octets of one broadcast in all renditions. Slightly more is allowed if nothing is listed: unlisted segments must not
+ * be lost.
+ */
 const MOST_BYTES = 96 * 1024 * 1024;
 
 export function createRecentSegments(): RecentSegments {

@@ -8,19 +8,19 @@ import type { PlaylistSettings } from "./playlists.ts";
 
 /** A broadcast or its recording, from any source. */
 export interface LiveSource extends Source, Pick<PlaylistSettings, "targetDuration"> {
-  /** Packaged in this process. */
+  /** Set if this process packages the broadcast. */
   broadcast?: Broadcast;
-  /** Currently offered. */
+  /** Renditions currently offered. */
   renditions: readonly LiveRendition[];
 }
 
 export interface LiveSourcesParts {
   packages: { of(video: string): Broadcast | undefined };
-  /** Timeline of a broadcast of another process, or of a recording. Undefined: nothing is stored of the video. */
+  /** Timeline of a recording, or of a broadcast in another process. Undefined: nothing is stored for the video. */
   timelineOf(video: string): Promise<LiveTimeline | undefined>;
 }
 
-/** Recordings do not change: the most recently used stay in memory, up to this many segments in total. */
+/** Recordings do not change: the most recently used timelines stay in memory, up to this many segments in total. */
 const MOST_SEGMENTS = 500_000;
 
 export interface LiveSources {
@@ -65,7 +65,7 @@ export function createLiveSources({ packages, timelineOf }: LiveSourcesParts): L
           return recording;
       }
       if (!broadcast.running && !timeline.ended) {
-        // No publisher is connected here: one may have connected elsewhere.
+        // No publisher is connected to this process: one may have connected to another.
         const elsewhere = await stored(uid);
         if (
           elsewhere !== undefined &&
@@ -79,7 +79,7 @@ export function createLiveSources({ packages, timelineOf }: LiveSourcesParts): L
         recent,
         targetDuration,
         broadcast,
-        // Evaluated after the viewer has waited for the beginning.
+        // Evaluated after the viewer has waited for the broadcast to start.
         get renditions() {
           return (
             timeline.ended
@@ -93,7 +93,8 @@ export function createLiveSources({ packages, timelineOf }: LiveSourcesParts): L
 }
 
 /**
- * Renditions present in every run that has video or audio, else all renditions; with the highest bandwidth of any run.
+ * Renditions present in every run that has video or audio, otherwise all renditions; with the highest bandwidth of any
+ * run.
  */
 export function renditionsOf({ runs }: LiveTimeline): LiveRendition[] {
   return (["video", "audio"] as const).flatMap((kind) => {

@@ -4,14 +4,14 @@ import type { LiveFragment } from "../fragments.ts";
 export interface TrackSegment {
   readonly n: number;
   readonly run: { id: string; started: number };
-  /** Seconds on the run timeline: the cut of all renditions. */
+  /** Seconds on the run timeline: where all renditions are cut. */
   readonly start: number;
   /** Presentation time of the first sample. Undefined before the first sample. */
   begins?: number;
-  /** Duration of its parts, and of fragments that are not in a part yet. */
+  /** Duration of its parts, and of fragments that have not been added to a part. */
   duration: number;
   readonly parts: TrackPart[];
-  /** Complete. A complete segment without parts is a gap. */
+  /** True if complete. A complete segment without parts is a gap. */
   whole: boolean;
 }
 
@@ -39,13 +39,13 @@ export interface TrackParts {
   /** Cuts of the run so far; the creator of the track adds to them. Never empty when a fragment is added. */
   cuts: readonly Cut[];
   partSeconds: number;
-  /** A segment has begun, a part was added, or a segment is complete. */
+  /** Called when a segment has begun, a part has been added, or a segment is complete. */
   onSegment(segment: TrackSegment): void;
 }
 
 /** Groups the fragments of one rendition into parts and segments. */
 export interface Track {
-  /** Fragments of complete segments are dropped. */
+  /** Fragments of completed segments are dropped. */
   add(fragment: LiveFragment): void;
   /** Completes everything before segment `n`, even with missing data. */
   closeBefore(n: number): void;
@@ -98,7 +98,7 @@ export function createTrack({ run, kind, cuts, partSeconds, onSegment }: TrackPa
   }
 
   function add({ time, duration, key, offset = 0, frames = 0, nextKey, bytes }: LiveFragment): void {
-    // The cut is at a key frame of another rendition: use the nearest fragment start, despite rounding by timescales.
+    // The cut is at a key frame of another rendition: uses the nearest fragment start, because timescales round.
     const begun = time + duration / 2;
     if (at >= 0 && open === undefined) return;
     if (at < 0) begin(0);

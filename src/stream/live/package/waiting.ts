@@ -1,8 +1,8 @@
 import type { Broadcast } from "./broadcast.ts";
 
 /**
- * Waits for the condition, which is checked after every change. False: not met within `ms`, or the viewer has
- * disconnected, or the broadcast has ended.
+ * Waits for the condition, which is checked after every change. False: the condition was not met within `ms`, the
+ * viewer has disconnected, or the broadcast has ended.
  */
 export function waitFor(
   broadcast: Broadcast,

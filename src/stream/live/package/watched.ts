@@ -3,7 +3,7 @@ import { pieceOf } from "./pieces.ts";
 import type { LiveSources } from "./sources.ts";
 
 /**
- * Lengths for broadcasts and their recordings: video segments and parts, or audio ones if there is no video. Undefined
+ * Lengths for broadcasts and their recordings: video segments and parts, or audio ones if they have no video. Undefined
  * for other videos.
  */
 export function createLiveLength(sources: LiveSources): SegmentLength {

@@ -17,7 +17,8 @@ export const durationOf = ({ segments, runs }: LiveTimeline): number =>
 
 /**
  * `time` in seconds from the beginning of the broadcast; "latest": the beginning of the newest segment, which is a key
- * frame. Undefined: there is no video. Selects the smallest rendition with at least `height` lines: less data to read.
+ * frame. Undefined: the broadcast has no video. Selects the smallest rendition with at least `height` lines, to read
+ * less data.
  */
 export function momentOf(timeline: LiveTimeline, time: number | "latest", height: number): Moment | undefined {
   const { runs, segments } = timeline;
@@ -37,7 +38,9 @@ export function momentOf(timeline: LiveTimeline, time: number | "latest", height
   return { run, rendition: pictureIn(found, run, height)!, n: found.n, offset };
 }
 
-/** The segment at the moment and its successors in the same run and rendition, until they cover `seconds` or end. */
+/**
+ * The segment at the moment and the following ones in the same run and rendition, until they cover `seconds` or end.
+ */
 export function segmentsFrom(
   { segments }: LiveTimeline,
   { rendition, n, offset }: Moment,

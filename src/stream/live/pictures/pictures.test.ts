@@ -54,7 +54,7 @@ const timelineOf = (segments: number, ended = false): LiveTimeline => ({
   })),
 });
 
-/** A broadcast with one second of each colour, whose times do not start at zero. */
+/** A broadcast with one second of each colour; its times do not start at zero. */
 async function open(t: TestContext) {
   const folder = mkdtempSync(join(tmpdir(), "reelpost-pictures-"));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
@@ -180,7 +180,7 @@ test(
   },
 );
 
-test("reports that recording is off rather than that nothing was broadcast", async () => {
+test("reports that recording is off instead of that nothing was broadcast", async () => {
   const input = { ...VIDEO, uid: VIDEO.liveInput!, state: "pendingupload" as const };
   const parts = {
     tools: {} as never,
@@ -221,7 +221,7 @@ test(
       frames: 15,
       colours: ["red", "green"],
     });
-    // Longer than the broadcast so far.
+    // Longer than the current length of the broadcast.
     assert.deepEqual((await getGif("fps=4")).colours, ["red", "green", "blue"]);
     shown.ended = true;
     assert.deepEqual(

@@ -38,11 +38,11 @@ const GIF = "thumbnails/thumbnail.gif";
 const MADE_HERE = new Set(["thumbnails/thumbnail.jpg", GIF]);
 /** Maximum age of the live thumbnail. All requests within this time get the same image. */
 const FRESH_MS = 5000;
-/** Applies to moments that no longer change. */
+/** Cache time of images for moments that no longer change. */
 const CACHE_S = 3600;
 const MOST_KEPT = 300;
 const MOST_OCTETS = 32 * 1024 * 1024;
-/** Larger segments are not read for an image: a segment of the highest bitrate has a tenth of this. */
+/** Larger segments are not read for an image: a segment at the highest bitrate has a tenth of this size. */
 const LARGEST_SEGMENT = 128 * 1024 * 1024;
 
 export function createLivePictures({
@@ -140,11 +140,11 @@ export function createLivePictures({
   };
 }
 
-/** Once the recording has a file, images are made from it, as for every video. */
+/** Once the recording has a file, images are generated from it, as for every other video. */
 const mayBeLive = ({ liveInput, model, uid }: Video): boolean =>
   liveInput !== undefined && liveInput !== uid && model === null;
 
-/** Model of a video file made of an init segment and segments. */
+/** Model of a video file composed of an init segment and segments. */
 const modelOf = (
   path: string,
   { width = 16, height = 9, peakBandwidth }: Moment["rendition"],

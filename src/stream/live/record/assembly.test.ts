@@ -21,7 +21,7 @@ import { openRecordings, VIDEO } from "./record.testing.ts";
 
 const ACCOUNT = "a".repeat(32);
 
-/** A recording to broadcast into, and everything that assembles its file. */
+/** A recording of a test broadcast, and all components that assemble its file. */
 async function open(t: TestContext) {
   const { videos, objects, jobs, db, events, clock } = await openVideos(t, undefined, { migrations: recordMigrations });
   const { recordings } = await openRecordings(t, { db, objects });
@@ -47,7 +47,7 @@ async function open(t: TestContext) {
   await videos.live.begin(ACCOUNT, VIDEO, { liveInput: "1".repeat(32) });
   const recording = await recordings.open(VIDEO);
 
-  /** Ends the broadcast. Resolves with its video once it has a single file, and the path of the file. */
+  /** Ends the broadcast. Resolves with its video once it has a single file, and the path to the file. */
   async function finish(): Promise<{ video: Video; path: string }> {
     await recording.close();
     const { segments: _, width, height, ...summary } = await recordings.finish(VIDEO);

@@ -22,20 +22,23 @@ export interface AssemblyParts {
   recordings: Pick<Recordings, "timeline" | "stored">;
   probe: Probe;
   tools: Pick<MediaTools, "ffmpeg">;
-  /** For temporary files as large as recordings: for runs that differ. */
+  /** For temporary files as large as recordings, needed for runs with different settings. */
   folder: string;
   log: Log;
-  /** Delay before a retry in milliseconds. Default: the backoff of jobs. */
+  /** Delay before a retry in milliseconds. Default: the job backoff. */
   backoff?: (attempt: number) => number;
 }
 
-/** Merges recordings into files, for all operations on video files; playback still uses their segments. */
+/** Merges recordings into files for all operations on video files; playback continues to use their segments. */
 export interface Assembly {
   /** Stores the job, which survives a crash of this process. Calling it again does nothing. */
   enqueue(video: string): Promise<void>;
-  /** Calls the listener when a recording has been merged into one file, or cannot be merged. If it fails, the job is retried. */
+  /**
+   * Calls the listener when a recording has been merged into one file or cannot be merged. If the listener fails, the
+   * job is retried.
+   */
   onDone(listener: (video: string) => Promise<void>): void;
-  /** Runs the job `stream.live.assemble`, until closed. In processes that encode. */
+  /** Runs the job `stream.live.assemble` until closed. Started in processes that encode. */
   start(): void;
   close(): Promise<void>;
 }
@@ -66,7 +69,7 @@ export function createAssembly({
     const size = await writeSource(uid, key, timeline, signal);
     const model = await probe.probe({ uid, sourceKey: key, watermark: null }, { signal });
     const done = await videos.assembled(uid, { key, size, model });
-    // Deleted meanwhile: the result is unreferenced.
+    // The track was deleted in the meantime: the result is unreferenced.
     if (done === undefined && (await videos.find(uid)) === undefined) await objects.delete([key]);
     log.info({ video: uid, size, runs: timeline.runs.length }, "live: recording merged into one file");
   }
@@ -95,7 +98,7 @@ export function createAssembly({
     }
   }
 
-  /** Permanent failures: retrying would not help. */
+  /** Permanent failures are not retried. */
   async function run({ payload }: Job, { signal }: JobContext): Promise<void> {
     const { uid } = payload as { uid: string };
     try {
@@ -136,7 +139,7 @@ async function alike(parts: readonly MoviePart[], stored: MovieParts["stored"]):
   return groups.map((group) => group.parts);
 }
 
-/** The largest frame size of all runs; even numbers. */
+/** The largest frame size in all runs; dimensions are even. */
 function pictureOf({ runs }: LiveTimeline): { width: number; height: number } | undefined {
   const pictures = runs.flatMap(({ renditions }) => renditions.filter(({ kind }) => kind === "video").slice(0, 1));
   if (pictures.length === 0) return undefined;

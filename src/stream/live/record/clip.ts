@@ -11,7 +11,7 @@ import { lengthOf } from "./summary.ts";
 /** Maximum seconds of an instant clip. */
 const LONGEST = 60;
 const FILENAME = /^[A-Za-z0-9_-]{1,120}$/;
-/** Durations are sums of fractions. */
+/** Tolerance for durations, which are sums of fractions. */
 const SAME = 0.002;
 
 /**
@@ -48,7 +48,7 @@ export function createClipFiles({
     const headers = await Promise.all(all.map((part) => headersOf(part, stored)));
     const until = headers.findIndex((one) => one !== headers[0]);
     const movie = await joinMovie({ parts: until === -1 ? all : all.slice(0, until), stored, signal });
-    // A range is read from the beginning of the file: it has a minute at most.
+    // A range is read by skipping from the beginning of the file, which is a minute long at most.
     const read = ({ start = 0, end = movie.size - 1 }: { start?: number; end?: number } = {}) =>
       Readable.from(between(movie.body(), start, end + 1), { objectMode: false });
     await viewing.sendObject(

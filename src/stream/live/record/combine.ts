@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { MediaTools } from "../../media/index.ts";
 
-/** A file that holds a part of a recording. */
+/** A file that contains a section of a recording. */
 export interface CombinedFile {
   path: string;
   video: boolean;
@@ -16,7 +16,7 @@ export interface CombineParts {
   tools: Pick<MediaTools, "ffmpeg">;
   /** Folder of the output. */
   folder: string;
-  /** Frames are scaled to fit into this; absent: no video. */
+  /** Frames are scaled to fit this size; absent: no video. */
   picture?: { width: number; height: number };
   signal: AbortSignal;
   /** Maximum number of inputs per ffmpeg run: all are open concurrently. Default 12. */

@@ -7,9 +7,9 @@ export interface CutFragments {
 }
 
 /**
- * Cuts unfinished data into segments: at key frames of the first video rendition that are at least `seconds` apart, and
- * all others at the same times. Without video, at any fragment. A fragment across a cut belongs to the side with most
- * of it.
+ * Cuts unfinished data into segments: at key frames of the first video rendition at least `seconds` apart, and all
+ * other renditions at the same times. Without video, at any fragment. A fragment across a cut belongs to the side that
+ * contains most of it.
  */
 export function cutFragments(
   renditions: readonly LiveRendition[],

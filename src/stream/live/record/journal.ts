@@ -1,18 +1,19 @@
 import type { ObjectStore } from "../../../store/index.ts";
 import type { LiveFragment } from "../fragments.ts";
 
-/** Fragments of one run in arrival order: one page of data that is not in a segment yet. */
+/** Fragments of one run in arrival order: one page of data that has not been added to a segment. */
 export interface JournalPage {
   run: string;
   fragments: LiveFragment[];
 }
 
 /**
- * Pages are objects beside the segments, numbered in writing order; a page is deleted when all its data is in segments.
+ * Pages are objects alongside the segments, numbered in writing order; a page is deleted when all its data is in
+ * segments.
  */
 export interface Journal {
   write(video: string, number: number, page: JournalPage): Promise<void>;
-  /** In order. Unreadable pages are skipped. */
+  /** Returns the pages in order. Unreadable pages are skipped. */
   read(video: string): Promise<{ number: number; page: JournalPage }[]>;
   delete(video: string, numbers: readonly number[]): Promise<void>;
 }
@@ -20,7 +21,7 @@ export interface Journal {
 const folder = (video: string) => `stream/${video}/live/open/`;
 const DIGITS = 10;
 const keyOf = (video: string, number: number) => `${folder(video)}${String(number).padStart(DIGITS, "0")}`;
-/** Each page holds a few seconds: one broadcast cannot leave more. */
+/** Each page holds a few seconds: one broadcast cannot leave more pages. */
 const MOST_PAGES = 10_000;
 
 export function createJournal(objects: Pick<ObjectStore, "put" | "open" | "list" | "delete">): Journal {

@@ -2,7 +2,7 @@ import type { LiveRendition } from "../fragments.ts";
 import type { LiveTimeline } from "../timeline.ts";
 import type { MoviePart, MovieTrack } from "./movie.ts";
 
-/** Tracks of a timeline that go into a file: the largest video and the audio of every run, segments [from, to]. */
+/** Tracks of a timeline to include in a file: the largest video and the audio of every run, segments [from, to]. */
 export function moviePartsOf({ runs, segments }: LiveTimeline, from = 0, to = Infinity): MoviePart[] {
   const parts: MoviePart[] = [];
   for (const [place, { id, renditions }] of runs.entries()) {
@@ -18,5 +18,5 @@ export function moviePartsOf({ runs, segments }: LiveTimeline, from = 0, to = In
   return parts;
 }
 
-/** The largest one comes first. */
+/** The largest rendition comes first. */
 const isVideo = ({ kind }: LiveRendition) => kind === "video";

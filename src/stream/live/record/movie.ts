@@ -13,7 +13,7 @@ import {
 } from "../../../protocol/mp4/index.ts";
 import type { StoredPiece } from "./port.ts";
 
-/** Segments of one run to put into a file, in order. */
+/** Segments of one run to include in a file, in order. */
 export interface MoviePart {
   run: string;
   tracks: MovieTrack[];
@@ -47,7 +47,7 @@ interface OpenTrack extends WrittenTrack {
   chunks: Chunk[];
 }
 
-/** Octet ranges of one segment that go into the file. */
+/** Octet ranges of one segment to include in the file. */
 interface Taken {
   rendition: string;
   n: number;
@@ -55,12 +55,12 @@ interface Taken {
   ranges: { start: number; end: number }[];
 }
 
-/** Encoder clocks round: a fragment may overlap the previous one by this much. */
+/** Encoder clocks are rounded: a fragment may overlap the previous one by this much. */
 const OVERLAP_S = 0.05;
 
 /**
  * Writes one file with its index first, from unmodified segments: each run begins where the previous one ends, without
- * the gap. All parts have the same codec configuration (`headersOf`). Only the index is held in memory. Throws
+ * the gap. All parts must have the same codec configuration (`headersOf`). Only the index is held in memory. Throws
  * Mp4Error.
  */
 export async function joinMovie({ parts, stored, signal }: MovieParts): Promise<JoinedMovie> {
@@ -162,7 +162,7 @@ const fragmentsOf = (piece: StoredPiece) =>
 const endOf = (tracks: Iterable<WrittenTrack>) =>
   Math.max(0, ...[...tracks].map(({ header, samples }) => samples.end / header.timescale));
 
-/** From the most common frame duration: publishers count in milliseconds, and skip frames. */
+/** Derived from the most common frame duration: publishers use millisecond timestamps and skip frames. */
 function rateOf(track: WrittenTrack | undefined): number {
   if (track === undefined) return 0;
   const pairs = track.samples.durations();
@@ -175,7 +175,7 @@ function rateOf(track: WrittenTrack | undefined): number {
   return usual === 0 ? 0 : track.header.timescale / usual;
 }
 
-/** Segments of the same number side by side: they cover the same seconds. */
+/** Interleaves segments with the same number, because they cover the same seconds. */
 function inOrder({ tracks }: MoviePart): { kind: MovieTrack["kind"]; rendition: string; n: number }[] {
   return tracks
     .flatMap(({ kind, rendition, segments }) => segments.map((n) => ({ kind, rendition, n })))
@@ -195,7 +195,7 @@ export async function headersOf({ run, tracks }: MoviePart, stored: MovieParts["
   return JSON.stringify(headers);
 }
 
-/** Only what decoders use. Bitrate boxes differ from run to run. */
+/** Only the fields that decoders use. Bitrate boxes differ between runs. */
 function configOf(description: Buffer): string {
   const aac = readAac(description);
   if (aac !== undefined) return `${aac.codecs} ${aac.sampleRate} ${aac.channels}`;

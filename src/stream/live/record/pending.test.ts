@@ -11,7 +11,7 @@ const fragment = (rendition: string, time: number): LiveFragment => ({
   bytes: Buffer.alloc(10, time),
 });
 
-test("reports a page as emptied once, when its last fragment is in a segment", () => {
+test("reports a page as emptied once, when its last fragment has been added to a segment", () => {
   const pending = createPending();
   const fragments = [fragment("source", 0), fragment("audio", 0), fragment("source", 1)];
   for (const one of fragments) pending.add("1", one);
@@ -28,7 +28,7 @@ test("reports a page as emptied once, when its last fragment is in a segment", (
   assert.deepEqual([pending.emptied(), pending.octets()], [[], 0]);
 });
 
-test("a fragment that enters a segment while its page is being written is not counted on the page", () => {
+test("a fragment added to a segment while its page is being written is not counted on the page", () => {
   const pending = createPending();
   const [first, second] = [fragment("source", 0), fragment("source", 1)];
   pending.add("1", first);

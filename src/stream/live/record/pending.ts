@@ -1,27 +1,27 @@
 import type { LiveFragment } from "../fragments.ts";
 
-/** A fragment that is not in a segment yet. */
+/** A fragment that has not been added to a segment. */
 interface Pending {
   fragment: LiveFragment;
   run: string;
-  /** Its page; undefined: not written yet. */
+  /** The page of the fragment; undefined: it has not been written. */
   page: number | undefined;
 }
 
-/** Data that is not in a segment yet, in arrival order. */
+/** Data that has not been added to a segment, in arrival order. */
 export interface PendingFragments {
   add(run: string, fragment: LiveFragment): void;
-  /** Octets that are not in a segment yet; and those of them that are on no page. */
+  /** `octets`: data that has not been added to a segment. `unwritten`: the portion of it that is not on any page. */
   octets(): number;
   unwritten(): number;
-  /** Unwritten data as pages: one for each run. */
+  /** Unwritten data as pages, one per run. */
   pages(): { run: string; fragments: LiveFragment[]; written(page: number): void }[];
   /**
    * Removes the data of a new segment of a rendition, up to the fragment that contains its last octets. Returns the
-   * exact end in ticks; undefined: none of its data was here.
+   * exact end in ticks; undefined: none of the segment's data was pending.
    */
   take(run: string, rendition: string, cut: { bytes: readonly Buffer[]; end: number }): number | undefined;
-  /** Written pages that have no remaining data. */
+  /** Written pages whose data has all been removed. */
   emptied(): number[];
 }
 
@@ -52,7 +52,7 @@ export function createPending(): PendingFragments {
         run,
         fragments: list.map(({ fragment }) => fragment),
         written(page) {
-          // Some may have been put into a segment meanwhile.
+          // Some fragments may have been added to a segment in the meantime.
           const here = list.filter((one) => rows.get(`${run}/${one.fragment.rendition}`)?.includes(one) === true);
           for (const one of here) {
             unwritten -= one.fragment.bytes.length;
@@ -67,7 +67,7 @@ export function createPending(): PendingFragments {
       const row = rows.get(name) ?? [];
       const lastBytes = bytes.at(-1);
       const same = row.findLastIndex(({ fragment }) => fragment.bytes === lastBytes);
-      // Copied octets cannot be compared: find them by time.
+      // Copied buffers cannot be compared by identity: finds them by time.
       const index =
         same === -1 ? row.findLastIndex(({ fragment: { time, duration } }) => time + duration / 2 < end) : same;
       const taken = row.splice(0, index + 1);

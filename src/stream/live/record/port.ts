@@ -5,18 +5,18 @@ import type { LiveSegment, LiveTimeline } from "../timeline.ts";
 /** Stored broadcasts: timelines in tables, segments as objects (`liveSegmentKey`, `liveInitKey`). */
 export interface Recordings {
   /**
-   * Starts or continues the recording of a video: finishes data left by another process first. One process at a time
+   * Starts or continues the recording of a video; first finishes data left by another process. One process at a time
    * per video. `onFault`: called once if the disk is full (writes are retried), or if too much data is queued and
    * recording stops.
    */
   open(video: string, options?: { onFault?: (err: unknown) => void }): Promise<Recording>;
-  /** Read from the tables; for a running broadcast, only new rows. Undefined: nothing is stored of this video. */
+  /** Read from the tables; for a running broadcast, only new rows. Undefined: nothing is stored for this video. */
   timeline(video: string): Promise<LiveTimeline | undefined>;
   /** A segment, or the init segment of a run. */
   stored(video: string, rendition: string, what: number | { run: string }): Promise<StoredPiece | undefined>;
-  /** Puts unfinished data of a killed process into segments. Idempotent. */
+  /** Converts unfinished data from a killed process into segments. Idempotent. */
   recover(video: string): Promise<void>;
-  /** Ends the timeline. Recovers first. Also for a recording that no process has open. */
+  /** Ends the timeline after recovering unfinished data. Also valid for a recording that no process has open. */
   finish(video: string): Promise<RecordingSummary>;
   /** Deletes the rows of a deleted video; its objects are deleted with it. */
   clean(video: string): Promise<void>;
@@ -30,7 +30,7 @@ export interface StoredPiece {
 
 export interface RecordingSummary {
   segments: number;
-  /** Playback seconds, without gaps between runs. */
+  /** Playback duration in seconds, without gaps between runs. */
   duration: number;
   /** Octets of all renditions. */
   size: number;
@@ -39,18 +39,18 @@ export interface RecordingSummary {
   height: number;
 }
 
-/** A video that is being recorded in this process. */
+/** A video that is being recorded by this process. */
 export interface Recording {
-  /** The timeline at the time of opening. */
+  /** The timeline when the recording was opened. */
   readonly timeline: LiveTimeline;
   /**
-   * Stores incoming data of a run, so that a crash does not lose what is in no segment yet. Call it before the
-   * packager.
+   * Stores incoming data of a run, so that a crash does not lose data that has not been added to a segment. Call it
+   * before the packager.
    */
   run(run: LiveRun): RunSink;
   /** Stores a segment. Octets by rendition, as in `LiveFragment.bytes`. */
   keep(cut: CutSegment): void;
-  /** Resolves when all data passed so far is stored or discarded; while the store fails, after a few seconds. */
+  /** Resolves when all data passed so far has been stored or discarded; if the store fails, after a few seconds. */
   settled(): Promise<void>;
   /** Stores the data passed so far, retrying for a few seconds if the store fails. Accepts no further data. */
   close(): Promise<void>;

@@ -21,7 +21,7 @@ export interface RecordTables {
     n: number;
     run_id: string;
     start_s: number;
-    /** JSON, by rendition, in seconds: durations, and ends on the run timeline. */
+    /** JSON by rendition, in seconds: durations, and end times on the run timeline. */
     durations: string;
     ends: string;
     /** JSON, seconds by rendition: presentation time of the first sample. Null for segments written by earlier versions. */
@@ -79,7 +79,7 @@ export interface KeptRun {
   renditions: LiveRendition[];
 }
 
-/** A segment with internal fields that players do not see. */
+/** A segment with internal fields that are not exposed to players. */
 export type KeptSegment = Omit<LiveSegment, "run"> & { run: string; ends: Record<string, number>; size: number };
 
 export interface RecordTable {
@@ -89,7 +89,7 @@ export interface RecordTable {
   end(video: string, now: number): Promise<void>;
   insertRun(video: string, run: KeptRun): Promise<void>;
   insertSegment(video: string, segment: KeptSegment): Promise<void>;
-  /** The order of the result is undefined. */
+  /** The order of the results is undefined. */
   runs(video: string): Promise<KeptRun[]>;
   /** From number `from` onwards, in order. */
   segments(video: string, from: number): Promise<KeptSegment[]>;

@@ -8,7 +8,7 @@ import { recordMigrations } from "./record-table.ts";
 import { joined, keysOf, openRecordings, TEST_RENDITIONS, testRun, testSegment, VIDEO } from "./record.testing.ts";
 
 export function recordConformance(engine: TestEngine): void {
-  test("stores segments run after run, and reads them back as one timeline everywhere", async (t) => {
+  test("stores segments run after run, and reads them back as one timeline in every process", async (t) => {
     const { db, another } = await engine.open(t, recordMigrations);
     const { recordings, objects, clock } = await openRecordings(t, { db });
     const elsewhere = (await openRecordings(t, { db: await another(), objects })).recordings;
@@ -86,7 +86,7 @@ export function recordConformance(engine: TestEngine): void {
     for (const { name } of TEST_RENDITIONS) sink.init(name, Buffer.from("init"));
     const fed = [testSegment(run, 0), testSegment(run, 1), testSegment(run, 2), testSegment(run, 3)];
     const all = fed.flatMap(({ fragments }) => fragments);
-    // Only half of the last segment arrives: the second is cut, its successors are not.
+    // Only half of the last segment has arrived: the second segment is cut, the following ones are not.
     for (const fragment of all.slice(0, 28)) {
       sink.fragment(fragment);
       await recording.settled();
@@ -98,7 +98,7 @@ export function recordConformance(engine: TestEngine): void {
     const pages = await keysOf(objects, `stream/${VIDEO}/live/open/`);
     assert.ok(pages.length > 0);
 
-    // Not closed: another process finds the unfinished data.
+    // The recording is not closed: another process finds the unfinished data.
     const elsewhere = (await openRecordings(t, { db: await another(), objects })).recordings;
     const next = await elsewhere.open(VIDEO);
     assert.deepEqual(
@@ -179,7 +179,7 @@ export function recordConformance(engine: TestEngine): void {
     assert.deepEqual(await keysOf(objects, `stream/${VIDEO}/live/open/`), []);
   });
 
-  test("reports a full disk once; records everything if space is freed, otherwise keeps the stored part as recording", async (t) => {
+  test("reports a full disk once; records everything if space is freed, otherwise keeps the stored part as a recording", async (t) => {
     for (const roomAgain of [true, false]) {
       const { db } = await engine.open(t, recordMigrations);
       let full = false;
@@ -221,7 +221,7 @@ export function recordConformance(engine: TestEngine): void {
     }
   });
 
-  test("removes files outside of the playlist when a full disk stops part of a segment", async (t) => {
+  test("removes files not listed in the playlist when a full disk interrupts writing a segment", async (t) => {
     const { db } = await engine.open(t, recordMigrations);
     const full = { rendition: "" };
     const refused = Promise.withResolvers<void>();

@@ -81,7 +81,7 @@ test("waits for a slow disk up to a limit, then stops recording", async (t) => {
   assert.ok(segments <= 2, String(segments));
 });
 
-test("loses nothing when killed between two segments cut together: data stays on pages until it is in a segment", async (t) => {
+test("loses nothing when killed between two segments cut at the same time: data stays on pages until it is in a segment", async (t) => {
   const writing = Promise.withResolvers<void>();
   const reached = Promise.withResolvers<void>();
   const second = liveSegmentKey(VIDEO, "source", 1);
@@ -119,7 +119,7 @@ test("loses nothing when killed between two segments cut together: data stays on
   await recording.close();
 });
 
-test("journal pages are deleted only when the row of their segment is stored", async (t) => {
+test("journal pages are deleted only when the row for their segment has been stored", async (t) => {
   const deletions: { rows: number }[] = [];
   const { recordings, clock, db } = await openRecordings(t, {
     around: (store) => ({

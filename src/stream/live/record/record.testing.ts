@@ -61,7 +61,9 @@ export interface FedSegment {
   cut: CutSegment;
 }
 
-/** Two seconds of a run: four fragments of video, the first with a key frame, and of audio, slightly late as usual. */
+/**
+ * Two seconds of a run: four fragments of video, the first with a key frame, and four of audio, slightly late as usual.
+ */
 export function testSegment(
   run: LiveRun,
   n: number,

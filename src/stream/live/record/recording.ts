@@ -15,21 +15,22 @@ export interface RecordingParts {
   objects: Pick<ObjectStore, "put">;
   clock: Clock;
   log: Log;
-  /** Milliseconds between two pages of unfinished data. */
+  /** Interval in milliseconds between two pages of unfinished data. */
   pageMs: number;
   /** Maximum octets queued for the disk. */
   mostWaiting: number;
   onFault(err: unknown): void;
 }
 
-/** Milliseconds before a failed write is retried, doubled from `first` up to `longest`. */
+/** Delay in milliseconds before a failed write is retried, doubled from `first` up to `longest`. */
 const RETRY_MS = { first: 200, longest: 5000 };
-/** Maximum time that closing a recording waits for a failing store. */
+/** Maximum time to wait for a failing store when closing a recording. */
 const CLOSING_MS = 20_000;
 
 /**
- * Writes sequentially in arrival order. Failed writes are retried until they succeed, so a store or database outage of a minute
- * loses no data. The rest is discarded only if `mostWaiting` octets are queued or the recording is closed in the meantime.
+ * Writes sequentially in arrival order. Failed writes are retried until they succeed, so a store or database outage of
+ * a minute loses no data. The remaining data is discarded only if `mostWaiting` octets are queued or the recording is
+ * closed in the meantime.
  */
 export function createRecording(parts: RecordingParts): Recording {
   const { video, timeline, table, journal, objects, clock, log, pageMs, mostWaiting } = parts;
@@ -65,7 +66,7 @@ export function createRecording(parts: RecordingParts): Recording {
         return;
       } catch (err) {
         if (failures++ === 0) log.warn({ err, video }, "live: failed to write a recording, will retry");
-        // The operator has to free space: retries alone do not help.
+        // The operator has to free space: retrying alone does not help.
         if (isStoreError(err, "diskFull")) report(err);
         if (clock.now() >= deadline) return giveUp(err);
         await clock.sleep(Math.min(wait, Math.max(0, deadline - clock.now())), stopped).catch(() => {});
@@ -151,7 +152,7 @@ export function createRecording(parts: RecordingParts): Recording {
         ends[rendition] = pending.take(cut.run, rendition, { bytes, end }) ?? end;
         size += bytes.reduce((sum, { length }) => sum + length, 0);
       }
-      // Computed now: queued segments may empty other pages before this write runs.
+      // Computed immediately: queued segments may empty other pages before this write runs.
       const emptied = pending.emptied();
       enqueue(size, () => write(cut, ends, emptied));
     },

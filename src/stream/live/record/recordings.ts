@@ -45,7 +45,7 @@ export function createRecordings({
   async function timeline(video: string): Promise<LiveTimeline | undefined> {
     const before = known.get(video);
     if (before?.ended === true) return before;
-    // Read the row first: then a segment added between the two reads cannot be missing from an ended timeline.
+    // Reads the row first: a segment added between the two reads cannot be missing from an ended timeline.
     const row = await table.find(video);
     if (row === undefined) return undefined;
     const kept = await table.segments(video, before?.segments.length ?? 0);
@@ -57,7 +57,7 @@ export function createRecordings({
     };
     if (kept.length > 0) {
       const runs = await table.runs(video);
-      // A run without segments appears in no timeline.
+      // A run without segments does not appear in the timeline.
       for (const { n, run: id, start, durations, starts } of kept) {
         if (now.runs.at(-1)?.id !== id) now.runs.push(runs.find((run) => run.id === id)!);
         now.segments.push({ n, run: now.runs.length - 1, start, durations, ...(starts && { starts }) });
@@ -69,7 +69,10 @@ export function createRecordings({
     return now;
   }
 
-  /** Removes leftovers of a failed write: renditions of the segment after the last one, and init segments of runs without segments. */
+  /**
+   * Removes files left behind by a failed write: renditions of the segment after the last one, and init segments of
+   * runs without segments.
+   */
   async function removeUnlisted(video: string, { runs: listed, segments }: LiveTimeline): Promise<void> {
     const runs = await table.runs(video);
     const next = (segments.at(-1)?.n ?? -1) + 1;

@@ -15,10 +15,10 @@ export interface RecoveryParts {
   log: Log;
 }
 
-/** Drops data up to this length that some rendition lacks: many players cannot handle a gap. */
+/** Drops data up to this length if a rendition lacks it: many players cannot handle a gap. */
 const LET_GO_S = 1;
 
-/** Encoders lag, and audio is ahead of video: the last data is not present in every rendition. */
+/** Encoders lag and audio is ahead of video: the most recent data is not present in every rendition. */
 function playable(cuts: CutFragments[], renditions: readonly LiveRendition[]): CutFragments[] {
   const leader = renditions[0]!.name;
   const led = cuts.filter(({ fragments }) => fragments.has(leader));
@@ -28,12 +28,12 @@ function playable(cuts: CutFragments[], renditions: readonly LiveRendition[]): C
   return length > LET_GO_S ? led : led.slice(0, -1);
 }
 
-/** Within this many of the last segments, every active rendition has an end. */
+/** Every active rendition ends within this many of the last segments. */
 const LOOKED_AT = 20;
-/** One tick, plus the rounding of seconds written as decimals. */
+/** One tick, plus the rounding error of seconds written as decimals. */
 const EXACT = 0.002;
 
-/** Puts unfinished data of a killed process into segments. Idempotent, and safe to interrupt anywhere. */
+/** Converts unfinished data from a killed process into segments. Idempotent, and safe to interrupt at any point. */
 export async function recoverOpen(
   video: string,
   { table, journal, objects, segmentSeconds, log }: RecoveryParts,

@@ -2,8 +2,8 @@ import type { LiveSegment, LiveTimeline } from "../timeline.ts";
 import type { RecordingSummary } from "./port.ts";
 
 /**
- * Seconds of a segment: its video duration, if any. The longest rendition would be a few milliseconds too long,
- * thousands of times in an evening.
+ * Seconds of a segment: its video duration, if it has video. The longest rendition would be a few milliseconds too
+ * long, accumulating over thousands of segments.
  */
 export function lengthOf(runs: LiveTimeline["runs"], { run, durations }: LiveSegment): number {
   const leader = runs[run]!.renditions.find(({ name }) => durations[name] !== undefined);

@@ -15,13 +15,13 @@ export interface Present {
 }
 
 interface Audience {
-  /** Time each viewer was last seen; least recent first. */
+  /** Time each viewer was last seen; least recently seen first. */
   seen: Map<number, number>;
   /** Number of open connections per viewer. */
   stay: Map<number, number>;
 }
 
-/** `most`: maximum viewers of all inputs together; beyond it, the oldest viewer of the same input is evicted. */
+/** `most`: maximum viewers across all inputs; beyond it, the oldest viewer of the same input is evicted. */
 export function createPresent({ now, most = 200_000 }: { now(): number; most?: number }): Present {
   const audiences = new Map<string, Audience>();
   let count = 0;

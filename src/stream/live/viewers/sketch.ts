@@ -1,7 +1,7 @@
 /**
- * Viewers in a form small enough to share with other processes: their lowest numbers (k minimum values). Exact up to
- * `SKETCH` viewers, even if a viewer is in several sketches; above that, within about four percent (the relative error
- * is 1/√(k-2)).
+ * A compact form of a set of viewers to share with other processes: their lowest numbers (k minimum values). Exact up
+ * to `SKETCH` viewers, even if a viewer is in several sketches; above that, within about four percent (the relative
+ * error is 1/√(k-2)).
  */
 export const SKETCH = 512;
 

@@ -44,7 +44,7 @@ function ask(
 }
 
 export function viewersConformance(engine: TestEngine): void {
-  test("counts a client with a request in the last thirty seconds once, and each connection", async (t) => {
+  test("counts a client with a request in the last thirty seconds once, and each open connection", async (t) => {
     const { viewers, clock } = await open(t, engine);
     assert.equal(await viewers.count(INPUT), 0);
     for (const path of ["segments/{rendition}/{file}", "manifest/video.m3u8"])
@@ -79,7 +79,7 @@ export function viewersConformance(engine: TestEngine): void {
     assert.equal(await viewers.count(INPUT), 5);
   });
 
-  test("counts no viewers of recordings, other videos, other paths or rejected requests", async (t) => {
+  test("does not count viewers of recordings, other videos, other paths or rejected requests", async (t) => {
     const { viewers } = await open(t, engine);
     await ask(viewers, "192.0.2.1", { video: { ...LIVE, state: "ready" } });
     await ask(viewers, "192.0.2.1", { video: testVideo({ state: "live-inprogress" }) });
@@ -88,7 +88,7 @@ export function viewersConformance(engine: TestEngine): void {
     assert.equal(await viewers.count(INPUT), 0);
   });
 
-  test("adds up viewers of several processes, and counts one present in two of them once", async (t) => {
+  test("aggregates viewers across processes, and counts a viewer present in two of them once", async (t) => {
     const { viewers, clock, other } = await open(t, engine);
     const second = await other();
     for (let n = 0; n < 40; n++) await ask(n % 2 === 0 ? viewers : second, `192.0.2.${n}`);

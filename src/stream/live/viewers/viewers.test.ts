@@ -19,7 +19,7 @@ test("counts small audiences exactly, regardless of how many processes each view
   assert.equal(writeSketch(lowest(Array.from({ length: 2 * SKETCH }, (_, n) => n))).length, SKETCH * 8);
 });
 
-test("beyond the maximum, evicts the oldest viewer of the same input and none of other inputs", () => {
+test("beyond the maximum, evicts only the oldest viewer of the same input", () => {
   let now = 0;
   const present = createPresent({ now: () => now, most: 10 });
   for (let n = 0; n < 6; n++) present.seen("a", `viewer ${n}`);

@@ -15,8 +15,8 @@ export interface LiveViewersParts {
 }
 
 /**
- * Counts viewers of the broadcast of an input: current ones over WebRTC, RTMP and SRT, and those of the last thirty
- * seconds over HLS and DASH.
+ * Counts viewers of an input's broadcast: current ones over WebRTC, RTMP and SRT, and those of the last thirty seconds
+ * over HLS and DASH.
  */
 export interface LiveViewers {
   /** Wraps a route: counts clients that get a playlist or segment of a live broadcast. */
@@ -24,18 +24,18 @@ export interface LiveViewers {
   /** Counts a connected viewer until the returned function is called. `session`: unique per connection. */
   join(input: string, session: string): () => void;
   /**
-   * Count in all processes; other processes' numbers are a few seconds old. Exact up to a few hundred; above that, the
-   * overlap of several processes is estimated.
+   * Count across all processes; other processes' numbers are a few seconds old. Exact up to a few hundred; above that,
+   * the overlap between processes is estimated.
    */
   count(input: string): Promise<number>;
-  /** Publishes the viewers to other processes now. Runs automatically every ten seconds. */
+  /** Publishes the viewers to other processes immediately. Also runs automatically every ten seconds. */
   tell(): Promise<void>;
   close(): Promise<void>;
 }
 
 const WATCHING_MS = 30_000;
 const TELL_MS = 10_000;
-/** How long viewers published by another process are valid, and how long they are cached. */
+/** Validity period of viewers published by another process, and how long they are cached. */
 const TOLD_MS = 25_000;
 const READ_MS = 5000;
 const MOST_READ = 1000;
@@ -109,7 +109,7 @@ export function createLiveViewers({ db, clock, ids, log }: LiveViewersParts): Li
       if (told)
         await table
           .forget({ before: 0, process })
-          .catch((err: unknown) => log.warn({ err }, "live: failed to remove viewers that left"));
+          .catch((err: unknown) => log.warn({ err }, "live: failed to remove viewers that have left"));
     },
   };
 }

@@ -1,4 +1,4 @@
-/** Converts times of one track of a publisher. */
+/** Converts timestamps of one track of a publisher. */
 export interface TrackClock {
   /**
    * Microseconds since the first packet of any track; never decreases. `timestamp` continues beyond 32 bits; `now`:
@@ -19,7 +19,9 @@ export interface PublisherClocks {
 const SLEW = 0.05;
 /** Larger offsets are corrected in one step. */
 const JUMP_US = 1_000_000;
-/** Timestamps further back than late packets can be start over: the source was replaced without notice. */
+/**
+ * Timestamps that jump back further than late packets can indicate a restart: the source was replaced without notice.
+ */
 const BACK_US = 2_000_000;
 
 interface State {
@@ -32,8 +34,9 @@ interface State {
 }
 
 /**
- * RTP timestamps of each track start at a random number. Sender reports relate the tracks, but those of audio arrive a
- * few seconds late: until then tracks are aligned by arrival, and then audio is moved gradually to its correct time.
+ * RTP timestamps of each track start at a random number. Sender reports relate the tracks to each other, but those for
+ * audio arrive a few seconds late: until then, tracks are aligned by arrival; afterwards, audio is moved gradually to
+ * its correct time.
  */
 export function createPublisherClocks(): PublisherClocks {
   let zero: number | undefined;
@@ -56,7 +59,7 @@ export function createPublisherClocks(): PublisherClocks {
     state.offset! += Math.abs(error) > JUMP_US ? error : Math.min(most, Math.max(-most, error));
   }
 
-  /** Earlier timestamps no longer apply: the next packet is placed by arrival, like the first. */
+  /** Earlier timestamps no longer apply: the next packet is placed by arrival, in the same way as the first. */
   function beginAnew(state: State): void {
     state.offset = undefined;
     state.lastTimestamp = -Infinity;

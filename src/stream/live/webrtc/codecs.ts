@@ -7,7 +7,7 @@ export interface FeedCodecs {
   audio?: "opus";
 }
 
-/** Profiles above it have other chroma formats or bit depths. */
+/** Profiles above it use other chroma formats or bit depths. */
 const HIGH = 100;
 
 /** Codecs of these tracks as sent to browsers: unchanged or transcoded. */

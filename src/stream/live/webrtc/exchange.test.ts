@@ -62,7 +62,7 @@ describe("WHIP and WHEP by HTTP", () => {
     assert.equal((await send("DELETE", location)).status, 404);
   });
 
-  test("lets browsers on other origins send preflight requests before they publish", async (t) => {
+  test("answers preflight requests from browsers on other origins before they publish", async (t) => {
     const { hub, send } = await open(t);
     const response = await send("OPTIONS", `/${hub.secret}/webRTC/publish`);
     assert.equal(response.status, 204);
@@ -106,7 +106,7 @@ describe("WHIP and WHEP by HTTP", () => {
     assert.equal(server.webrtc.connections(), 1);
   });
 
-  test("changes a session only at its own URL", async (t) => {
+  test("a session can be changed only at its own URL", async (t) => {
     const { hub, send, publish } = await open(t);
     const response = await publish((await someOffer(t)).sdp);
     const location = response.headers.get("location")!;

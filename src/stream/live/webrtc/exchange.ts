@@ -7,7 +7,7 @@ export const FRAGMENT = "application/trickle-ice-sdpfrag";
 
 const MOST_OCTETS = 64 * 1024;
 const PATIENCE_MS = 10_000;
-/** Any origin may publish and play: access is controlled by the secret, and by tokens and allowed origins. */
+/** Any origin may publish and play: access is controlled by the secret, or by tokens and allowed origins. */
 const OPEN_TO_ALL = {
   "access-control-allow-origin": "*",
   "access-control-expose-headers": "Location, ETag, Link, Accept-Patch, Protocol-Version",

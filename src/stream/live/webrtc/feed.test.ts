@@ -74,7 +74,7 @@ test("a new viewer gets everything since the last key frame, with its parameter 
   feeds.close();
 });
 
-test("viewers stay for the next publisher, unless it sends another codec", async () => {
+test("viewers stay connected for the next publisher, unless its codec differs", async () => {
   const { hub, publication, feeds } = await publish(h264);
   let runs = 0;
   let over = 0;
@@ -92,7 +92,7 @@ test("viewers stay for the next publisher, unless it sends another codec", async
   feeds.close();
 });
 
-test("video with reordered frames is transcoded from then on; audio that is not Opus always is", async () => {
+test("video is transcoded as soon as its frames are reordered; audio other than Opus is always transcoded", async () => {
   const { transcoder, opened } = someTranscoder();
   const { hub, publication, feeds } = await publish(
     { ...h264, audio: { codec: "aac", config: Buffer.from([0x11, 0x90]), sampleRate: 48_000, channels: 2 } },
@@ -125,7 +125,7 @@ test("video with reordered frames is transcoded from then on; audio that is not 
   assert.equal(opened[1]!.closed, true);
 });
 
-test("a failed encoder is restarted a few times; then viewers get video without audio, or nothing", async () => {
+test("a failed encoder is restarted a few times; after that viewers receive video without audio, or nothing", async () => {
   for (const [tracks, ends] of [
     [{ ...h264, audio: { codec: "mp3", config: Buffer.alloc(0), sampleRate: 48_000, channels: 2 } }, 0],
     [{ video: { codec: "av1", config: Buffer.alloc(4), width: 320, height: 180 } }, 1],
@@ -185,7 +185,7 @@ test("skips encoded audio from before a viewer joined, but only once", async () 
   assert.equal(units.at(-1)!.pts, 2_420_000);
 });
 
-test("sends audio after two seconds if the encoder stays behind", async () => {
+test("sends audio after two seconds if the encoder keeps lagging", async () => {
   const { transcoder, opened } = someTranscoder();
   const { hub, publication, feeds } = await publish(aac, transcoder);
   const units: Unit[] = [];

@@ -5,7 +5,7 @@ import type { LiveSession, LiveSessions } from "../session.ts";
 import type { Transcoding, Transcoder } from "./transcoder.ts";
 import { codecsOf, type FeedCodecs, mustEncode } from "./codecs.ts";
 
-/** One video or audio frame as RTP payloads, the same for all viewers. */
+/** One video or audio frame as RTP payloads, shared by all viewers. */
 export interface Unit {
   kind: "video" | "audio";
   key: boolean;
@@ -14,7 +14,7 @@ export interface Unit {
   payloads: readonly Buffer[];
 }
 
-/** Packets of an input in a form that browsers play: read once for all viewers. */
+/** Packets of an input in a form that browsers can play: read once for all viewers. */
 export interface Feed {
   codecs(): FeedCodecs;
   /** Passes all units on as they arrive. `backlog`: units since the last key frame; empty while an encoder catches up. */
@@ -33,7 +33,7 @@ export interface Watcher {
 }
 
 export interface Feeds {
-  /** Undefined if there is no publisher. Throws webrtcEncoderBusy. */
+  /** Undefined if the input has no publisher. Throws webrtcEncoderBusy. */
   of(input: string): Feed | undefined;
   close(): void;
 }
@@ -42,16 +42,20 @@ export interface Feeds {
 const MOST_PAYLOAD = 1180;
 /** Maximum backlog for a new viewer: more would take longer to decode than the wait for the next key frame. */
 const BACKLOG = { octets: 4 * 1024 * 1024, units: 600, us: 5_000_000 };
-/** How long viewers stay after the publisher disconnects: it may reconnect. */
+/** How long viewers stay connected after the publisher disconnects: it may reconnect. */
 const STAY_MS = 30_000;
 /** Maximum encoder failures. */
 const MOST_FAILURES = 3;
 /**
- * Lag in microseconds at which an encoder counts as caught up. It first receives all packets since the last key frame, and more arrive
- * meanwhile. Without skipping them, a viewer would play audio, and video in sync with it, permanently late.
+ * Lag in microseconds below which an encoder counts as caught up. It first receives all packets since the last key
+ * frame, and more arrive meanwhile. Without skipping them, a viewer would play audio, and video in sync with it,
+ * permanently late.
  */
 const CAUGHT_UP_US = { video: 300_000, audio: 150_000 };
-/** Media time after which the lag counts as permanent, e.g. with a low frame rate or audio far ahead of the video. */
+/**
+ * Media time after which the lag counts as permanent, for example with a low frame rate or audio far ahead of the
+ * video.
+ */
 const MAX_CATCH_UP_US = 2_000_000;
 /** How long a requested feed waits for its first viewer. */
 const UNUSED_MS = 60_000;
@@ -101,7 +105,7 @@ interface CatchingUp {
 
 interface OpenFeed extends Feed {
   attach(session: LiveSession): void;
-  /** Why it was closed, if unexpectedly. */
+  /** The error if the feed was closed unexpectedly. */
   failure(): unknown;
   isClosed(): boolean;
   close(): void;
@@ -130,7 +134,7 @@ function openFeed({
   let replayed = false;
   let failures = 0;
   let failure: unknown;
-  /** Tracks of the run as published, and as shown. */
+  /** Tracks of the run as published, and as sent to viewers. */
   let source: LiveTracks = {};
   let tracks: LiveTracks = {};
   let shown = -Infinity;
@@ -168,7 +172,7 @@ function openFeed({
     if (packet.kind === "video") for (const watcher of watchers) watcher.caughtUp();
   }
 
-  /** Video only: audio can start anywhere. */
+  /** Adds to the backlog, video only: audio can start anywhere. */
   function keep(unit: Unit): void {
     if (unit.kind !== "video") return;
     if (unit.key) {
@@ -192,7 +196,8 @@ function openFeed({
   }
 
   function startRun(given: LiveTracks): void {
-    // Negotiated codecs cannot change without a new offer of the viewer; a track missing for a while may return.
+    // Negotiated codecs cannot change without a new offer from the viewer; a track that is missing for a while may
+    // return.
     const now = codecsOf(given);
     if ((now.video ?? codecs.video) !== codecs.video || (now.audio ?? codecs.audio) !== codecs.audio) return close();
     source = given;
@@ -224,7 +229,7 @@ function openFeed({
     transcoding = opened;
   }
 
-  /** Continues without audio rather than not at all. */
+  /** Continues without audio instead of ending. */
   function recover(wanted: typeof transcoded): void {
     if (++failures > MOST_FAILURES && wanted.video) return close();
     if (failures <= MOST_FAILURES) connectTranscoder(wanted);
@@ -269,7 +274,7 @@ function openFeed({
       lag: () => transcoding?.lag() ?? 0,
     });
     replayed = false;
-    // Closed during `subscribe`, before `stopReading` was assigned.
+    // The feed was closed during `subscribe`, before `stopReading` was assigned.
     if (closed) stopReading();
   }
 

@@ -1,10 +1,10 @@
 /** Schedules NACKs for missing packets (RFC 4585, 6.2.1). */
 interface NackScheduler {
-  /** The packets to request now. `missing`: all that are missing; `now`: milliseconds. */
+  /** The packets to request now. `missing`: all missing packets; `now`: milliseconds. */
   due(missing: readonly number[], now: number): number[];
 }
 
-/** Longer than a typical round trip: if requested sooner, a packet would arrive twice. */
+/** Longer than a typical round trip: a packet requested again sooner would arrive twice. */
 const AGAIN_MS = 80;
 const MOST_TIMES = 5;
 /** Maximum packets per message. */

@@ -10,9 +10,9 @@ export interface Negotiation {
    */
   answer(offer: string, change?: (connection: RTCPeerConnection) => void | Promise<void>): Promise<string>;
   offer(): Promise<string>;
-  /** For a client that received an offer of the server. */
+  /** For a client that has received an offer from the server. */
   takeAnswer(answer: string): Promise<void>;
-  /** Undefined: no response body. Else the fragment for the ICE restart. Rejects with webrtcBadPatch. */
+  /** Undefined: no response body. Otherwise the fragment for the ICE restart. Rejects with webrtcBadPatch. */
   patch(fragment: string): Promise<string | undefined>;
   /** Entity tag of the current ICE session. */
   tag(): string;
@@ -80,7 +80,7 @@ export function createNegotiation(connection: RTCPeerConnection, id: string): Ne
         const fragment = readSdpFragment(text);
         if (fragment === undefined) throw streamErrors.webrtcBadPatch({ reason: "the body is no SDP fragment" });
         const { ufrag, pwd } = fragment;
-        // Candidates of the client are not needed: it sends first, and its packets show its address.
+        // The client's candidates are not needed: it sends first, and its packets show its address.
         if (remote === "" || !isOther(ufrag)) return undefined;
         if (!offers)
           throw streamErrors.webrtcBadPatch({

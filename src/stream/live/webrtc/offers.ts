@@ -12,8 +12,8 @@ export interface OfferedCodec {
 
 export interface Offer {
   /**
-   * Reduced to the answered parts: one codec per medium, and no candidates, since nothing is sent to an address that
-   * has not sent first.
+   * Reduced to the parts that are answered: one codec per medium, and no candidates, since the server sends nothing to
+   * an address that has not sent first.
    */
   sdp: string;
   video?: OfferedCodec;
@@ -32,8 +32,8 @@ const KEPT_EXTENSIONS = [
 const PROFILES = ["42e0", "4200", "42c0", "4d00", "4d40", "64000", "640c"];
 
 /**
- * Reads an offer and reduces it to the selected codecs, the first one of `video` that it has. `again`: keep the RTX
- * stream. Without RTX, a browser's bandwidth probes use sequence numbers of the video and are never retransmitted.
+ * Reads an offer and reduces it to the selected codecs: the first entry of `video` that it contains. `again`: keep the
+ * RTX stream. Without RTX, a browser's bandwidth probes use sequence numbers of the video and are never retransmitted.
  */
 export function readOffer(
   sdp: string,
@@ -119,7 +119,7 @@ function repeatsOf(section: readonly string[], payloadType: number): number | un
 }
 
 function trim(section: readonly string[], payloadTypes: readonly number[]): string[] {
-  // The second number of a pair is that of an RTX stream.
+  // The second number of a pair belongs to an RTX stream.
   const unused =
     payloadTypes.length > 1 ? [] : section.flatMap((line) => /^a=ssrc-group:FID \d+ (\d+)/.exec(line)?.[1] ?? []);
   return section.flatMap((line, index) => {
@@ -136,7 +136,7 @@ function trim(section: readonly string[], payloadTypes: readonly number[]): stri
 }
 
 /**
- * Browsers start at a low bitrate, and so with a small frame size, and each size on the way up would be another run:
+ * Browsers start at a low bitrate and therefore a small frame size, and each larger size would begin another run.
  * Chromium-based browsers start higher if the answer contains this parameter (kilobits per second); others ignore it.
  */
 export function withStartBitrate(answer: string, payloadType: number, kilobits: number): string {

@@ -1,4 +1,4 @@
-/** In the page: a minimal publisher and player, as written by hand. */
+/** Runs in the page: a minimal hand-written publisher and player. */
 export const PAGE_SCRIPT = `
   window.post = (url, body, headers) => fetch(url, { method: "POST", headers: { "content-type": "application/sdp", ...headers }, body });
   window.publish = async (url, { codec = "video/H264", video = { width: 320, height: 180, frameRate: 25 }, audio = true, way = false } = {}) => {

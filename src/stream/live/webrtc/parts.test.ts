@@ -60,7 +60,7 @@ const OFFER = [
 ].join("\r\n");
 
 describe("an offer", () => {
-  test("is reduced to one codec for each medium, and to the answered parts", () => {
+  test("is reduced to one codec per medium, and to the parts that are answered", () => {
     const reading = readOffer(OFFER, { video: ["h264", "vp8"] });
     assert.ok(reading.ok);
     const { sdp, video, audio } = reading.offer;
@@ -91,7 +91,7 @@ describe("an offer", () => {
       assert.ok(sdp.includes(kept), kept);
   });
 
-  test("of a publisher keeps the RTX stream", () => {
+  test("from a publisher keeps the RTX stream", () => {
     const reading = readOffer(OFFER, { video: ["vp8"], again: true });
     assert.ok(reading.ok);
     assert.deepEqual(reading.offer.video, { codec: "vp8", payloadType: 96, again: 97 });
@@ -107,7 +107,7 @@ describe("an offer", () => {
     assert.ok(without.ok && without.offer.video?.again === undefined && !without.offer.sdp.includes("ssrc:12"));
   });
 
-  test("of a viewer is answered with the published codec, or rejected", () => {
+  test("from a viewer is answered with the published codec, or rejected", () => {
     const reading = readOffer(OFFER, { video: ["vp8"] });
     assert.ok(reading.ok && reading.offer.video?.payloadType === 96);
     assert.ok(reading.offer.sdp.includes("a=rtcp-fb:96 nack pli"));
@@ -115,7 +115,7 @@ describe("an offer", () => {
     assert.ok(!without.ok && /video codecs/.test(without.why));
   });
 
-  test("with any modification is read or rejected, and causes no other error", () => {
+  test("with any modification is accepted or rejected, and causes no other error", () => {
     fc.assert(
       fc.property(
         fc.array(fc.tuple(fc.nat(OFFER.length), fc.nat(60), fc.string({ maxLength: 12 })), { maxLength: 5 }),
@@ -164,7 +164,7 @@ describe("an SDP fragment", () => {
 });
 
 describe("clocks of a publisher", () => {
-  test("moves audio to its video, never back, and keeps it there", () => {
+  test("move audio to its video, never back, and keep it there", () => {
     fc.assert(
       fc.property(
         fc.integer({ min: -400, max: 400 }),
@@ -173,7 +173,7 @@ describe("clocks of a publisher", () => {
         (late, videoFirst, audioFirst) => {
           const clocks = createPublisherClocks();
           const [video, audio] = [clocks.video(90_000), clocks.audio(48_000)];
-          // Both were captured at the same time; audio arrives this many milliseconds too late.
+          // Both were captured at the same time; audio arrives this many milliseconds late.
           let heard: number[] = [];
           let seen = 0;
           for (let ms = 0; ms < 30_000; ms += 20) {
@@ -190,7 +190,7 @@ describe("clocks of a publisher", () => {
     );
   });
 
-  test("timestamps that restart further back continue at arrival time, and audio is aligned with video again", () => {
+  test("timestamps that restart further back continue at arrival time, and audio is realigned with video", () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 2100, max: 3_600_000 }),
@@ -233,7 +233,7 @@ describe("video frames", () => {
   const OTHER = Buffer.alloc(1500, 1);
 
   /**
-   * Key frames every ten frames, one frame every 40 ms; `lost` by packet number; requested packets are retransmitted
+   * Key frames every ten frames, one frame every 40 ms; `lost`: packet numbers; requested packets are retransmitted
    * after `wayMs`.
    */
   function run(lost: ReadonlySet<number>, { wayMs = 30, repeats = true } = {}) {
@@ -319,7 +319,7 @@ describe("tracks of a publisher", () => {
     };
   }
 
-  test("are both announced before the first packet, without audio from before the first frame", () => {
+  test("are both announced before the first packet, and audio from before the first frame is dropped", () => {
     const { gate, calls } = gateOf({ video: true, audio: true });
     gate.audio(audio);
     gate.write(packet("audio", 10));

@@ -13,7 +13,7 @@ function open(t: TestContext, connections: number) {
   return { peers, open: (kind: "publish" | "play") => peers.open(CODECS, { kind, near: true }) };
 }
 
-test("viewers take no slots of publishers, nor publishers slots of viewers", (t) => {
+test("viewers and publishers do not use each other's slots", (t) => {
   const { peers, open: add } = open(t, 1);
   const viewer = add("play");
   add("publish");
@@ -27,7 +27,7 @@ test("viewers take no slots of publishers, nor publishers slots of viewers", (t)
   assert.equal(peers.count(), 2);
 });
 
-test("a peer that never connects locks out no other, and late close listeners are called", async (t) => {
+test("a peer that never connects does not lock out others, and late close listeners are called", async (t) => {
   const { peers, open: add } = open(t, 120);
   const publisher = add("publish");
   const first = add("play");

@@ -30,11 +30,11 @@ export interface Peer {
   connection: RTCPeerConnection;
   /** Milliseconds since its last packet. */
   silentFor(): number;
-  /** Records activity that ICE does not see. */
+  /** Records activity that ICE does not detect. */
   heard(): void;
   /**
-   * Called once, regardless of which side closes, and soon if already closed. `clean`: the peer ended the session
-   * properly.
+   * Called once, regardless of which side closes, or soon after registration if the peer has closed. `clean`: the peer
+   * ended the session properly.
    */
   onClose(listener: (clean: boolean) => void): void;
   close(clean?: boolean): void;
@@ -42,7 +42,7 @@ export interface Peer {
 
 export interface Peers {
   /**
-   * `near`: a client on this machine. Publishers and viewers are counted separately: neither locks the other out.
+   * `near`: a client on this machine. Publishers and viewers are counted separately, so neither can lock out the other.
    * Throws webrtcTooMany.
    */
   open(codecs: Pick<Offer, "video" | "audio">, about: { kind: "publish" | "play"; near: boolean }): Peer;
@@ -51,17 +51,17 @@ export interface Peers {
 }
 
 const NAMES = { h264: "video/H264", vp8: "video/VP8", opus: "audio/opus" } as const;
-/** Maximum addresses of this machine: each needs a socket for every peer. */
+/** Maximum number of this machine's addresses to use: each needs a socket for every peer. */
 const MOST_ADDRESSES = 8;
 /**
- * Maximum number of answered viewers that are not connected yet, which normally takes a second. The oldest one is
- * evicted, so that unconnected clients lock no viewer out.
+ * Maximum number of answered viewers that have not connected, which normally takes a second. The oldest one is evicted,
+ * so that unconnected clients cannot lock out viewers.
  */
 const MOST_WAITING = 100;
 
 /**
- * WebRTC connections, on this machine's IP addresses or the configured ones. Uses ICE-lite (RFC 8445, 2.5): nothing is
- * sent to an address that has not sent first.
+ * WebRTC connections, on this machine's IP addresses or the configured ones. Uses ICE-lite (RFC 8445, 2.5): the server
+ * sends nothing to an address that has not sent first.
  */
 export function createPeers({ settings, now = () => performance.now() }: PeersParts): Peers {
   const peers = new Set<Peer>();
@@ -79,7 +79,7 @@ export function createPeers({ settings, now = () => performance.now() }: PeersPa
       .flatMap((list) => list ?? [])
       .filter(({ internal, scopeid }) => !internal && !scopeid)
       .map(({ address }) => address);
-    // Clients on this machine use loopback, even if there is no other address.
+    // Clients on this machine use loopback, even if it is the only address.
     return [...new Set([...(near || own.length === 0 ? ["127.0.0.1"] : []), ...own])].slice(0, MOST_ADDRESSES);
   }
 
@@ -99,7 +99,7 @@ export function createPeers({ settings, now = () => performance.now() }: PeersPa
         iceLite: true,
         iceServers: [],
         bundlePolicy: "max-bundle",
-        // Only these addresses, not those that werift would find.
+        // Uses only these addresses instead of those that werift would find.
         iceUseIpv4: false,
         iceUseIpv6: false,
         iceAdditionalHostAddresses: addresses(near),
@@ -147,8 +147,8 @@ export function createPeers({ settings, now = () => performance.now() }: PeersPa
 }
 
 /**
- * Clients identify it by its fingerprint in the SDP, so self-signed is enough. werift would create one, but not if two
- * versions of its crypto dependency are installed.
+ * Clients identify the certificate by its fingerprint in the SDP, so self-signed is sufficient. werift would create
+ * one, but not if two versions of its crypto dependency are installed.
  */
 export function newCertificate(): RTCCertificate {
   const { cert, key } = makeSelfSigned({ names: ["webrtc.invalid"], clock: systemClock });

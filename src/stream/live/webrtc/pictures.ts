@@ -18,12 +18,12 @@ export interface Picture {
 }
 
 export interface PicturesListener {
-  /** Called before the key frame it belongs to. */
+  /** Called before the key frame that the track belongs to. */
   track(track: LiveVideoTrack): void;
   picture(picture: Picture): void;
   /** Number of packets that did not arrive in time. */
   lost(packets: number): void;
-  /** No frame can be shown before the next key frame. */
+  /** No frame can be shown until the next key frame. */
   keyFrameNeeded(): void;
 }
 
@@ -34,7 +34,7 @@ export interface Pictures {
   missing(): number[];
 }
 
-/** How long a lost packet is waited for after it is requested. */
+/** How long to wait for a lost packet after requesting it. */
 const WAIT_MS = 500;
 const MOST_WAITING = 1024;
 
@@ -45,7 +45,7 @@ interface Codec {
 
 /**
  * Assembles whole frames from the packets of one track, starting with a key frame: after a loss, frames are dropped up
- * to the next one.
+ * to the next key frame.
  */
 export function createPictures(codec: "h264" | "vp8", listener: PicturesListener): Pictures {
   const ordering = createOrdering({ waitMs: WAIT_MS, most: MOST_WAITING });
@@ -61,7 +61,7 @@ export function createPictures(codec: "h264" | "vp8", listener: PicturesListener
     }
     const read = frame.whole ? reader.read(frame.payloads) : undefined;
     if (read === undefined) broken = true;
-    // Its first slices may be missing: parameter sets prove that this is its start.
+    // The first slices may be missing: parameter sets prove that this packet is the start of the frame.
     else if (read.key && (read.track !== undefined || (track !== undefined && frame.missing === 0))) broken = false;
     if (broken || read === undefined) return listener.keyFrameNeeded();
     if (read.track !== undefined && !isSame(read.track, track)) {
@@ -82,7 +82,7 @@ export function createPictures(codec: "h264" | "vp8", listener: PicturesListener
 const isSame = (a: LiveVideoTrack, b: LiveVideoTrack | undefined) =>
   b !== undefined && a.width === b.width && a.height === b.height && a.config.equals(b.config);
 
-/** Removed from packets: parameter sets are in the configuration, the others have no meaning there. */
+/** NAL units removed from packets: parameter sets are in the configuration, the others have no meaning there. */
 const LEFT_OUT: readonly number[] = [NAL.sps, NAL.pps, NAL.delimiter, NAL.filler];
 
 function h264(): Codec {

@@ -22,7 +22,7 @@ import type { Peer } from "./peers.ts";
 import { createPictures, type Pictures } from "./pictures.ts";
 import { createNackScheduler } from "./nack-scheduler.ts";
 
-/** Key frame interval: the same as for segments, and new viewers wait no longer. */
+/** Key frame interval: the same as for segments, and the maximum wait of new viewers. */
 const KEY_FRAME_MS = 2000;
 /** The sender needs some time to encode and send a requested key frame. */
 const ASK_AGAIN_MS = 500;
@@ -43,7 +43,7 @@ export interface PublisherParts {
   now?: () => number;
 }
 
-/** Writes the packets of one publisher to its publication, until either ends. */
+/** Writes the packets of one publisher to its publication, until either one ends. */
 export function receivePublisher({
   peer,
   offer,
@@ -216,8 +216,8 @@ function soundTrack(
 const milliseconds = (ntp: bigint): number => Number((ntp * 1000n) >> 16n) / 65_536;
 
 /**
- * werift requests lost packets too: ten times within 50 ms regardless of the round-trip time, and never again after a
- * gap at the sequence number wrap. The NackScheduler replaces it; no public option turns it off.
+ * werift also requests lost packets: ten times within 50 ms regardless of the round-trip time, and never again after a
+ * gap at the sequence number wrap. The NackScheduler replaces it; werift has no public option to disable its own.
  */
 function quiet({ connection }: Peer): void {
   for (const receiver of connection.getReceivers()) {

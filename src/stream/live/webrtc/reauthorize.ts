@@ -2,22 +2,28 @@ import { every } from "../../../kernel/every.ts";
 import { type Log, UserError } from "../../../kernel/index.ts";
 import { streamErrors } from "../../errors.ts";
 
-/** Re-authorizes connected viewers. HLS is authorized with every segment; a WebRTC connection only when it opens. */
+/**
+ * Re-authorizes connected viewers. HLS is authorized with every segment; a WebRTC connection is authorized only when it
+ * opens.
+ */
 interface Reauthorization {
-  /** Calls `end` once, when `check` rejects as it would for a new viewer. Returns a function that stops the checks. */
+  /**
+   * Calls `end` once, when `check` rejects in the same way as for a new viewer. Returns a function that stops the
+   * checks.
+   */
   watch(check: () => Promise<unknown>, end: () => void): () => void;
-  /** Checks all viewers now, after access rules changed. */
+  /** Checks all viewers immediately, after access rules have changed. */
   checkAll(): void;
   close(): void;
 }
 
 /**
  * Checks all viewers every `everyMs` milliseconds, one after the other. A viewer whose check fails with an internal
- * error stays.
+ * error stays connected.
  */
 export function createReauthorization({ everyMs = 15_000, log }: { everyMs?: number; log: Log }): Reauthorization {
   const watching = new Map<() => Promise<unknown>, () => void>();
-  /** Rules changed during a check: all viewers are checked again. */
+  /** The rules changed during a check: all viewers are checked again. */
   let repeat = false;
 
   async function mayStay(check: () => Promise<unknown>): Promise<boolean> {

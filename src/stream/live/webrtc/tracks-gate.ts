@@ -11,21 +11,21 @@ export interface TracksGate {
 }
 
 export interface TracksGateParts {
-  /** Negotiated tracks, which may not arrive. */
+  /** Negotiated tracks; they may not arrive. */
   video: boolean;
   audio: boolean;
   publication: Publication;
   now(): number;
 }
 
-/** How long the first track waits for the other one: a later one begins another run. */
+/** How long the first track waits for the other one: a track that arrives later begins another run. */
 const WAIT_MS = 1500;
 /** A camera may take longer than a microphone, and video starts with the first key frame. */
 const WAIT_FOR_PICTURES_MS = 4000;
 /** Maximum buffered packets: a few seconds of small packets. */
 const MOST_WAITING = 500;
 
-/** Starts one run with both tracks, instead of one with the first and then another with both. */
+/** Starts one run with both tracks, instead of one run with the first track and another with both. */
 export function createTracksGate({ video, audio, publication, now }: TracksGateParts): TracksGate {
   const tracks: LiveTracks = {};
   let waiting: MediaPacket[] | undefined = [];
@@ -33,7 +33,7 @@ export function createTracksGate({ video, audio, publication, now }: TracksGateP
 
   function open(): void {
     publication.configure({ ...tracks });
-    // Audio from before the first video frame is useless.
+    // Audio from before the first video frame is not needed.
     const first =
       waiting!.find(({ kind }) => kind === "video")?.dts ?? (tracks.video === undefined ? -Infinity : Infinity);
     for (const packet of waiting!) if (packet.dts >= first) publication.write(packet);
@@ -49,7 +49,7 @@ export function createTracksGate({ video, audio, publication, now }: TracksGateP
   return {
     video(track) {
       tracks.video = track;
-      // Another frame size or configuration.
+      // The frame size or configuration has changed.
       waiting = waiting?.filter(({ kind }) => kind === "audio");
       named();
     },

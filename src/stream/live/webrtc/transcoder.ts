@@ -33,9 +33,11 @@ const VIDEO = { h264: "V_MPEG4/ISO/AVC", hevc: "V_MPEGH/ISO/HEVC", av1: "V_AV1",
 const AUDIO = { aac: "A_AAC", mp3: "A_MPEG/L3", opus: "A_OPUS" };
 /** For an unknown frame size: decoders use the one in the bitstream. */
 const SOME_SIZE = { width: 1280, height: 720 };
-/** A longer queue is too late for live viewing. */
+/** A longer queue would be too late for live viewing. */
 const MOST_WAITING = 16 * 1024 * 1024;
-/** The delay of libopus (RFC 7845, 4.2), in samples: its first packet plays that much earlier than its source. */
+/**
+ * The delay of libopus (RFC 7845, 4.2), in samples: its first packet is presented that much earlier than its source.
+ */
 const LOOKAHEAD = 312;
 const TICKS_TO_US = 1_000_000 / 90_000;
 
@@ -165,7 +167,7 @@ function output(kind: MediaPacket["kind"], index: number): string[] {
           "-enc_time_base",
           "1/90000",
         ]
-      : // Fills gaps with silence, so that times can be counted. The flags enable the resampler from the start: one inserted when drift is noticed loses its time.
+      : // Fills gaps with silence, so that times can be derived by counting. The flags enable the resampler from the start: one inserted when drift is noticed loses its time.
         [
           "-af",
           `aresample=${OPUS_RATE},aresample=async=1000:min_comp=0.01:min_hard_comp=0.1:first_pts=0:flags=res`,
@@ -178,7 +180,7 @@ function output(kind: MediaPacket["kind"], index: number): string[] {
           "-frame_duration",
           "20",
         ];
-  // Each packet immediately: the length prefix makes waiting for the next one unnecessary.
+  // Outputs each packet immediately: the length prefix makes waiting for the next one unnecessary.
   return [
     "-map",
     `0:${index}`,

@@ -31,15 +31,15 @@ const BURST = 40;
 const BURST_MS = 5;
 /** Maximum queued packets: above it, packets are dropped up to the next key frame. */
 const MOST_WAITING = 8000;
-/** Packets stored for retransmission: werift stores only the last 128, less than a key frame has. */
+/** Packets stored for retransmission: werift stores only the last 128, fewer than a key frame has. */
 const KEPT = 2048;
 const KEPT_BY_WERIFT = 128;
 /**
- * Microseconds between backlog frames of a new viewer: they are decoded as fast as possible, and shown up to the last
+ * Microseconds between backlog frames for a new viewer: browsers decode them as fast as possible and show only the last
  * one.
  */
 const CATCH_UP_US = 1000;
-/** Start of a new timeline: earlier times stay positive. */
+/** Start of a new timeline, chosen so that earlier times stay positive. */
 const FIRST_US = 10_000_000;
 /** 60 ms of audio: a larger step means missing audio. */
 const STEP_TICKS = 2880;
@@ -56,14 +56,14 @@ export function sendOnly(connection: RTCPeerConnection): void {
   }
 }
 
-/** For an offer by the server. */
+/** For an offer from the server. */
 export function giveTracks(connection: RTCPeerConnection, { video, audio }: FeedCodecs): void {
   if (video !== undefined) connection.addTransceiver("video", { direction: "sendonly" });
   if (audio !== undefined) connection.addTransceiver("audio", { direction: "sendonly" });
   sendOnly(connection);
 }
 
-/** Sends a feed to one viewer, until either ends. Starts when the connection is established. */
+/** Sends a feed to one viewer, until either one ends. Starts when the connection has been established. */
 export function showTo({ peer, feed, now = () => performance.now() }: ViewerParts): void {
   const transport = peer.connection.dtlsTransports[0]!;
   const tracks = new Map(
@@ -182,14 +182,14 @@ function createOutgoing(sender: RTCRtpSender, cname: string): Outgoing {
   let count = 0;
   let octets = 0;
   let last: { us: number; timestamp: number; samples: number } | undefined;
-  // werift's own reports use the time of sending as the time of a frame: video and audio would not be in sync.
+  // werift's own reports use the sending time as the time of a frame: video and audio would be out of sync.
   sender.rtcpRunning = true;
 
   const ticks = (us: number) => Math.round((us * rate) / 1_000_000);
 
   /**
-   * Audio decoders treat a step that differs from the previous packet's duration as a loss: small shifts are conveyed
-   * by reports.
+   * Audio decoders treat a step that differs from the previous packet's duration as a loss, so reports convey small
+   * shifts.
    */
   function timestampOf(payload: Buffer, us: number): number {
     const exact = ticks(us);

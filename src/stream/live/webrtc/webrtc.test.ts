@@ -100,7 +100,7 @@ describe("a browser", { skip: withoutChromium(), concurrency: 4 }, () => {
     await until("the publication ends", () => hub.ends.length > 0);
   });
 
-  test("plays the broadcast of another one", async (t) => {
+  test("plays the broadcast of another browser", async (t) => {
     const hub = createSmallHub();
     const { page } = await open(t, hub);
     await publish(page, hub);
@@ -119,7 +119,7 @@ describe("a browser", { skip: withoutChromium(), concurrency: 4 }, () => {
     t.diagnostic(JSON.stringify(await page.evaluate("received()")));
   });
 
-  test("disconnects a viewer who is no longer authorized; authorized ones stay, even if the check is unavailable", async (t) => {
+  test("disconnects a viewer whose authorization is revoked; other viewers stay connected, even if the check is unavailable", async (t) => {
     const hub = createSmallHub();
     const access = { asked: 0, answer: async (): Promise<void> => {} };
     const { page, webrtc } = await open(t, hub, {
@@ -171,7 +171,7 @@ describe("a browser", { skip: withoutChromium(), concurrency: 4 }, () => {
     await until("the viewer is gone", () => webrtc.connections() === 1);
   });
 
-  test("counts a viewer from connection to disconnection, but not an offer alone", async (t) => {
+  test("counts a viewer from connection to disconnection; an offer alone does not count", async (t) => {
     const hub = createSmallHub();
     const viewers = new Set<string>();
     const seen: string[] = [];
@@ -184,7 +184,7 @@ describe("a browser", { skip: withoutChromium(), concurrency: 4 }, () => {
     });
     await publish(page, hub);
     await until("the first packet", () => hub.packets.length > 0);
-    // The browser never gets the answer, so it sends nothing.
+    // The browser never receives the answer, so it sends nothing.
     const played = await play(page, hub.input.uid, { way: true });
     assert.deepEqual([played.status, webrtc.connections(), viewers.size], [201, 2, 0]);
     await take(page, "viewer", played, portOf(played));
@@ -212,7 +212,7 @@ describe("a browser", { skip: withoutChromium(), concurrency: 4 }, () => {
     );
   });
 
-  test("plays what was drawn a moment ago", async (t) => {
+  test("plays frames drawn a moment before", async (t) => {
     const hub = createSmallHub();
     const { page } = await open(t, hub);
     assert.equal((await publish(page, hub, { video: "clock" })).status, 201);
@@ -224,7 +224,7 @@ describe("a browser", { skip: withoutChromium(), concurrency: 4 }, () => {
     const sorted = ((await page.evaluate("latencies.slice(20)")) as number[]).sort((a, b) => a - b);
     const at = (part: number) => sorted[Math.floor(sorted.length * part)];
     t.diagnostic(`from canvas to canvas: ${at(0.5)} ms in the middle, ${at(0.95)} ms of 95 in a hundred`);
-    // The check is not latency but that these frames were really drawn: the result is not noise.
+    // This verifies that the frames were really drawn and the result is not noise; it does not measure latency.
     assert.ok(at(0.5)! < 20_000);
   });
 
@@ -242,7 +242,7 @@ describe("a browser", { skip: withoutChromium(), concurrency: 4 }, () => {
     const pictures = () => hub.packets.filter(({ kind }) => kind === "video");
     const sent = () => page.evaluate("sent()") as Promise<number>;
     // An incomplete frame loses all frames up to the next key frame. A busy machine sometimes requests too late: one
-    // stretch must be complete.
+    // section must be complete.
     let before = { sent: await sent(), came: pictures().length };
     await until("almost all pictures of a stretch come", async () => {
       const [of, came] = [(await sent()) - before.sent, pictures().length - before.came];
@@ -258,7 +258,7 @@ describe("a browser", { skip: withoutChromium(), concurrency: 4 }, () => {
     assert.ok(way.lost() > 5);
   });
 
-  test("continues regardless of what others send to its port", async (t) => {
+  test("continues when other clients send to its port", async (t) => {
     const hub = createSmallHub();
     const { page } = await open(t, hub);
     const published = await publish(page, hub);
@@ -296,7 +296,7 @@ describe("a browser", { skip: withoutChromium(), concurrency: 4 }, () => {
     assert.deepEqual(hub.ends, []);
   });
 
-  test("publishes and plays VP8 with an offer of the server; a viewer stays while the publisher reconnects", async (t) => {
+  test("publishes and plays VP8 with an offer from the server; a viewer stays connected while the publisher reconnects", async (t) => {
     const hub = createSmallHub();
     const { page } = await open(t, hub);
     await publish(page, hub, { codec: "video/VP8" });

@@ -34,7 +34,7 @@ const someInput = (change: Partial<LiveInput> = {}): LiveInput => ({
   ...change,
 });
 
-/** In-memory hub with one input and one secret: published packets are stored, and given to each subscriber. */
+/** In-memory hub with one input and one secret: it stores published packets and passes them to each subscriber. */
 export interface SmallHub extends Publishing, LiveSessions {
   input: LiveInput;
   secret: string;
@@ -193,7 +193,7 @@ export async function publishAtPace(
 }
 
 /**
- * A relay to a local UDP port that loses one in `oneOf` media packets in both directions. Connection setup is not
+ * A relay to a local UDP port that drops one in `oneOf` media packets in both directions. Connection setup is not
  * affected.
  */
 export async function startLossyWay(
@@ -226,7 +226,7 @@ export async function startLossyWay(
   return { port: outside.address().port, lost: () => lost };
 }
 
-/** Sends datagrams that start like STUN, DTLS, RTP or RTCP (RFC 7983), or like nothing known. */
+/** Sends datagrams that start like STUN, DTLS, RTP or RTCP (RFC 7983), or like no known protocol. */
 export async function sendNonsense(port: number, count: number): Promise<void> {
   const socket = createSocket("udp4");
   for (let n = 0; n < count; n++) {

@@ -19,11 +19,11 @@ export interface LiveWebrtcParts {
   publishing: Publishing;
   sessions: LiveSessions;
   /**
-   * Authorizes a viewer for the current broadcast; `id` is a uid or token from the path, `host` that of the request.
+   * Authorizes a viewer for the current broadcast; `id`: a uid or token from the path, `host`: the host of the request.
    * Resolves with the uid of the input.
    */
   access(id: string, viewer: Viewer, host: string | undefined): Promise<string>;
-  /** For codecs that browsers do not support. Absent: viewers get the supported tracks only. */
+  /** For codecs that browsers do not support. Absent: viewers receive only the supported tracks. */
   transcoder?: Transcoder;
   settings: Pick<Settings["live"], "host" | "webrtc_addresses" | "webrtc_ports" | "connections">;
   /** Path before `/{id}`: "" or "/cdn-cgi/stream". */
@@ -45,11 +45,11 @@ export interface LiveWebrtcParts {
 
 export interface LiveWebrtc {
   /**
-   * WHIP below `/{secret}/webRTC/publish`, WHEP below `/{input}/webRTC/play`. False: not one of these URLs; no response
-   * was sent. Accepts any method.
+   * WHIP under `/{secret}/webRTC/publish`, WHEP under `/{input}/webRTC/play`. False: the URL is neither of these, and
+   * no response has been sent. Accepts any method.
    */
   handle(request: IncomingMessage, response: ServerResponse): Promise<boolean>;
-  /** For gauges. */
+  /** Number of connections, for metrics. */
   connections(): number;
   close(): Promise<void>;
 }
@@ -63,7 +63,7 @@ type Engine = typeof import("./engine.ts") & { peers: Peers };
 
 interface Session {
   kind: "publish" | "play";
-  /** Hash of the path prefix: a secret is not stored in plain text. */
+  /** Hash of the path prefix, because a secret must not be stored in plain text. */
   owner: Buffer;
   peer: Peer;
   negotiation: Negotiation;

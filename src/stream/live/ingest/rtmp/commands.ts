@@ -87,6 +87,6 @@ export function createAnswers(peer: RtmpPeer): Answers {
   };
 }
 
-/** The stream key from the stream name, including what some clients append to it. */
+/** The stream key from the stream name, without anything that some clients append to it. */
 export const keyOf = (name: unknown): string =>
   typeof name === "string" ? name.replace(/^\/+|\?.*$/g, "").slice(0, 512) : "";

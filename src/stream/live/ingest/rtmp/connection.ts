@@ -26,11 +26,11 @@ export interface ConnectionOptions extends ConnectionParts {
   protocol: "rtmp" | "rtmps";
   address: string;
   /**
-   * Called before it publishes or plays; throws UserError if the server is full. The returned function releases the
-   * slot.
+   * Called before the client publishes or plays; throws UserError if the server is full. The returned function releases
+   * the slot.
    */
   admit(): () => void;
-  /** It neither publishes nor plays any longer, but remains connected. */
+  /** The client has stopped publishing or playing, but remains connected. */
   onIdle(): void;
 }
 
@@ -39,7 +39,7 @@ export interface Connection {
   end(reason: UserError): void;
 }
 
-/** Octets of one message: commands before admission; media after it. */
+/** Maximum octets of one message: commands before admission, media after it. */
 const MOST = { command: 16 * 1024, media: 8 * 1024 * 1024 };
 /** Maximum backlog of a client, above the worst case of a legitimate one. */
 const MOST_WAITING = 2 * LAG_LIMIT;
@@ -60,7 +60,7 @@ export function createConnection(options: ConnectionOptions): Connection {
   /** True once further input is ignored. */
   let over = false;
 
-  /** Handles messages while each can be processed synchronously; otherwise the client waits. */
+  /** Handles messages while they can be processed synchronously; otherwise the client waits. */
   function take(messages: Iterator<RtmpMessage>): void {
     try {
       for (;;) {
@@ -108,7 +108,7 @@ export function createConnection(options: ConnectionOptions): Connection {
       // Sent by players: a live stream has no length.
       case "getStreamLength":
         return void answers.result(command, 0);
-      // Expects no response, and some clients treat one as a failure.
+      // Clients expect no response, and some treat one as a failure.
       case "_checkbw":
         return undefined;
       default:
@@ -221,7 +221,7 @@ export function createConnection(options: ConnectionOptions): Connection {
     hangUp();
   }
 
-  /** Keeps reading briefly: unread data would reset the connection and lose the last messages. */
+  /** Continues reading briefly: unread data would reset the connection and lose the last messages. */
   function hangUp() {
     if (over) return;
     over = true;

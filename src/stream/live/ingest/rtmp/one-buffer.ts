@@ -1,16 +1,16 @@
 import { Socket, type SocketConstructorOpts } from "node:net";
 
-/** Size of one read: fits most frames, and data that a client sends while it waits for a response. */
+/** Size of one read: large enough for most frames, and for data that a client sends while it waits for a response. */
 const OCTETS = 64 * 1024;
 
 /**
- * Wraps the connection of a just accepted socket so that every read uses the same buffer: the data of "data" is valid
- * until the listener returns, or until the socket is resumed if the listener paused it. A buffer per read would cause
- * most of the garbage collection.
+ * Wraps the connection of a newly accepted socket so that every read uses the same buffer: the data passed to "data"
+ * listeners is valid until the listener returns, or until the socket is resumed if the listener paused it. A buffer per
+ * read would cause most of the garbage collection.
  *
  * `onread` can only be set when a socket is created, and Node creates server sockets itself: the handle is moved into
- * another socket. `taken` is left without a handle; its server counts it until it is destroyed. If there is no handle,
- * `taken` is returned unchanged.
+ * another socket. `taken` is left without a handle; its server counts it until it is destroyed. If `taken` has no
+ * handle, it is returned unchanged.
  */
 export function readIntoOneBuffer(taken: Socket): Socket {
   const holder = taken as unknown as { _handle: object | null };
@@ -21,7 +21,7 @@ export function readIntoOneBuffer(taken: Socket): Socket {
     socket.emit("data", (buffer as Buffer).subarray(0, octets));
     return true;
   };
-  // The types only know a different kind of handle.
+  // The type definitions only cover a different kind of handle.
   const options = {
     handle,
     onread: { buffer: Buffer.allocUnsafeSlow(OCTETS), callback },

@@ -2,7 +2,7 @@ import { networkOf } from "../../../../kernel/networks.ts";
 
 /**
  * Connections before their `publish` or `play` command. They are few and short-lived: at the limit the oldest one is
- * evicted, first within the same network, so that silent clients lock no other client out.
+ * evicted, preferably from the same network, so that silent clients cannot lock out other clients.
  */
 interface PendingConnections {
   /** Adds a connection. `evict` is called at most once, and never after the returned function, which removes the connection. */

@@ -37,11 +37,11 @@ export interface PlayingOptions extends PlayerPorts, Admitted {
   answers: Answers;
   /** Octets queued for the client. */
   waiting(): number;
-  /** The broadcast has ended (undefined), or the player is no longer authorized. */
+  /** The broadcast has ended (undefined), or the player's authorization has been revoked. */
   onEnd(reason: UserError | undefined): void;
 }
 
-/** Sends a broadcast to one player, from its last key frame onwards. Returns a function that ends it. */
+/** Sends a broadcast to one player, from the last key frame onwards. Returns a function that ends playback. */
 export function playTo({
   inputs,
   viewers,

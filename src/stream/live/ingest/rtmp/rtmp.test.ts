@@ -78,7 +78,7 @@ const writeFrame = (codec: "aac", data: Buffer) => Buffer.concat([frameHead(code
 const writePicture = (codec: "hevc", { data, ...about }: { key: boolean; composition: number; data: Buffer }) =>
   Buffer.concat([pictureHead(codec, about), data]);
 const AAC = Buffer.from([0x11, 0x90]);
-/** Live immediately: there is no other track to wait for. */
+/** Goes live immediately, because it does not wait for another track. */
 function soundOnly(client: TestClient) {
   send(client, MESSAGE.audio, 0, writeAudioConfig("aac", AAC)!);
   client.peer.send(4, {
@@ -215,7 +215,7 @@ describe("a real ffmpeg", needsFfmpeg, () => {
     await until("its place is free", () => given.server.load().admitted === 0);
   });
 
-  test("gets an error text for an unknown key, and when there is nothing to play", async (t) => {
+  test("gets an error text for an unknown key and for playback without a broadcast", async (t) => {
     const given = await serve(t);
     const source = await clip({ seconds: 2, fps: "25" });
     await assert.rejects(
@@ -230,7 +230,7 @@ describe("a real ffmpeg", needsFfmpeg, () => {
   });
 });
 
-test("a rejection contains a sentence with the remedy", async (t) => {
+test("a rejection contains a sentence with the fix", async (t) => {
   const given = await serve(t);
   const wrong = await publisher(t, given, "wrong");
   assert.deepEqual(wrong.status(), {
@@ -238,7 +238,7 @@ test("a rejection contains a sentence with the remedy", async (t) => {
     description: "Unknown stream key. Copy it from the live input; rotating the keys revokes earlier ones.",
   });
   await until("it is hung up on", () => wrong.closed);
-  // A client that sends without waiting for responses gets all of them.
+  // A client that sends without waiting for responses still receives all of them.
   const hasty = createTestClient(given.server.port!);
   await hasty.open();
   hasty.command("publish", "wrong", "live");
@@ -253,7 +253,7 @@ test("a rejection contains a sentence with the remedy", async (t) => {
   assert.match(player.status()!.description, /has no publisher/);
 });
 
-test("a publisher that does not wait for responses loses nothing, nor do others that send concurrently", async (t) => {
+test("a publisher that does not wait for responses loses no data, and neither do concurrent publishers", async (t) => {
   const given = await serve(t);
   given.studio.add("other", "other-watch");
   const frames = Array.from({ length: 200 }, (_, i) => Buffer.alloc(1000 + 37 * i, i));
@@ -311,7 +311,7 @@ test("a revoked key ends the broadcast, and a revoked playback key the playback,
 });
 
 test(
-  "audio alone is live after a second; video that arrives later begins a new run, and so does another frame size",
+  "audio alone is live after a second; video that arrives later begins a new run, as does a new frame size",
   needsFfmpeg,
   async (t) => {
     const given = await serve(t);
@@ -387,7 +387,7 @@ test("an unsupported codec ends the broadcast with an error text", async (t) => 
   assert.deepEqual(given.studio.published[0]!.unsupported, ["video Sorenson H.263"]);
 });
 
-test("garbage at any point ends its own connection and nothing else", async (t) => {
+test("garbage at any point ends only its own connection", async (t) => {
   const given = await serve(t);
   const good = await publisher(t, given);
   await fc.assert(
@@ -426,13 +426,13 @@ test("disconnects a silent client: during the handshake, before it publishes, an
   assert.deepEqual(given.server.load(), { admitted: 0, waiting: 0 });
 });
 
-test("a thousand silent connections lock no client out", async (t) => {
+test("a thousand silent connections do not lock out any client", async (t) => {
   const given = await serve(t, { waiting: 300, waitingPerNetwork: 200 });
   const idle = Array.from({ length: 1000 }, () =>
     connect({ port: given.server.port!, host: "127.0.0.1" }).on("error", () => {}),
   );
   t.after(() => idle.forEach((socket) => socket.destroy()));
-  // The publisher's own connection took one slot more.
+  // The publisher's own connection used one additional slot.
   await until(
     "they have their share of places and no more",
     () => given.server.load().waiting === 200 && idle.filter(({ closed }) => closed).length === 800,
@@ -442,7 +442,7 @@ test("a thousand silent connections lock no client out", async (t) => {
   assert.deepEqual(given.server.load(), { admitted: 1, waiting: 199 });
 });
 
-test("reports a player's backlog as its lag", async (t) => {
+test("reports the backlog of a player as its lag", async (t) => {
   const given = await serve(t);
   const client = await publisher(t, given);
   soundOnly(client);

@@ -10,7 +10,7 @@ import { readIntoOneBuffer } from "./one-buffer.ts";
 
 export interface RtmpServerParts extends ConnectionParts {
   host: string;
-  /** Plain RTMP; absent: disabled. 0 takes a free port. */
+  /** Port for plain RTMP; absent: disabled. 0: the system chooses a free port. */
   port?: number;
   /** RTMPS; absent: disabled. */
   secure?: { port: number; tls: Pick<TlsSource, "context"> };
@@ -20,9 +20,9 @@ export interface RtmpServerParts extends ConnectionParts {
 }
 
 export interface RtmpLimits {
-  /** Milliseconds from connection to `publish` or `play`. Default 10,000. */
+  /** Milliseconds allowed from connection to `publish` or `play`. Default 10,000. */
   admissionMs: number;
-  /** Milliseconds without data from a publisher, or without a player reading any. Default 30,000. */
+  /** Maximum milliseconds without data from a publisher, or without a player reading any. Default 30,000. */
   idleMs: number;
   /** Maximum number of pending connections, in total and per network. */
   waiting: number;
@@ -33,7 +33,7 @@ export interface RtmpServer {
   /** Undefined: disabled. */
   readonly port: number | undefined;
   readonly securePort: number | undefined;
-  /** Publishers and players; and pending connections. */
+  /** Number of publishers and players, and of pending connections. */
   load(): { admitted: number; waiting: number };
   /** Ends all connections. */
   close(): Promise<void>;

@@ -1,10 +1,10 @@
 import type { LiveInput } from "../../inputs/port.ts";
 
-/** A client with a known stream id and the right passphrase. */
+/** A client with a known stream id and the correct passphrase. */
 export interface Caller {
   input: LiveInput;
   passphrase: string;
   streamId: string;
-  /** IP address. */
+  /** IP address of the caller. */
   address: string;
 }

@@ -13,7 +13,7 @@ export interface PlayerParts {
   viewers: { join(input: string, session: string): () => void };
 }
 
-/** Payload of one datagram: seven transport stream packets, as is usual. */
+/** Payload of one datagram: the usual seven transport stream packets. */
 const DATAGRAM = 7 * 188;
 
 /** Rejects with UserError: liveInputDisabled, liveNotPublished. */
@@ -24,7 +24,10 @@ export function admitPlayer(parts: PlayerParts, caller: Caller): Promise<(connec
   return Promise.resolve((connection) => play(parts, caller, session, connection));
 }
 
-/** Sends a broadcast from its last key frame onwards, until it ends, the player leaves, or its key is revoked. */
+/**
+ * Sends a broadcast from its last key frame onwards, until the broadcast ends, the player leaves, or its key is
+ * revoked.
+ */
 function play(
   { inputs, viewers }: PlayerParts,
   { input, streamId, passphrase }: Caller,

@@ -17,7 +17,7 @@ export async function admitPublisher(
   const publication = await publishing.publish({ protocol: "srt", credential: streamId, passphrase, address });
   return (connection) => {
     const stream = createTsPublisher(publication);
-    /** Unsupported streams end the connection: SRT cannot carry a message. */
+    /** Unsupported streams end the connection: SRT cannot carry an error message. */
     const guarded = (work: () => void): boolean => {
       try {
         work();

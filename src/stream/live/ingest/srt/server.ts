@@ -8,7 +8,7 @@ import { admitPublisher } from "./publisher.ts";
 
 export interface SrtServerParts extends PlayerParts {
   host: string;
-  /** UDP port. 0 takes a free one. */
+  /** UDP port. 0: the system chooses a free port. */
   port: number;
   /** Maximum number of concurrent publishers and players. */
   connections: number;
@@ -18,7 +18,7 @@ export interface SrtServerParts extends PlayerParts {
 
 export interface SrtServer {
   readonly port: number;
-  /** Publishers and players. */
+  /** Number of publishers and players. */
   load(): number;
   /** Ends all connections. */
   close(): Promise<void>;

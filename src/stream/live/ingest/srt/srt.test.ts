@@ -24,7 +24,7 @@ async function folder(t: TestContext): Promise<string> {
   return path;
 }
 
-/** Every video frame is complete and at the right time, with its audio. */
+/** Every video frame is complete and at the correct time, with its audio. */
 function assertWhole({ packets }: Published, seconds: number) {
   const begin = { packets: packets.filter(({ dts }) => dts < seconds * 1_000_000 - 1000) };
   const [video, audio] = [videoOf(begin), audioOf(begin)];
@@ -141,7 +141,7 @@ describe("publishers", { ...needsFfmpeg, concurrency: true }, () => {
     assertWhole(published[0]!, 2.2);
   });
 
-  test("are given the reason of a rejection", async (t) => {
+  test("are given the reason for a rejection", async (t) => {
     const { port, add, change, published, refusals } = await openSrt(t);
     const open = add("open", "");
     const sealed = add("sealed", SECRET);
@@ -176,7 +176,7 @@ describe("publishers", { ...needsFfmpeg, concurrency: true }, () => {
     assert.deepEqual([published[0]!.unsupported, published[0]!.packets], [["video MPEG-2 video"], []]);
   });
 
-  test("cannot share an input, may vanish, and may be disconnected", async (t) => {
+  test("cannot share an input, may disappear, and may be disconnected", async (t) => {
     const { port, add, published, server } = await openSrt(t);
     add("one", SECRET);
     const first = ffmpeg(t, [...live(60), "-f", "mpegts", address(port, "one", SECRET)]);
@@ -279,7 +279,7 @@ test("reports a port in use, and rejects callers at the limit", async (t) => {
   );
 });
 
-test("gets no response to garbage, which harms no connection", async (t) => {
+test("sends no response to garbage, and connections are unaffected", async (t) => {
   const { port, server } = await openSrt(t);
   const socket = createSocket("udp4");
   t.after(() => void socket.close());
@@ -289,7 +289,7 @@ test("gets no response to garbage, which harms no connection", async (t) => {
     new Promise<void>((resolve) => void socket.send(bytes, port, "127.0.0.1", () => resolve()));
   await fc.assert(
     fc.asyncProperty(fc.uint8Array({ maxLength: 1500 }), fc.boolean(), async (bytes, control) => {
-      // A packet without a destination at least has a valid start.
+      // A control packet without a destination is given a valid start.
       if (control && bytes.length >= 16) bytes.set([0x80, 0, 0, 0], 0);
       if (control && bytes.length >= 16) bytes.set([0, 0, 0, 0], 12);
       if (control && bytes.length >= 40) bytes.set([0xff, 0xff, 0xff, 0xff], 36);

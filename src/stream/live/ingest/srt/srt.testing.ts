@@ -92,7 +92,7 @@ export async function openSrt(t: TestContext, parts: Partial<SrtServerParts> = {
 
 export interface Running {
   child: ChildProcess;
-  /** Its exit code and output. */
+  /** Exit code and output of the process. */
   done: Promise<{ code: number | null; words: string }>;
   kill(): void;
 }
@@ -145,7 +145,8 @@ export interface Relay {
 }
 
 /**
- * A bad link to a server: datagrams are lost, or delayed by varying amounts. The random sequence is the same each time.
+ * A lossy link to a server: datagrams are lost, or delayed by varying amounts. The random sequence is the same each
+ * time.
  */
 export async function relay(
   t: TestContext,

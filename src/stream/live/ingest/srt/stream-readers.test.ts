@@ -27,7 +27,7 @@ for (const [codec, frame, samples] of [
         let at = 0;
         for (const [i, [length, late]] of units.entries()) {
           const begins = Math.ceil(at / size);
-          // Each unit has a clock step, and the time of a unit in which no frame begins is meaningless.
+          // Each unit has a clock step, and the time of a unit in which no frame starts is meaningless.
           const pts = i * 100_000 + late;
           for (let n = begins; n * size < Math.min(at + length, bytes.length); n++)
             wanted.push(n === begins ? (pts * 100) / 9 : wanted.at(-1)! + step);

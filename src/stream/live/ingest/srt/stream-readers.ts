@@ -22,7 +22,7 @@ import type { LiveAudioTrack, LiveVideoTrack, MediaPacket } from "../../packets.
 /** Reads the packets of one stream in a transport stream. */
 export interface StreamReader {
   kind: "video" | "audio";
-  /** Undefined: not decodable (yet). Times in microseconds, on the clock of the stream. */
+  /** Undefined: not decodable (yet). Times in microseconds, on the stream clock. */
   read(
     unit: TsUnit,
   ): { track: LiveVideoTrack | LiveAudioTrack; packets: MediaPacket[] } | { unsupported: string } | undefined;
@@ -56,7 +56,7 @@ interface VideoSyntax {
   /** NAL types that belong to no frame. */
   leftOut: ReadonlySet<number>;
   isKey(type: number): boolean;
-  /** The last set of each type. Throws H264Error. */
+  /** `sets`: the latest parameter sets of each type. Throws H264Error. */
   configure(sets: readonly Buffer[][]): Pick<LiveVideoTrack, "config" | "width" | "height">;
 }
 
@@ -105,7 +105,7 @@ function createVideoReader({ codec, typeOf, sets, leftOut, isKey, configure }: V
     try {
       track = { codec, ...configure(known) };
     } catch (err) {
-      // Damaged in transit to the server: later sets may be valid.
+      // The sets were damaged in transit: later ones may be valid.
       if (!(err instanceof H264Error)) throw err;
     }
   }

@@ -5,15 +5,15 @@ import type { LiveAudioTrack, LiveTracks, LiveVideoTrack, MediaPacket } from "..
 import type { LiveSubscriber } from "../../session.ts";
 
 export interface TsPlayerOptions {
-  /** Writes whole packets of 188 octets, those of one video or audio frame together. */
+  /** Writes whole packets of 188 octets; those of one video or audio frame are passed together. */
   write(packets: Buffer): void;
-  /** Milliseconds, monotonic. */
+  /** Time in milliseconds of a monotonic clock. */
   now: () => number;
 }
 
 /**
  * Writes a broadcast as a transport stream that continues across runs. Codecs that transport streams do not support
- * (VP8, VP9, AV1) are left out.
+ * (VP8, VP9, AV1) are omitted.
  */
 export function createTsPlayer({ write, now }: TsPlayerOptions): Pick<LiveSubscriber, "tracks" | "packet"> {
   const muxer = createTsMuxer(write);
@@ -72,7 +72,7 @@ const STEP = 40_000;
 const ticks = (micros: number) => Math.round(micros * 0.09);
 const isWritten = (codec: LiveVideoTrack["codec"]) => codec === "h264" || codec === "hevc";
 const START = Buffer.from([0, 0, 0, 1]);
-/** Each frame begins with one (ISO 13818-1, 2.14.1); any frame type may follow. */
+/** Each frame begins with a delimiter (ISO 13818-1, 2.14.1); this one allows any frame type to follow. */
 const DELIMITERS = {
   h264: Buffer.from([0, 0, 0, 1, NAL.delimiter, 0xf0]),
   hevc: Buffer.from([0, 0, 0, 1, HEVC_NAL.delimiter << 1, 1, 0x50]),

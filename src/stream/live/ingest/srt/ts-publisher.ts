@@ -10,7 +10,7 @@ export interface TsPublisher {
 }
 
 /**
- * Audio and video are announced together: limits of waiting for the other track, in microseconds of the stream, octets
+ * Audio and video are announced together: limits for waiting for the other track, in microseconds of the stream, octets
  * and packets.
  */
 const PATIENCE = 2_000_000;

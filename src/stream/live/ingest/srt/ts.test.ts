@@ -40,7 +40,7 @@ async function folder(t: TestContext): Promise<string> {
   return path;
 }
 
-test("another frame size or set of tracks is announced before its first packet", needsFfmpeg, async () => {
+test("a new frame size or set of tracks is announced before its first packet", needsFfmpeg, async () => {
   const events = publish(await stream(), await stream({ size: "640x360" }), await stream({ audio: false }));
   assert.deepEqual(
     tracksOf(events).map(({ video, audio }) => [video?.width, audio?.codec]),
@@ -93,14 +93,14 @@ test("does not wait forever for a missing track", needsFfmpeg, async (t) => {
   assert.equal(packetsOf(events, "video").length, 180);
 });
 
-test("does not buffer more than a limited number of packets for it either", () => {
+test("limits the number of packets it buffers while waiting for a track", () => {
   const out: Buffer[] = [];
   const muxer = createTsMuxer((packets) => void out.push(packets));
   muxer.streams([
     { kind: "video", codec: "h264" },
     { kind: "audio", codec: "opus", channels: 2 },
   ]);
-  // A 20 ms frame with a presentation time of zero, every time.
+  // A 20 ms frame, always with a presentation time of zero.
   const frame = Buffer.from([0x78, 0]);
   for (let n = 0; n < 3000; n++)
     muxer.unit({ kind: "audio", pts: 0, dts: 0, key: true, data: Buffer.concat([opusHeader(frame.length), frame]) });
@@ -147,7 +147,7 @@ test("a player's stream continues across the runs of a broadcast", needsFfmpeg, 
   let now = 0;
   const player = createTsPlayer({ write: (packets) => void out.push(packets), now: () => now });
   for (const [i, recipe] of [{}, { size: "640x360" as const }, { audio: ["-c:a", "libopus"] }].entries()) {
-    // The second follows immediately, the third after a gap.
+    // The second run follows immediately, the third after a gap.
     now = [0, 2000, 9000][i]!;
     const events = publish(await stream(recipe));
     for (const event of events) {

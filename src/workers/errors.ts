@@ -1,6 +1,6 @@
 import { defineErrors } from "../kernel/index.ts";
 
-/** Errors of workers and of requests about workers. */
+/** Errors of workers and of API requests about workers. */
 export const workerErrors = defineErrors("workers", {
   scriptRefused: {
     code: 10021,

@@ -2,12 +2,13 @@ import type { Readable } from "node:stream";
 import type { SendEmailBinding } from "./scripts/script.ts";
 
 /**
- * The interfaces through which workers use other modules. Implemented by the domains above, wired in server/compose.ts.
+ * The interfaces through which workers use other modules. Implemented by other domain modules, wired in
+ * server/compose.ts.
  */
 export interface SendEmailPort {
   /**
    * `to` is null if the code leaves the recipient to a binding with one `destination_address`. Throws UserError with
-   * the documented text.
+   * the documented message.
    */
   sendRaw(caller: SendEmailCaller, mail: { from: string; to: string | null; raw: Readable }): Promise<EmailSendResult>;
   sendBuilt(caller: SendEmailCaller, mail: BuiltMail): Promise<EmailSendResult>;
@@ -25,7 +26,7 @@ export interface EmailSendResult {
   messageId: string;
 }
 
-/** The message builder of send() and reply(), as received from the worker; not validated yet. */
+/** The message builder of send() and reply(), as received from the worker; not yet validated. */
 export interface BuiltMail {
   from?: unknown;
   to?: unknown;
@@ -37,7 +38,7 @@ export interface BuiltMail {
   text?: unknown;
   html?: unknown;
   /**
-   * Attachment content that was an ArrayBuffer or a view arrives as `{ base64: string }`; a string stays a string
+   * Attachment content given as an ArrayBuffer or a view arrives as `{ base64: string }`; a string remains a string
    * (base64 by contract).
    */
   attachments?: unknown;
@@ -46,8 +47,8 @@ export interface BuiltMail {
 /** The videos of an account, for the `stream` binding. */
 export interface StreamPort {
   /**
-   * One operation of the binding, named like its methods ("video/details", "upload"), with its unvalidated arguments.
-   * `bytes`: the stream that was passed. Resolves with the result of the binding's promise; throws UserError.
+   * One operation of the binding, named after its methods ("video/details", "upload"), with its unvalidated arguments.
+   * `bytes`: the stream passed by the caller. Resolves with the result of the binding's promise; throws UserError.
    */
   call(caller: StreamCaller, operation: string, args: unknown[], bytes?: Readable): Promise<unknown>;
 }

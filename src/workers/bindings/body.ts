@@ -24,14 +24,15 @@ export function readBody(request: IncomingMessage, maxBytes: number): Promise<Bu
 
 /**
  * Reads and discards the rest of a request that will be rejected: workerd writes the whole request before it reads a
- * response, and treats an earlier response as a broken connection. Resolves at the end of the body; a client that sends
- * more than `maxBytes` loses the connection instead.
+ * response, and treats an earlier response as a broken connection. Resolves at the end of the body; if the client sends
+ * more than `maxBytes`, the connection is closed instead.
  */
 export function drain(request: IncomingMessage, maxBytes: number): Promise<void> {
   if (request.readableEnded || request.destroyed) return Promise.resolve();
   return new Promise((resolve) => {
     let length = 0;
-    // An async iterator that was left early keeps its listener, and a stream with that listener does not flow.
+    // An async iterator that was abandoned early leaves its listener attached, and a stream with that listener does not
+    // flow.
     request.removeAllListeners("readable");
     request
       .on("data", (chunk: Buffer) => {

@@ -23,12 +23,12 @@ export function sendJson(response: ServerResponse, status: number, value: unknow
   response.end(body);
 }
 
-/** Twice the longest message: a client that sends more after a rejection loses the connection. */
+/** Twice the longest message: if a client sends more after a rejection, its connection is closed. */
 const DRAIN_LIMIT = 50 * 1024 * 1024;
 
 /**
- * Sends a UserError with its text and code; hides the details of internal errors from the worker. Sent after the
- * request has been read, see drain().
+ * Sends a UserError with its message and code; hides the details of internal errors from the worker. The response is
+ * sent after the request has been read, see drain().
  */
 export async function sendError(request: IncomingMessage, response: ServerResponse, err: unknown): Promise<void> {
   if (response.headersSent) return void response.destroy();

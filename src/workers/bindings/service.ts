@@ -2,8 +2,8 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Binding, WorkerScript } from "../scripts/script.ts";
 
 /**
- * One kind of binding in workerd's protocol: HTTP over the unix socket of one worker process. The configuration of that
- * process selects the binding, never the content of the request.
+ * One kind of binding in workerd's protocol: HTTP over the unix socket of one worker process. The binding is selected
+ * by the configuration of that process, never by the content of the request.
  */
 export interface BindingService<B extends Binding = Binding> {
   handle(

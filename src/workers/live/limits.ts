@@ -1,14 +1,14 @@
-/** Limits of the workers cached by one process. */
+/** Limits on the workers cached by one process. */
 export interface LiveLimits {
   /** Maximum number of scripts whose deployment is cached. */
   routes: number;
   /**
-   * Maximum number of versions in the runtime, and octets of their modules. The least recently used are evicted first;
-   * a busy version stays.
+   * Maximum number of versions in the runtime, and maximum bytes of their modules. The least recently used versions are
+   * evicted first; a busy version is not evicted.
    */
   versions: number;
   versionBytes: number;
-  /** Idle time after which a version is evicted with its process. */
+  /** Idle time after which a version is evicted together with its process. */
   restMs: number;
 }
 

@@ -20,7 +20,7 @@ import { createLiveWorkers } from "./live.ts";
 
 const ACCOUNT = "a".repeat(32);
 
-/** Starts everything with real processes, and a server that passes `/<script>/…` on. */
+/** Starts all components with real processes, and a server that passes on requests for `/<script>/…`. */
 async function start(t: TestContext, runtimeOptions: Partial<RuntimeOptions> = {}) {
   const folder = mkdtempSync(join(tmpdir(), "live-"));
   const db = openSqlite({ path: join(folder, "test.db") });
@@ -106,7 +106,7 @@ test("an uploaded script responds; its handlers and startup time are reported; a
   assert.equal((await ask("mail")).body, "another");
 });
 
-test("no request fails during deploys, rollbacks and secret changes in a row under traffic", async (t) => {
+test("no request fails during a series of deploys, rollbacks and secret changes under traffic", async (t) => {
   const { scripts, ask, outcomes } = await start(t);
   const { version } = await scripts.upload(ACCOUNT, "mail", uploadOf(saying("0", "await scheduler.wait(5);")), author);
   const traffic = { on: true, met: new Set<string>(), wrong: [] as string[], count: 0 };
@@ -138,7 +138,7 @@ test("no request fails during deploys, rollbacks and secret changes in a row und
   assert.ok(traffic.count > 50 && traffic.met.size >= 7, `${traffic.count} requests met ${[...traffic.met].join()}`);
 });
 
-test("a request that is running while its version is replaced is finished by that version", async (t) => {
+test("a request that is running while its version is replaced is completed by that version", async (t) => {
   const { scripts, ask, port } = await start(t);
   const inTwoPieces = `export default { fetch(_, env, ctx) {
     const { readable, writable } = new IdentityTransformStream();
@@ -233,7 +233,7 @@ test(
         }
       }),
     );
-    // An ending process stays visible for a moment.
+    // An ending process remains visible for a moment.
     assert.ok(most > 0 && most <= 8 + 4, `${most} processes at once`);
     for (const name of [names[0]!, names[117]!, names[199]!]) assert.equal((await ask(name)).body, name);
     assert.equal((await scripts.list(ACCOUNT)).total, 200);
@@ -243,7 +243,7 @@ test(
   },
 );
 
-/** Children of this process that run workerd. */
+/** Child processes of this process that run workerd. */
 function workerProcesses(): number {
   return readdirSync("/proc")
     .filter((pid) => /^\d+$/.test(pid))

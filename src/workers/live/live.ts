@@ -20,7 +20,7 @@ export interface LiveOptions {
   runtime: WorkerRuntime;
   clock?: Clock;
   log?: Log;
-  /** From 0 up to, but excluding, 1. */
+  /** Returns a number from 0 (inclusive) to 1 (exclusive). */
   random?: () => number;
   limits?: Partial<LiveLimits>;
 }
@@ -56,7 +56,8 @@ export function createLiveWorkers({
   const refreshing = new Map<string, { again: boolean; done: Promise<void> }>();
 
   /**
-   * Nothing runs between reading the route and entering the version, so a version that was just picked is not unloaded.
+   * Nothing may run between reading the route and entering the version, so that a version that was just picked is not
+   * unloaded.
    */
   async function enter(ref: ScriptRef, headers: IncomingHttpHeaders): Promise<Resident> {
     const route = routes.known(ref) ?? (await routes.load(ref));
@@ -89,7 +90,7 @@ export function createLiveWorkers({
     return { outcome: { outcome: "exception", exception: { name: "Error", message } }, status: missing ? 404 : 503 };
   }
 
-  /** Repeats until nothing has changed during a look-up. */
+  /** Repeats until nothing has changed during a lookup. */
   function refresh(scriptId: string): Promise<void> {
     routes.forget(scriptId);
     const running = refreshing.get(scriptId);
@@ -192,7 +193,7 @@ export function createLiveWorkers({
   };
 }
 
-/** Reads and discards the request body, so that its connection stays usable. */
+/** Discards the request body, so that the connection remains usable. */
 function answer(request: IncomingMessage, response: ServerResponse, status: number, text: string) {
   request.resume();
   if (response.headersSent) return void response.destroy();

@@ -32,7 +32,7 @@ test("a header selects a version of the deployment, even one at 0 %; any other v
   assert.equal(overrideFor("mail", undefined), undefined);
 });
 
-test("a key always gets the same version, and only ever moves to the newer one", () => {
+test("a key always gets the same version, and can only move to the newer one", () => {
   const keys = Array.from({ length: 1000 }, (_, i) => ({ "cloudflare-workers-version-key": `user-${i}` }));
   const newer = (percentage: number) =>
     keys.map((headers) => pick(route(percentage, 100 - percentage), headers) === "v2");

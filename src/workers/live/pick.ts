@@ -1,14 +1,14 @@
 import { createHash } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 
-/** The deployment of one script: newest version first, percentages that add up to 100. */
+/** The deployment of one script: newest version first, with percentages that add up to 100. */
 export interface Route {
   scriptId: string;
   versions: { versionId: string; percentage: number }[];
 }
 
 /**
- * The version that handles a request. A header may name one of the deployment (even one at 0 %), or give a key that
+ * The version that handles a request. A header may specify a version of the deployment (even one at 0 %), or a key that
  * always selects the same version and moves to the newer one as its percentage grows:
  * https://developers.cloudflare.com/workers/configuration/versions-and-deployments/gradual-deployments/
  */
@@ -35,8 +35,8 @@ export function pickVersion(
 const fraction = (text: string) => createHash("sha256").update(text).digest().readUInt32BE() / 2 ** 32;
 
 /**
- * A Dictionary of Strings (RFC 8941 3.2), `my-worker="id", other="id"`; later members win. A malformed header is
- * ignored.
+ * A Dictionary of Strings (RFC 8941 3.2), `my-worker="id", other="id"`; later members take precedence. A malformed
+ * header is ignored.
  */
 export function overrideFor(script: string, header: string | string[] | undefined): string | undefined {
   if (header === undefined) return undefined;

@@ -40,7 +40,7 @@ test("a version is loaded once for all concurrent users", async () => {
   assert.deepEqual([loads, keysOf(known)], [["1", "2"], "1 2"]);
 });
 
-test("above the limits the least recently used version is evicted, never one in use", async () => {
+test("above the limits, the least recently used version is evicted, never one in use", async () => {
   const { residents, use, known } = start({ versions: 2 });
   const held = residents.enter(version("1"));
   await held.ready;
@@ -55,7 +55,7 @@ test("above the limits the least recently used version is evicted, never one in 
   assert.equal(keysOf(heavy.known), "2 3");
 });
 
-test("versions that were idle for long are unloaded; connected ones are not", async () => {
+test("versions that have been idle for long are unloaded; those with open connections are not", async () => {
   const { residents, clock, use, known } = start({ restMs: 1000 });
   await use("1");
   const close = residents.linger(residents.enter(version("2")));
@@ -90,7 +90,7 @@ test("a retired version is unloaded after its last user, and loaded again when n
   assert.equal(keysOf(known), "3 1");
 });
 
-test("a retired version with an open connection stays for a grace period", async (t: TestContext) => {
+test("a retired version with an open connection remains for a grace period", async (t: TestContext) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
   const { residents, known } = start();
   const resident = residents.enter(version("1"));
@@ -103,7 +103,7 @@ test("a retired version with an open connection stays for a grace period", async
   assert.equal(known.size, 0);
 });
 
-test("a version on trial is not retired; once dropped it is unloaded", async () => {
+test("a version on trial is not retired; once dropped, it is unloaded", async () => {
   const { residents, known } = start();
   const trial = await residents.tryOut(scriptOf("", { version: "1", key: version("1").key }), SCRIPT);
   residents.retire(SCRIPT, new Set());

@@ -4,8 +4,8 @@ import type { WorkerScript } from "../scripts/script.ts";
 import type { LiveLimits } from "./limits.ts";
 
 /**
- * A version that is loaded in the runtime. A caller counts as its user from `enter` to `leave`; only versions without
- * users are unloaded.
+ * A version that has been loaded into the runtime. A caller counts as its user from `enter` to `leave`; only versions
+ * without users are unloaded.
  */
 export interface Resident {
   readonly key: string;
@@ -20,11 +20,13 @@ export interface Residents {
   enter(version: { key: string; versionId: string; scriptId: string }): Resident;
   leave(resident: Resident): void;
   /**
-   * Leaves, except for an open connection, which keeps a replaced version only for a short time. Returns the function
-   * that ends it.
+   * Leaves, except for an open connection, which keeps a replaced version loaded only for a short time. Returns the
+   * function to call when the connection ends.
    */
   linger(resident: Resident): () => void;
-  /** Starts a version that only this caller knows; it is entered, and exempt from retire(), until `settle`. */
+  /**
+   * Starts a version that only this caller knows; it counts as entered, and is exempt from retire(), until `settle`.
+   */
   tryOut(worker: WorkerScript, scriptId: string): Promise<{ settle(keep: boolean): void }>;
   /** Retires the versions of a script that are not in its deployment: they finish their requests and are unloaded. */
   retire(scriptId: string, except: ReadonlySet<string>): void;
@@ -82,7 +84,7 @@ export function createResidents({ runtime, load, limits, clock, log }: Residents
       remove(entry);
       throw err;
     });
-    // Callers that entered receive the error; there may be none.
+    // The error is passed to callers that have entered; there may not be any.
     ready.catch(() => {});
     return Object.assign(entry, { ready });
   }
@@ -138,7 +140,7 @@ export function createResidents({ runtime, load, limits, clock, log }: Residents
       const found = entries.get(version.key);
       if (found === undefined) return add(version, register, false);
       found.users++;
-      // Moves it to the end of the order.
+      // Moves the entry to the end of the order.
       entries.delete(found.key);
       entries.set(found.key, found);
       return found;

@@ -5,20 +5,20 @@ import type { Route } from "./pick.ts";
 import { loadRoute } from "./routes-table.ts";
 
 /**
- * Deployments, cached until a change is reported; only briefly where another process may have changed one and died
+ * Deployments, cached until a change is reported, and only briefly where another process may have changed one and died
  * before reporting it.
  */
 export interface Routes {
-  /** The cached route, without a query: nothing runs between reading and using it. */
+  /** Returns the cached route without a query: nothing can run between reading and using it. */
   known(ref: ScriptRef): Route | undefined;
   load(ref: ScriptRef): Promise<Route | undefined>;
-  /** From the database, whatever is cached. */
+  /** Reads from the database, bypassing the cache. */
   current(scriptId: string): Promise<Route | undefined>;
   forget(scriptId: string): void;
   forgetAll(): void;
 }
 
-/** How long a lost notification can go unnoticed. */
+/** How long a lost notification can remain undetected. */
 const MAX_AGE_MS = 30_000;
 
 export function createRoutes({ db, clock, limit }: { db: Db; clock: Clock; limit: number }): Routes {
@@ -26,7 +26,7 @@ export function createRoutes({ db, clock, limit }: { db: Db; clock: Clock; limit
   const routes = new Map<string, { route: Route; at: number }>();
   const names = new Map<string, string>();
   const loading = new Map<string, Promise<Route | undefined>>();
-  /** Counts invalidations: an older database result must not be cached. */
+  /** Counts invalidations: a database result read before one must not be cached. */
   let generation = 0;
 
   async function load(ref: ScriptRef, key: string): Promise<Route | undefined> {

@@ -19,7 +19,7 @@ export const projectErrors = defineErrors("project", {
   },
 });
 
-/** The details of an error with problems: its report is relative to `cwd`. */
+/** The details of an error with problems: paths in its report are relative to `cwd`. */
 export const problemDetails = (problems: readonly Problem[], cwd: string) => ({
   problems,
   count: countProblems(problems),

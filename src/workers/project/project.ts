@@ -19,7 +19,8 @@ export interface Project {
   compatibilityFlags: string[];
   /**
    * send_email, KV, R2, D1, vars, secrets. Each name appears once. For development, ids are the local ones
-   * (`preview_id` before `id`); for a deploy, they are those of the server, without secrets: the server keeps its own.
+   * (`preview_id` before `id`); for a deploy, they are those of the server, without secrets, because the server keeps
+   * its own.
    */
   bindings: Binding[];
   /** `secrets.required`: declared, with or without a value in .dev.vars. */
@@ -52,13 +53,13 @@ export interface BuildSettings {
   jsxFragment: string | undefined;
 }
 
-/** Settings used only by a server. Undefined: not in the file, and the server keeps its own. */
+/** Settings used only by a server. Undefined: not in the file, so the server keeps its own. */
 export interface DeploySettings {
   accountId: string | undefined;
   /** Reachable at its own hostname. */
   workersDev: boolean | undefined;
   previewUrls: boolean | undefined;
-  /** Keeps variables that were set on the server. */
+  /** Keep variables that were set on the server. */
   keepVars: boolean;
   crons: string[] | undefined;
   observability: Record<string, unknown> | undefined;
@@ -67,7 +68,8 @@ export interface DeploySettings {
 
 export interface ReelpostSettings {
   /**
-   * Addresses that count as verified destinations; undefined: every address (a developer's machine delivers nothing).
+   * Addresses that count as verified destinations; undefined: every address (mail from a developer's machine is not
+   * delivered).
    */
   verifiedAddresses: string[] | undefined;
   smtpPort: number | undefined;

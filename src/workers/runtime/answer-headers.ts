@@ -1,8 +1,8 @@
-/** The host that serves a worker. It decides which origin-wide headers and cookies the worker may set. */
+/** The host that serves a worker. It determines which origin-wide headers and cookies the worker may set. */
 export type Site =
   /** `<script>.<label>.<domain>`: `parent` is `<label>.<domain>`, which the workers of one account share. */
   | { kind: "own"; parent: string }
-  /** Below `path` on a host that also serves other content. */
+  /** Under `path` on a host that also serves other content. */
   | { kind: "shared"; path: string };
 
 const HOP_BY_HOP = new Set([
@@ -21,7 +21,10 @@ const ORIGIN_WIDE = new Set([
   "origin-agent-cluster", "accept-ch", "critical-ch", "use-as-dictionary", "set-login", "activate-storage-access", "origin-trial", "speculation-rules",
 ]); // prettier-ignore
 
-/** No `allow-same-origin`: a document on a shared host gets an opaque origin, without access to storage or pages of other workers. */
+/**
+ * No `allow-same-origin`: a document on a shared host gets an opaque origin, without access to the storage or pages of
+ * other workers.
+ */
 const SANDBOX =
   "sandbox allow-downloads allow-forms allow-modals allow-popups allow-popups-to-escape-sandbox allow-scripts allow-top-navigation-by-user-activation";
 
@@ -39,7 +42,9 @@ export function answerHeaders(rawHeaders: readonly string[], site?: Site): strin
   return headers;
 }
 
-/** Restricts a cookie to the worker's own path or domain (RFC 6265 5.2). Undefined: the worker may not set it. */
+/**
+ * Restricts a cookie to the worker's own path or domain (RFC 6265 5.2). Returns undefined if the worker may not set it.
+ */
 function boundedCookie(value: string, site: Site): string | undefined {
   const [pair = "", ...attributes] = value.split(";").map((part) => part.trim());
   const nameOf = (attribute: string) => attribute.split("=", 1)[0]!.trim().toLowerCase();

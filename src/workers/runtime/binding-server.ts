@@ -15,7 +15,7 @@ export interface BindingServerOptions {
   /** Group that may connect in addition to the server's user. */
   gid?: number | undefined;
   onTail(items: TraceItem[]): void;
-  /** Called for every request: the worker is alive and active. */
+  /** Called for every request, as a sign that the worker is alive and active. */
   onActivity(): void;
   log: Log;
 }
@@ -51,7 +51,7 @@ export async function startBindingServer({
 
   return listen(socket, { gid, maxHeaderSize: MAX_HEADER_BYTES, requireHostHeader: false }, (request, response) => {
     onActivity();
-    // A forged header arrives joined to the real one by a comma and so matches no service.
+    // If the worker forges the header, its value arrives joined to the real one by a comma and so matches no service.
     const name = String(request.headers[SERVICE_HEADER]);
     const handle = table.get(name);
     if (handle === undefined) return void response.writeHead(403).end("no such binding");
@@ -82,7 +82,7 @@ function handlerOf(
 }
 
 /**
- * A server on a unix socket that closes immediately, including connections that became WebSockets and tunnels, which
+ * A server on a unix socket that closes immediately, including connections that became WebSockets or tunnels, which
  * http.Server no longer tracks.
  */
 export interface SocketServer {
@@ -90,7 +90,7 @@ export interface SocketServer {
   close(): void;
 }
 
-/** HTTP server on a Unix socket. The server's user and `gid`, the group of the worker process, may connect. */
+/** HTTP server on a unix socket. Only the server's user and `gid`, the group of the worker process, may connect. */
 export async function listen(
   path: string,
   { gid, ...options }: { gid?: number | undefined; maxHeaderSize?: number; requireHostHeader?: boolean },

@@ -17,17 +17,16 @@ export interface Sockets {
 export interface GeneratedConfig {
   /** The configuration as text. It contains the values of the worker's bindings, including secrets. */
   config: string;
-  /** Embedded files: name in the same folder -> content. */
+  /** Embedded files: file name in the same folder -> content. */
   files: Map<string, string | Uint8Array>;
 }
 
 /**
- * The header by which the server identifies which binding of the process is calling. Only configured names are
- * accepted.
+ * The header that identifies to the server which binding of the process is calling. Only configured names are accepted.
  */
 export const SERVICE_HEADER = "x-reelpost-service";
 export const TAIL_SERVICE = "tail";
-/** The scheme of the client's request: workerd builds the URL from it and does not pass the header on. */
+/** The scheme of the client's request: workerd uses it to build the URL and does not pass the header on. */
 export const SCHEME_HEADER = "x-reelpost-scheme";
 
 const ENTRY = "__reelpost_entry.js";
@@ -108,7 +107,9 @@ export const ReelpostMail = mailEntrypoint(user.default, { alwaysTail: ${mayWait
   ].join(", ");
 }
 
-/** A script has no modules: the wrapper receives it as text, runs it, and exports the resulting worker. */
+/**
+ * A service-worker script has no modules: the wrapper receives it as text, runs it, and exports the resulting worker.
+ */
 function scriptModules(script: WorkerScript, inside: InsideModules, embed: Embed): string {
   const main = specifier(script.main).slice(2);
   const entry = `import { mailEntrypoint } from ${text(MAIL)};
@@ -129,15 +130,15 @@ const SCRIPT = "./__reelpost_script.txt";
 const runner = () => `(name = ${text(RUN_SCRIPT)}, wrapped = (moduleName = ${text(SCRIPT_RUNNER)}))`;
 
 /**
- * A script cannot import its bindings, so disallowing that changes nothing for it; the wrapper, which passes them, has
- * to.
+ * A script cannot import its bindings, so disallowing that import does not affect it; the wrapper passes the bindings
+ * to it.
  */
 const flagsOf = ({ format, compatibilityFlags }: WorkerScript) =>
   format === "modules" ? compatibilityFlags : compatibilityFlags.filter((flag) => flag !== "disallow_importable_env");
 
 /**
- * Unlike the context's own waitUntil(), `import { waitUntil } from "cloudflare:workers"` cannot be observed from
- * inside.
+ * Unlike the context's own waitUntil(), calls to the one from `import { waitUntil } from "cloudflare:workers"` cannot
+ * be observed from inside.
  */
 const mayWaitUnheard = (script: WorkerScript) =>
   script.modules.some(({ content }) => {
@@ -146,7 +147,7 @@ const mayWaitUnheard = (script: WorkerScript) =>
     return source.includes("cloudflare:workers") && source.includes("waitUntil");
   });
 
-/** They import each other as `./name`, which workerd resolves to `name`. */
+/** These modules import each other as `./name`, which workerd resolves to `name`. */
 const ownModules = (modules: { name: string; source: string }[], embed: Embed) =>
   modules.map(({ name, source }) => `(name = ${text(name.slice(2))}, esModule = ${embed(source)})`).join(", ");
 
@@ -177,8 +178,8 @@ export const isRemote = (binding: Binding): binding is RemoteBinding =>
   binding.type === "send_email";
 
 /**
- * Identifies a binding in the process configuration and in a header, hence ASCII: derived from the name used in the
- * code, which is unique.
+ * Identifies a binding in the process configuration and in a header and must therefore be ASCII: derived from the name
+ * used in the code, which is unique.
  */
 export const serviceName = (binding: RemoteBinding) =>
   `${binding.type}:${encodeURIComponent(binding.name.toWellFormed())}`;

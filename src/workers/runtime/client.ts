@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 
-/** The sender of a request and its scheme; as reported by proxies where they are trusted. */
+/** The client address of a request and its scheme, as reported by trusted proxies. */
 export interface Client {
   ip: string;
   scheme: "http" | "https";

@@ -11,7 +11,7 @@ import { mailOf, noActions, scriptOf, startRuntime } from "./runtime.testing.ts"
 const onLinux = { skip: process.platform !== "linux" && "needs /proc" };
 const asRoot = { skip: process.getuid?.() !== 0 && "needs root" };
 
-/** workerd processes with the parent `parent`, or all of them. */
+/** workerd processes whose parent is `parent`, or all of them. */
 const workerdPids = (parent?: number) =>
   readdirSync("/proc").filter((name) => {
     try {
@@ -112,7 +112,7 @@ describe("a worker process", onLinux, () => {
     t.after(() => void server.kill("SIGKILL"));
     const [said] = await Promise.race([once(server.stdout!, "data"), once(server, "exit")]);
     assert.equal(String(said).trim(), secret);
-    // Checks the files of this server: a process descriptor is not a file.
+    // Checks the files of this server: a file descriptor held by a process does not count as a file.
     const holders = () =>
       readdirSync(root, { recursive: true, withFileTypes: true }).filter(
         (entry) => entry.isFile() && readFileSync(join(entry.parentPath, entry.name)).includes(secret),
@@ -138,12 +138,12 @@ describe("a worker process", onLinux, () => {
     const [, bytes] = /^Max data size\s+(\d+)\s+\1\s/m.exec(
       readFileSync(`/proc/${workerdPids(process.pid)[0]}/limits`, "utf8"),
     )! as unknown as [string, string];
-    // V8 reserves 512 MiB for code without touching it.
+    // V8 reserves 512 MiB for code without using it.
     assert.ok(Number(bytes) >= (512 + 300) * 2 ** 20 && Number(bytes) <= (512 + 600) * 2 ** 20, bytes);
     await runtime.close();
   });
 
-  it("and its folder are gone when the runtime has closed", async () => {
+  it("and its folder are removed when the runtime closes", async () => {
     const runtime = startRuntime();
     await runtime.deploy(scriptOf("export default { email() {} }"));
     await runtime.email("test", mailOf(), noActions);

@@ -7,16 +7,17 @@ import type { EmailOutcome, InboundMail } from "./port.ts";
 
 /** The response of the mail entrypoint. */
 export type Answer = Omit<EmailOutcome, "ended"> & {
-  /** Nothing was logged and nothing is still running: no tail will follow. */
+  /** Nothing was logged and nothing is still running, so no tail will follow. */
   silent?: boolean;
 };
 
 export interface DispatchClient {
   /**
-   * Rejects if no response arrives: the process died or closed the connection. Resolves with undefined after `wallMs`.
+   * Rejects if no response arrives because the process died or closed the connection. Resolves with undefined after
+   * `wallMs`.
    */
   send(id: string, token: string, mail: InboundMail, wallMs: number): Promise<Answer | undefined>;
-  /** The same for the scheduled handler, including its waitUntil() work. */
+  /** Like send(), for the scheduled handler, including its waitUntil() work. */
   scheduled(id: string, event: { cron: string; scheduledTime: Date }, wallMs: number): Promise<Answer | undefined>;
   /** Names of the handlers that the worker exports. */
   handlers(wallMs: number): Promise<string[]>;
@@ -24,8 +25,8 @@ export interface DispatchClient {
 }
 
 /**
- * A message up to this many octets is sent with its dispatch; the worker fetches a longer one. workerd accepts 64 KiB
- * of an unread body and then closes the connection; the short ones must stay below that.
+ * A message up to this many bytes is sent with its dispatch; the worker fetches a longer one. workerd accepts 64 KiB of
+ * an unread body and then closes the connection; short messages must remain below that.
  */
 const ALONG = 48 * 1024;
 

@@ -4,7 +4,7 @@ import type { Invocation } from "./port.ts";
 
 type FetchEvent = Extract<Invocation["event"], { kind: "fetch" }>;
 
-/** Hidden from logs as in the hosted service: the value of every header whose name contains one of these. */
+/** As in the hosted service, the value of every header whose name contains one of these is hidden in logs. */
 const SECRET = /auth|cookie|jwt|key|secret|token/;
 export const REDACTED = "REDACTED";
 
@@ -24,7 +24,7 @@ const LEFT_OUT = new Set([
   "x-reelpost-meta",
 ]);
 
-/** The record of a request. The headers are collected only when read, which is rare. */
+/** The record of a request. The headers are collected only when they are read, which is rare. */
 export function fetchEvent(
   request: IncomingMessage,
   clientOf: ClientOf,

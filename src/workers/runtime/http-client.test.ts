@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { createHttpClient, type HttpClientOptions } from "./http-client.ts";
 
-/** A server whose responses the test writes byte by byte. */
+/** A server whose responses are written byte by byte by the test. */
 async function serve(
   t: TestContext,
   onRequest: (socket: Socket, request: string, connection: number) => void,
@@ -36,7 +36,7 @@ async function serve(
 const ok = (body: string) => `HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
 
 describe("the HTTP client for workerd", () => {
-  it("sends a complete request and reads the response, however it is split", async (t) => {
+  it("sends a complete request and reads the response, regardless of how it is split", async (t) => {
     const { post } = await serve(t, (socket, request) => {
       for (const byte of ok(request)) socket.write(byte);
     });
@@ -58,7 +58,7 @@ describe("the HTTP client for workerd", () => {
     assert.equal(connections(), 2);
   });
 
-  it("retries a request sent on a kept connection that was just closing", async (t) => {
+  it("retries a request sent on a kept-alive connection that was just closing", async (t) => {
     const { post, connections } = await serve(
       t,
       (socket, request, connection) =>

@@ -1,8 +1,8 @@
 import { connect } from "node:net";
 
 /**
- * A minimal HTTP/1.1 client (RFC 9112) for a known peer, workerd behind a unix socket, with requests and responses held
- * in memory. Every message of every worker passes through here, and node:http would cost more than the worker's own
+ * A minimal HTTP/1.1 client (RFC 9112) for a trusted peer, workerd behind a unix socket, with requests and responses
+ * held in memory. Every message to every worker passes through it, and node:http would cost more than the worker's own
  * code.
  */
 export interface HttpClient {
@@ -13,7 +13,7 @@ export interface HttpClient {
 export interface Exchange {
   /** Rejects if the connection fails, or with the reason passed to abandon(). */
   readonly answer: Promise<Answer>;
-  /** Closes the connection, whereupon workerd cancels its work. */
+  /** Closes the connection, whereupon workerd cancels the request. */
   abandon(reason: Error): void;
 }
 
@@ -33,15 +33,15 @@ export interface HttpClientOptions {
 }
 
 /**
- * workerd closes a connection that was idle for 5 s (the pipelineTimeout of its HTTP library): this client closes
- * earlier.
+ * workerd closes a connection that has been idle for 5 s (the pipelineTimeout of its HTTP library): this client closes
+ * it earlier.
  */
 const IDLE_MS = 4000;
 
 interface Pending {
   request: Uint8Array;
   settled: boolean;
-  /** Sent a second time because a kept connection was closed at the moment of its reuse. */
+  /** True if the request was resent because a kept-alive connection was closed at the moment of its reuse. */
   retried: boolean;
   connection: Connection | undefined;
   resolve(answer: Answer): void;
@@ -173,7 +173,7 @@ function encode(headers: Record<string, string | number>, body: Uint8Array): Uin
   return Buffer.concat([Buffer.from(`${head}\r\n`, "latin1"), body]);
 }
 
-/** The complete response, or undefined if more data is needed. Throws for anything that workerd never sends. */
+/** The complete response, or undefined if more data is needed. Throws for data that workerd never sends. */
 function readAnswer(received: Buffer, maxAnswer: number): Answer | undefined {
   const end = received.indexOf("\r\n\r\n");
   if (end < 0) {

@@ -11,7 +11,10 @@ export interface Identity {
 
 /** Allocates the users of worker processes. */
 export interface Identities {
-  /** Allocates the user of one process; undefined: the server's own user. Throws machineFailed if the range is exhausted. */
+  /**
+   * Allocates the user of one process; undefined stands for the server's own user. Throws machineFailed if the range is
+   * exhausted.
+   */
   take(account: string | undefined): { identity: Identity | undefined; release(): void };
   /** "account": each account has its own user. "shared": all run as `nobody`. "server": all run as the server's user. */
   readonly kind: "account" | "shared" | "server";
@@ -21,14 +24,14 @@ export interface Identities {
 export const NOBODY: Identity = { uid: 65534, gid: 65534 };
 
 export interface IdentitiesOptions {
-  /** One id per account, used as both uid and gid. Absent: all workers run as `nobody`. */
+  /** One id per account, used as both uid and gid. If absent, all workers run as `nobody`. */
   range?: IdRange | undefined;
   log: Pick<Log, "warn">;
   /** True if child processes can run as another user. Default: detected from the privileges of this process. */
   able?: boolean;
 }
 
-/** The kind of users that worker processes of this server get. */
+/** The kind of users allocated to worker processes of this server. */
 export const workerUsers = (range: IdRange | undefined): Identities["kind"] =>
   createIdentities({ range, log: SILENT }).kind;
 

@@ -5,13 +5,13 @@ import { fileURLToPath } from "node:url";
 
 /** The code of `inside/`, ready for workerd. */
 export interface InsideModules {
-  /** Modules that are added to the user's own, under names a user will not choose. */
+  /** Modules that are added to the user's own, under names that a user is unlikely to choose. */
   beside: { name: string; source: string }[];
   /** Additional modules for a script in service-worker format. */
   forScripts: { name: string; source: string }[];
   /** Internal extension modules. */
   internal: { name: string; source: string }[];
-  /** The modules of the tail worker; the first is the worker. */
+  /** The modules of the tail worker; the first is its main module. */
   tail: { name: string; source: string }[];
 }
 
@@ -53,8 +53,8 @@ export function loadInsideModules(): InsideModules {
 }
 
 /**
- * The files of `inside/` by name: as emitted in the published package; in a checkout, esbuild strips their types in one
- * call.
+ * The files of `inside/` by name: read as emitted in the published package; in a checkout, esbuild strips their types
+ * in one call.
  */
 function readFolder(): Map<string, string> {
   const names = [
@@ -87,7 +87,7 @@ function readFolder(): Map<string, string> {
 const PUBLISHED = import.meta.url.endsWith(".js");
 const fileOf = (name: string) => fileURLToPath(new URL(`inside/${name}.${PUBLISHED ? "js" : "ts"}`, import.meta.url));
 
-// The files import each other by path; inside workerd a user's module and an internal one have different names.
+// The files import each other by path; inside workerd, a user's module and an internal module have different names.
 const importing = (source: string, shared = SHARED) => {
   const names: Record<string, string> = { shared, message: MESSAGE, listeners: LISTENERS };
   return source.replace(/"\.\/(shared|message|listeners)\.(?:ts|js)"/g, (_path, file: string) =>

@@ -8,18 +8,18 @@ import { exceptionsOf, invocationIdOf, isQuestion, logsOf, outcomeOf, type Trace
 export interface LiveInvocation {
   /** Short, so that workerd does not mistake it for a secret and redact it from the tail. */
   readonly id: string;
-  /** The response is known; logs may follow, unless it was `silent`. */
+  /** Call when the response is known; logs may follow, unless it was `silent`. */
   settle(outcome: Outcome | Omit<EmailOutcome, "ended">, more?: { status?: number; silent?: boolean }): void;
   /** Resolves with the complete record when the invocation has ended. */
   readonly ended: Promise<Invocation>;
 }
 
 export interface Invocations {
-  /** A `lingering` one (a WebSocket) does not block draining. */
+  /** A `lingering` invocation (a WebSocket) does not block draining. */
   begin(event: Invocation["event"], options?: { lingering?: boolean }): LiveInvocation;
-  /** A tail batch of this process. */
+  /** Processes a tail batch of this process. */
   tail(items: TraceItem[]): void;
-  /** The process has ended: no tail will follow. */
+  /** Call when the process has ended: no tail will follow. */
   abandon(): void;
   /** Number of invocations that have not ended. */
   readonly count: number;
@@ -44,7 +44,7 @@ interface Pending {
 
 type Identity = Pick<WorkerScript, "name" | "version" | "account">;
 
-/** The worker of a record. */
+/** Identifies the worker of a record. */
 export const identityOf = ({
   name,
   version,
@@ -79,11 +79,11 @@ export function createInvocations({
     clearTimeout(entry.timer);
     const { record } = entry;
     if (record.outcome === "ok" && entry.tailOutcome !== undefined) record.outcome = entry.tailOutcome;
-    // The waitUntil() work is part of a scheduled run; workerd, which sees a request, does not include it in the
-    // outcome.
+    // The waitUntil() work is part of a scheduled run; workerd, which handles it as a request, does not include that
+    // work in the outcome.
     if (record.outcome === "ok" && record.event.kind === "scheduled" && record.exceptions.length > 0)
       record.outcome = "exception";
-    // workerd itself responds for a failed handler; only the tail has the reason.
+    // If a handler fails, workerd itself responds; only the tail contains the reason.
     if (record.outcome === "exception") record.exception ??= record.exceptions.shift();
     emit(record);
     entry.finish(record);

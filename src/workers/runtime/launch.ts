@@ -7,7 +7,7 @@ import type { Identity } from "./identities.ts";
 import { CONFIG_NAME, type RunFolder } from "./run-folders.ts";
 
 export interface Launcher {
-  /** True if processes can run as another user without privileges. */
+  /** True if processes can run as another, unprivileged user. */
   readonly confines: boolean;
   launch(folder: Pick<RunFolder, "path" | "config">, sockets: number, options?: LaunchOptions): WorkerdProcess;
   close(): void;
@@ -22,7 +22,7 @@ export interface LaunchOptions {
 
 export interface WorkerdProcess {
   readonly pid: number;
-  /** Resolves when all sockets listen; rejects with workerd's own error text if it exits first. */
+  /** Resolves when workerd is listening on all sockets; rejects with workerd's own error message if it exits first. */
   readonly ready: Promise<void>;
   /** Never rejects. */
   readonly exited: Promise<Exit>;
@@ -39,19 +39,20 @@ export interface Exit {
 const SETPRIV = "/usr/bin/setpriv";
 const PRLIMIT = "/usr/bin/prlimit";
 /**
- * RLIMIT_DATA counts private writable mappings, touched or not: V8 maps 512 MiB for code on startup. The rest is headroom for other non-resident
- * mappings, so that the watchdog, which reports a reason, usually acts first.
+ * RLIMIT_DATA counts private writable mappings whether used or not: V8 maps 512 MiB for code on startup. The rest is
+ * headroom for other non-resident mappings, so that the watchdog, which reports a reason, usually acts first.
  */
 const MAPPED_MB = 512 + 256;
 const STDERR_LIMIT = 16 * 1024;
-/** Harmless message that workerd sometimes logs when it is executed through a descriptor. */
+/** Harmless message that workerd sometimes logs when it is executed through a file descriptor. */
 const OWN_NOTICE = /^.*Unable to find and open the program executable.*\n?/gm;
 
 /**
- * Starts workerd. On Linux it uses util-linux' setpriv for two things that Node does not support: the process is killed when the server
- * dies (PR_SET_PDEATHSIG), and it has no capabilities and cannot gain any. If the server is allowed to, it also switches the user. The server then opens
- * the program and executes it through the descriptor, with the folder as working directory, because that user may not be able to traverse the paths.
- * Each process has its own process group: Ctrl-C in the terminal reaches only the server, which finishes running requests first.
+ * Starts workerd. On Linux it uses setpriv from util-linux for two things that Node does not support: the process is
+ * killed when the server dies (PR_SET_PDEATHSIG), and it has no capabilities and cannot gain any. If permitted, the
+ * server also switches the user. The server then opens the program and executes it through the file descriptor, with
+ * the folder as working directory, because that user may not be able to traverse the paths. Each process has its own
+ * process group: Ctrl-C in the terminal reaches only the server, which completes running requests first.
  */
 export function createLauncher({ log }: { log: Log }): Launcher {
   const confined = process.platform === "linux" && existsSync(SETPRIV);
@@ -70,7 +71,7 @@ export function createLauncher({ log }: { log: Log }): Launcher {
     confines: confined,
     launch({ path, config }, sockets, { identity, memoryMb } = {}) {
       const serve = ["serve", "--control-fd=3", config === undefined ? CONFIG_NAME : `/proc/self/cwd/${CONFIG_NAME}`];
-      // The last two become descriptors 4 and 5 (CONFIG_FD).
+      // The last two become file descriptors 4 and 5 (CONFIG_FD).
       const options = {
         cwd: path,
         env: { TZ: "UTC" },
@@ -92,14 +93,17 @@ export function createLauncher({ log }: { log: Log }): Launcher {
   };
 }
 
-/** The ambient set would survive the change of user. Clearing the bounding set needs CAP_SETPCAP, and it grants nothing without the other sets. */
+/**
+ * The ambient set would survive the change of user. Clearing the bounding set requires CAP_SETPCAP, and that set grants
+ * nothing without the others.
+ */
 function privileges(identity: Identity | undefined): string[] {
   const drop =
     identity === undefined ? [] : ["--reuid", String(identity.uid), "--regid", String(identity.gid), "--clear-groups"];
   return ["--pdeathsig", "SIGKILL", "--no-new-privs", "--inh-caps=-all", "--ambient-caps=-all", ...drop];
 }
 
-/** A fast allocation can exceed the limit between two watchdog samples, so the kernel limits it too. */
+/** A fast allocation can exceed the limit between two watchdog samples, so the kernel enforces it too. */
 function bounded(memoryMb: number | undefined, command: string[]): [string, string[]] {
   const [program, ...args] =
     memoryMb === undefined || !existsSync(PRLIMIT)
@@ -110,14 +114,14 @@ function bounded(memoryMb: number | undefined, command: string[]): [string, stri
 
 function watch(child: ChildProcess, sockets: number, log: Log): WorkerdProcess {
   let stderr = "";
-  // A child that could not be spawned for lack of descriptors has no streams; its error event follows.
+  // A child that could not be spawned for lack of file descriptors has no streams; its error event follows.
   child.stderr?.setEncoding("utf8").on("data", (chunk: string) => {
     stderr = (stderr + chunk).slice(-STDERR_LIMIT);
     log.debug({ pid: child.pid, text: chunk.trimEnd() }, "workers: workerd wrote to stderr");
   });
   const exited = new Promise<Exit>((resolve) => {
     child.once("error", (err) => resolve({ code: null, signal: null, stderr: messageOf(err) }));
-    // "close", not "exit": stderr has been read to the end by then.
+    // "close" instead of "exit": by then stderr has been read to the end.
     child.once("close", (code, signal) => resolve({ code, signal, stderr }));
   });
   const listening = new Promise<void>((resolve) => {

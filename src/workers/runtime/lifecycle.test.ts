@@ -71,7 +71,7 @@ describe("concurrent starts and ends", { skip: process.platform !== "linux" && "
   it("neither closing nor a new version waits for the backoff of a crash loop", async (t) => {
     const slept = Promise.withResolvers<void>();
     const state = { forEver: false };
-    // Every wait is short at first; later a wait ends only when it is aborted.
+    // Every wait is short at first; later, a wait ends only when it is aborted.
     const clock: Clock = {
       now: () => systemClock.now(),
       sleep: (ms, signal) =>
@@ -93,7 +93,7 @@ describe("concurrent starts and ends", { skip: process.platform !== "linux" && "
     await waiting;
   });
 
-  it("a server without free descriptors reports that, and recovers when some are free", async (t) => {
+  it("a server without free file descriptors reports that, and recovers when some become free", async (t) => {
     const script = `
       const { openSync, closeSync } = await import("node:fs");
       const { startRuntime, scriptOf, mailOf, noActions } = await import(${JSON.stringify(new URL("runtime.testing.ts", import.meta.url).href)});

@@ -13,7 +13,7 @@ describe("the limits of a worker", () => {
   let narrow: WorkerRuntime;
   let impatient: WorkerRuntime;
   before(() => {
-    // Separate runtimes, so that on a busy machine one limit cannot strike before the other.
+    // Separate runtimes, so that on a busy machine one limit does not take effect before the other.
     runtime = startRuntime({ limits: { cpuMs: 300 } });
     narrow = startRuntime({ limits: { heapMb: 64, rssMb: 300 } });
     impatient = startRuntime({ limits: { emailWallMs: 300 } });
@@ -58,7 +58,7 @@ describe("the limits of a worker", () => {
     });
   }
 
-  it("charge each invocation with its own share: many short ones do not add up", async () => {
+  it("charge each invocation for its own share: many short ones do not accumulate", async () => {
     await runtime.deploy(
       scriptOf(handler("const end = Date.now(); let x = 0; for (let i = 0; i < 3e6; i++) x += Math.sqrt(i);")),
     );
@@ -114,7 +114,7 @@ describe("the limits of a worker", () => {
   it("the kernel stops an allocation that is faster than the watchdog samples", async (t) => {
     const quick = startRuntime({ limits: { rssMb: 200 } });
     t.after(() => quick.close());
-    // One burst of allocations that could finish between two samples.
+    // One burst of allocations that may finish between two samples.
     await quick.deploy(
       scriptOf(
         handler(

@@ -9,7 +9,7 @@ import type { InboundMail, MailActions } from "./port.ts";
 
 /**
  * The messages whose handlers are running. Code can act on a message only with its token, which exists only during that
- * dispatch: a worker can act on no message but its own live one.
+ * dispatch: a worker can act only on its own live message.
  */
 export interface LiveMessages {
   open(message: LiveMessage): string;
@@ -23,7 +23,7 @@ export interface LiveMessage {
   actions: MailActions;
 }
 
-/** 25 MiB of attachments in base64 and JSON, plus some overhead: the mail module applies the exact limits. */
+/** 25 MiB of attachments in base64 and JSON, plus some overhead; the mail module enforces the exact limits. */
 const BUILT_LIMIT = 36 * 1024 * 1024;
 
 export function createLiveMessages({ ids, log }: { ids: Ids; log: Log }): LiveMessages {
@@ -33,7 +33,8 @@ export function createLiveMessages({ ids, log }: { ids: Ids; log: Log }): LiveMe
     const { pathname, searchParams } = new URL(request.url ?? "/", "http://actions");
     switch (pathname) {
       case "/forward": {
-        // A worker can get its own token and bypass the wrapper code inside it: only the shape is validated here.
+        // A worker can obtain its own token and bypass the wrapper code inside it, so only the shape of the request is
+        // validated here.
         const asked = (await readJson(request, BUILT_LIMIT)) as { recipient?: unknown; headers?: unknown } | null;
         const headers = Array.isArray(asked?.headers)
           ? asked.headers.map((field: unknown): [string, string] =>
@@ -55,7 +56,7 @@ export function createLiveMessages({ ids, log }: { ids: Ids; log: Log }): LiveMe
     const raw = mail.raw();
     response.writeHead(200, { "content-type": "message/rfc822", "content-length": mail.rawSize });
     if (!(raw instanceof Readable)) return void response.end(raw);
-    // The worker may stop reading, which is fine.
+    // The worker may stop reading, which is not an error.
     await pipeline(raw, response).catch(() => {});
   }
 

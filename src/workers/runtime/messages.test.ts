@@ -146,7 +146,7 @@ describe("a message in a worker", () => {
     });
   });
 
-  it("whose long reply is rejected immediately still gets the reason", async () => {
+  it("with a long reply that is rejected immediately still gets the reason", async () => {
     const actions: MailActions = { ...noActions, reply: () => Promise.reject(workerErrors.scriptMissing()) };
     const outcome = await run(
       `await message.reply(new EmailMessage("b@example.net", "a@example.com", "x".repeat(8_000_000))).catch((error) => message.setReject(error.message))`,
@@ -168,7 +168,7 @@ describe("a message in a worker", () => {
       invocations.at(-1)!.logs.map((log) => log.message),
       [["late", { messageId: "<1@reelpost>" }]],
     );
-    // The runtime forbids I/O of another event anyway, so the token is tried by hand.
+    // The runtime forbids I/O of another event anyway, so the test uses the token directly.
     const stolen = await run(
       `message.setReject(await fetch("http://actions.reelpost.internal/forward", { method: "POST", headers: { "x-reelpost-message": "guess" }, body: "{}" }).then(async (r) => r.status + await r.text()))`,
     );

@@ -26,7 +26,7 @@ describe("HTTP passthrough to a worker", () => {
   const handler = (body: string) => runtime.deploy(scriptOf(`export default { async fetch(request) { ${body} } }`));
 
   for (const size of [1000, 100_000, 1_000_000, 20_000_000]) {
-    it(`a response to a body of ${size} bytes that the worker never reads arrives, and so does the next one`, async () => {
+    it(`the response to a body of ${size} bytes that the worker never reads arrives, and so does the next one`, async () => {
       await handler(
         `return request.url.endsWith("/read") ? new Response(String((await request.bytes()).length)) : new Response("too much", { status: 413 })`,
       );
@@ -42,7 +42,7 @@ describe("HTTP passthrough to a worker", () => {
   }
 
   for (const size of [1000, 1_000_000, 20_000_000]) {
-    it(`a success response arrives although a body of ${size} bytes is never read, and so does the next one`, async () => {
+    it(`a success response arrives even if a body of ${size} bytes is never read, and so does the next one`, async () => {
       await handler(`return new Response("thanks")`);
       for (let i = 0; i < 3; i++)
         assert.equal(
@@ -110,7 +110,7 @@ describe("HTTP passthrough to a worker", () => {
     assert.match(await text(socket), /^HTTP\/1\.1 200 OK\r\n(.*\r\n)*\r\nseen http:\/\/localhost\/old$/);
   });
 
-  it("WebSocket messages show that their worker is not in a loop", async (t) => {
+  it("a WebSocket message that is answered proves that the worker is not in a loop", async (t) => {
     const strict = startRuntime({ limits: { cpuMs: 500 } });
     const other = createServer().on("upgrade", (request, socket, head) =>
       strict.upgrade("test", request, socket, head),

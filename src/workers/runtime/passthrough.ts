@@ -11,7 +11,7 @@ import { RAY_HEADER } from "./tail-items.ts";
 import { upload } from "./upload.ts";
 
 export interface Passthrough {
-  /** Resolves when the response has ended; replies 502/503 if the process dies before responding. */
+  /** Resolves when the response has ended; responds with 502/503 if the process dies before responding. */
   fetch(id: string, request: IncomingMessage, response: ServerResponse): Promise<Outcome>;
   /** Resolves with the response status when the connection has ended. `onAnswered`: the worker sent data after the client did. */
   upgrade(id: string, request: IncomingMessage, client: Duplex, head: Buffer, onAnswered: () => void): Promise<number>;
@@ -30,11 +30,11 @@ const HOP_BY_HOP = new Set([
 /** Only the server may set these headers. */
 const RESERVED = new Set([DISPATCH_HEADER, META_HEADER, RAY_HEADER, "cf-connecting-ip", "x-real-ip", SCHEME_HEADER]);
 
-/** The hosted service allows a response 128 KB of headers. */
+/** The hosted service allows 128 KB of headers in a response. */
 const MAX_HEADER_BYTES = 256 * 1024;
 /**
- * How much of an unread body workerd drains; for a longer one it closes the connection after the response, and the
- * connection must not be reused. (With `Connection: close` it would drain less.)
+ * Maximum length of an unread body that workerd drains; for a longer one it closes the connection after the response,
+ * and the connection must not be reused. (With `Connection: close` it would drain less.)
  */
 const UNREAD_BYTES = 60 * 1024;
 
@@ -43,7 +43,7 @@ export interface PassthroughOptions {
   client: ClientOf;
   /** The site that serves the host of a request. */
   siteOf(request: IncomingMessage): Site | undefined;
-  /** Waits briefly for the reason why a process closed the connection. */
+  /** Waits briefly for the reason a process closed the connection. */
   causeOfDeath(err: unknown): Promise<Outcome>;
 }
 
@@ -97,7 +97,7 @@ export function createPassthrough({
           answerHeaders(incoming.rawHeaders, siteOf(request)),
         );
         await pipeline(incoming, response);
-        // workerd itself responds 500 if the handler threw; the tail has the exception.
+        // workerd itself responds with 500 if the handler threw; the tail contains the exception.
         return { outcome: "ok" };
       } catch (err) {
         if (gone) return { outcome: "canceled" };
@@ -124,7 +124,7 @@ export function createPassthrough({
       client.on("error", () => outgoing.destroy()).once("close", () => outgoing.destroy());
       return new Promise((resolve) => {
         outgoing.once("upgrade", (answer, upstream, rest) => {
-          // Unsolicited data from the worker does not mean that it has finished a request.
+          // Unsolicited data from the worker does not mean that it has completed a request.
           let asked = head.length > 0;
           client.on("data", () => void (asked = true));
           upstream.on("data", () => {
@@ -145,7 +145,7 @@ export function createPassthrough({
           if (head.length > 0) upstream.write(head);
           void Promise.allSettled([pipeline(client, upstream), pipeline(upstream, client)]).then(() => resolve(101));
         });
-        // Bytes are passed uninterpreted only if the worker agreed to the upgrade: otherwise a second request would
+        // Bytes are passed on uninterpreted only if the worker agreed to the upgrade: otherwise a second request could
         // reach it with headers that only the server may set.
         outgoing.once("response", (answer) => {
           client.write(
@@ -197,7 +197,7 @@ function refuse(response: ServerResponse, outcome: Outcome): Outcome {
   return outcome;
 }
 
-/** True for no body, or one known to be small. */
+/** True if the body is absent or known to be small. */
 function isSmall({ headers }: IncomingMessage): boolean {
   return headers["transfer-encoding"] === undefined && Number(headers["content-length"] ?? 0) <= UNREAD_BYTES;
 }
@@ -219,11 +219,11 @@ function forwardedHeaders(id: string, request: IncomingMessage, { ip, scheme }: 
     if (!HOP_BY_HOP.has(name) && !RESERVED.has(name) && !without.has(name))
       headers.push(rawHeaders[i]!, rawHeaders[i + 1]!);
   }
-  // HTTP/1.0 has no Host; workerd would reject the request before any worker sees it, and no tail would ever end the
+  // HTTP/1.0 has no Host; workerd would reject the request before it reaches a worker, and no tail would ever end the
   // invocation.
   if (request.headers.host === undefined) headers.push("Host", "localhost");
   headers.push("CF-Connecting-IP", ip, "X-Real-IP", ip, "CF-Ray", id, SCHEME_HEADER, scheme);
-  // A request body of unknown length is sent chunked: Node frames it if neither header is present, but only if told
+  // A request body of unknown length is sent chunked: Node frames it if neither header is present, but only if it knows
   // that there is a body.
   if (request.headers["transfer-encoding"] !== undefined && without === NOTHING)
     headers.push("Transfer-Encoding", "chunked");

@@ -15,11 +15,11 @@ after(() => Promise.all(open.map((runtime) => runtime.close())));
 
 const rejecting = (word: string, before = "") =>
   `export default { async email(message) { ${before}; message.setReject(${JSON.stringify(word)}) } }`;
-/** Shows which process handled a message: module state lives as long as its process. */
+/** Shows which process handled a message: module state lasts as long as its process. */
 const counting = `let count = 0; export default { email(message) { message.setReject(String(++count)) } }`;
 
 describe("the pool", () => {
-  it("replaces versions: running work finishes on the old one, later work uses the new one", async () => {
+  it("replaces versions: running work completes on the old one, later work uses the new one", async () => {
     const runtime = start();
     await runtime.deploy(scriptOf(rejecting("old", "await scheduler.wait(300)"), { version: "1" }));
     const inFlight = runtime.email("test", mailOf(), noActions);
@@ -28,7 +28,7 @@ describe("the pool", () => {
     assert.equal((await inFlight).rejected, "old");
   });
 
-  it("loses no message during repeated deploys under load", async () => {
+  it("loses no messages during repeated deploys under load", async () => {
     const runtime = start();
     await runtime.deploy(scriptOf(rejecting("0", "await scheduler.wait(2)")));
     const load = { on: true };
@@ -55,7 +55,7 @@ describe("the pool", () => {
     ["a missing module", `import "nope"; export default {}`, /No such module "nope"/],
   ];
   for (const [what, source, words] of refused) {
-    it(`rejects ${what} with workerd's error text and keeps the running version`, async () => {
+    it(`rejects ${what} with workerd's error message and keeps the running version`, async () => {
       const runtime = start();
       await runtime.deploy(scriptOf(rejecting("still here")));
       await assert.rejects(runtime.deploy(scriptOf(source, { version: "2" })), { name: "UserError", message: words });
@@ -63,7 +63,7 @@ describe("the pool", () => {
     });
   }
 
-  it("starts a script on first use, once, and ends it when it has been idle", async () => {
+  it("starts a script once, on first use, and ends it when it has been idle", async () => {
     const runtime = start({ idleMs: 50 });
     await runtime.deploy(scriptOf(counting), { start: false });
     const first = await Promise.all([
@@ -107,7 +107,7 @@ describe("the pool", () => {
     await slow;
   });
 
-  it("gives a message to one process at a time if one crashes", async () => {
+  it("gives a message to only one process, even if that process crashes", async () => {
     const runtime = start({ limits: { cpuMs: 200 } });
     await runtime.deploy(
       scriptOf(
@@ -118,13 +118,13 @@ describe("the pool", () => {
     assert.equal((await runtime.email("test", mailOf(), noActions)).rejected, "1");
   });
 
-  it("starts a worker whose CPU limit is below what a start of workerd needs", async () => {
+  it("starts a worker whose CPU limit is below what workerd needs to start", async () => {
     const runtime = start({ limits: { cpuMs: 5 } });
     await runtime.deploy(scriptOf(rejecting("ok", "await 0")));
     assert.equal((await runtime.email("test", mailOf(), noActions)).rejected, "ok");
   });
 
-  it("slows down a worker that crashes repeatedly", async () => {
+  it("delays restarts of a worker that crashes repeatedly", async () => {
     const clock = createManualClock();
     const { promise: slept, resolve: tellSleep } = Promise.withResolvers<number>();
     const sleep: Clock["sleep"] = (ms, signal) => (tellSleep(ms), clock.sleep(ms, signal));

@@ -25,7 +25,9 @@ export interface RuntimeOptions {
   log: Log;
   clock?: Clock;
   limits?: Partial<RuntimeLimits>;
-  /** Maximum number of processes. When another one is needed, the one that has been idle longest ends. Default 200. */
+  /**
+   * Maximum number of processes. When another one is needed, the one that has been idle longest is ended. Default 200.
+   */
   maxProcesses?: number;
   /** Idle time after which a process ends. Default 5 minutes. */
   idleMs?: number;
@@ -33,17 +35,19 @@ export interface RuntimeOptions {
   roomMs?: number;
   /** Maximum number of messages that one worker handles concurrently; further ones wait. Default 64. */
   concurrency?: number;
-  /** The sender of a request, for its URL and CF-Connecting-IP. Default: the peer of its connection. */
+  /**
+   * The client address and scheme of a request, for its URL and CF-Connecting-IP. Default: the peer of its connection.
+   */
   client?: ClientOf;
   /** User ids of worker processes, one per account, if the server can switch users. Default: all run as `nobody`. */
   uidRange?: IdRange | undefined;
-  /** Parent of the process folders. Default: the system's temporary folder. */
+  /** Parent folder of the process folders. Default: the system's temporary folder. */
   runFolder?: string | undefined;
   /** The site that serves a worker for the host of a request. Default: a host used only by that worker. */
   siteOf?(request: IncomingMessage, script: string): Site | undefined;
 }
 
-/** How long handlers may take to finish at shutdown; the sender of an interrupted message retries. */
+/** How long handlers may take to complete at shutdown; the sender of an interrupted message retries. */
 const CLOSE_GRACE_MS = 8000;
 const ROOM_CHECK_MS = 100;
 
@@ -65,7 +69,7 @@ export function createRuntime({
   runFolder,
 }: RuntimeOptions): WorkerRuntime {
   const slots = new Map<string, Slot>();
-  /** Slots of removed names that are still finishing their work. */
+  /** Slots of removed names whose work has not completed. */
   const leaving = new Set<Slot>();
   const deploying = new Map<string, Promise<void>>();
   /** Number of processes that are being started. */
@@ -105,8 +109,8 @@ export function createRuntime({
   ).unref();
 
   /**
-   * Reserves one more process until the returned function is called; if all are busy, waits a while for the first idle
-   * one.
+   * Reserves one more process until the returned function is called; if all are busy, waits a while for the first one
+   * to become idle.
    */
   async function beforeStart() {
     const take = () => {
@@ -131,7 +135,7 @@ export function createRuntime({
         ...up.map((slot) => slot.current!.drained()),
         clock.sleep(ROOM_CHECK_MS, patience).catch(() => {}),
       ]);
-      // The rest may be open WebSockets, which count as drained: check at most once per event loop turn.
+      // The remaining ones may be open WebSockets, which count as drained: check at most once per event loop turn.
       await clock.sleep(1, patience).catch(() => {});
     }
   }
@@ -148,7 +152,7 @@ export function createRuntime({
     }
   }
 
-  /** Deploys of one name run in order: the last one requested stays. */
+  /** Deploys of one name run in order: the last one requested remains in effect. */
   function inTurn(name: string, work: () => Promise<void>): Promise<void> {
     const before = deploying.get(name);
     const mine = (before === undefined ? work() : before.then(work, work)).finally(() => {

@@ -4,19 +4,19 @@ import type { BuiltMail, EmailSendResult } from "../ports.ts";
 import type { WorkerScript } from "../scripts/script.ts";
 
 /**
- * Runs deployed scripts in workerd, one process per key (a script's `key`, else its name), started on first use. A
- * `name` below is that key.
+ * Runs deployed scripts in workerd, one process per key (a script's `key`, else its name), started on first use. In the
+ * methods, `name` is that key.
  */
 export interface WorkerRuntime {
   /**
-   * Makes `script` the running version of its name. Resolves once it responds; the old version finishes its work.
+   * Makes `script` the running version of its name. Resolves once it responds; the old version completes its work.
    * Rejects with UserError (and keeps the old version running) if workerd rejects the code.
    */
   deploy(script: WorkerScript, options?: { start?: boolean }): Promise<void>;
   remove(name: string): Promise<void>;
   /**
-   * Passes one message to the worker's email handler. Never rejects for errors of the worker's code: those are the
-   * outcome.
+   * Passes one message to the worker's email handler. Never rejects for errors in the worker's code: those are part of
+   * the outcome.
    */
   email(name: string, mail: InboundMail, actions: MailActions): Promise<EmailOutcome>;
   /**
@@ -25,7 +25,7 @@ export interface WorkerRuntime {
    */
   fetch(name: string, request: IncomingMessage, response: ServerResponse): Promise<Outcome>;
   /**
-   * Runs the scheduled handler. Resolves when its waitUntil() work has ended too; never rejects for errors of the
+   * Runs the scheduled handler. Resolves when its waitUntil() work has ended too; never rejects for errors in the
    * worker's code.
    */
   scheduled(name: string, event: { cron: string; scheduledTime: Date }): Promise<Outcome>;
@@ -34,7 +34,7 @@ export interface WorkerRuntime {
    * worker if it is not running.
    */
   handlers(name: string): Promise<string[]>;
-  /** The same for `Upgrade` requests (WebSocket). */
+  /** Like fetch(), for `Upgrade` requests (WebSocket). */
   upgrade(name: string, request: IncomingMessage, socket: Duplex, head: Buffer): void;
   /**
    * Called with one record per finished invocation, including logs, after its `waitUntil` work has ended. Returns the
@@ -50,18 +50,18 @@ export interface InboundMail {
   /** Envelope sender, "" for the null sender, and envelope recipient. */
   from: string;
   to: string;
-  /** Octets of the raw message. */
+  /** Size of the raw message in octets. */
   rawSize: number;
   /** Header fields in order, unfolded, values unchanged. */
   headers: [name: string, value: string][];
-  /** A new stream of the raw message, or its bytes. */
+  /** Returns a new stream of the raw message, or its bytes. */
   raw: () => Readable | Uint8Array;
   canBeForwarded: boolean;
 }
 
 /**
- * Actions of the handler on its live message. They throw UserError for a documented rejection: the worker sees its
- * message.
+ * Actions of the handler on its live message. They throw UserError for a documented rejection: its message is passed to
+ * the worker.
  */
 export interface MailActions {
   forward(recipient: string, headers: [name: string, value: string][]): Promise<EmailSendResult>;
@@ -84,7 +84,7 @@ export interface EmailOutcome extends Outcome {
 export interface ThrownException {
   name: string;
   message: string;
-  /** Mapped to the sources if a source map is known. */
+  /** Positions are mapped to the sources if a source map is known. */
   stack?: string;
   /** The time, if reported by workerd. */
   at?: Date;

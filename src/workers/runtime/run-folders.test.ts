@@ -8,7 +8,7 @@ import { describe, it } from "node:test";
 import type { UserError } from "../../kernel/index.ts";
 import { createRunFolders } from "./run-folders.ts";
 
-/** A process that has ended. */
+/** The pid of a process that has ended. */
 const deadPid = () => spawnSync(process.execPath, ["--version"]).pid;
 
 describe("run folders", () => {
@@ -63,19 +63,15 @@ describe("run folders", () => {
     },
   );
 
-  it(
-    "does not remove folders created by another user",
-    { skip: process.getuid?.() !== 0 && "needs root to chown a folder" },
-    (t) => {
-      const root = mkdtempSync(join(tmpdir(), "reelpost-folders-"));
-      t.after(() => rmSync(root, { recursive: true }));
-      const theirs = join(root, `reelpost-run-${deadPid()}-a`);
-      mkdirSync(theirs);
-      chownSync(theirs, 65534, 65534);
-      createRunFolders(root).close();
-      assert.ok(existsSync(theirs));
-    },
-  );
+  it("of other users are not removed", { skip: process.getuid?.() !== 0 && "needs root to chown a folder" }, (t) => {
+    const root = mkdtempSync(join(tmpdir(), "reelpost-folders-"));
+    t.after(() => rmSync(root, { recursive: true }));
+    const theirs = join(root, `reelpost-run-${deadPid()}-a`);
+    mkdirSync(theirs);
+    chownSync(theirs, 65534, 65534);
+    createRunFolders(root).close();
+    assert.ok(existsSync(theirs));
+  });
 
   it(
     "let a process create sockets, but not replace those of the server",

@@ -22,7 +22,10 @@ import { workerErrors } from "../errors.ts";
 import type { GeneratedConfig } from "./capnp.ts";
 import type { Identity } from "./identities.ts";
 
-/** Folders for the sockets and modules of worker processes. Only the server can open them by path; each process has its own as working directory. */
+/**
+ * Folders for the sockets and modules of worker processes. Only the server can open them by path; each process uses its
+ * own folder as working directory.
+ */
 export interface RunFolders {
   /** Creates a folder for one process that runs as `identity`. On failure, removes it and throws machineFailed. */
   create(config: GeneratedConfig, identity?: Identity): RunFolder;
@@ -32,15 +35,15 @@ export interface RunFolders {
 export interface RunFolder {
   readonly path: string;
   /**
-   * Descriptor of the configuration, which may contain secrets, in memory only. The process must inherit it as CONFIG_FD. Undefined on systems without
-   * /proc: the configuration is then a file in the folder.
+   * File descriptor of the configuration, which may contain secrets and is in memory only. The process must inherit it
+   * as CONFIG_FD. Undefined on systems without /proc, where the configuration is a file in the folder.
    */
   readonly config: number | undefined;
   /** Path to a socket in the folder that fits into sun_path (107 bytes), however long the data directory path is. Valid until remove(). */
   socket(name: string): string;
   /**
-   * Transfers ownership of a socket that the process has created to the server: the process can then not replace it,
-   * and the server never connects elsewhere. Throws if it is not a socket.
+   * Transfers ownership of a socket that the process has created to the server: the process can then no longer replace
+   * it, and the server cannot be made to connect elsewhere. Throws if it is not a socket.
    */
   takeSocket(name: string): void;
   remove(): void;
@@ -50,7 +53,7 @@ export interface RunFolder {
 export const CONFIG_NAME = "config.capnp";
 export const CONFIG_FD = 5;
 const PREFIX = "reelpost-run-";
-/** unix(7), without the terminating NUL byte. */
+/** The limit of unix(7), without the terminating NUL byte. */
 const MAX_SOCKET_PATH = 107;
 
 export function createRunFolders(root = tmpdir()): RunFolders {
@@ -96,7 +99,7 @@ export function createRunFolders(root = tmpdir()): RunFolders {
       } catch (cause) {
         for (const fd of opened) closeSync(fd);
         rmSync(path, { recursive: true, force: true });
-        // Not the fault of the deployed code, so it must not be reported as a script error.
+        // Not caused by the deployed code, so it must not be reported as a script error.
         throw workerErrors.machineFailed(
           { reason: (cause as NodeJS.ErrnoException).code ?? messageOf(cause) },
           { cause },
@@ -108,15 +111,18 @@ export function createRunFolders(root = tmpdir()): RunFolders {
 }
 
 /**
- * The process creates its sockets in a folder owned by the server. Sticky (inode(7)): it cannot replace files it does
- * not own, such as the server's sockets, which would follow a link with the server's rights.
+ * The process creates its sockets in a folder owned by the server. Sticky (inode(7)): the process cannot replace files
+ * it does not own, such as the server's sockets; the server would follow a link with its own rights.
  */
 function share(folder: string, { gid }: Identity): void {
   chownSync(folder, process.geteuid!(), gid);
   chmodSync(folder, 0o1770);
 }
 
-/** Links to a descriptor that the process inherits: the configuration is never on disk and disappears with the process. */
+/**
+ * Links to a file descriptor that the process inherits: the configuration is never on disk and disappears with the
+ * process.
+ */
 function writeConfig(folder: string, config: string, identity: Identity | undefined): number | undefined {
   if (process.platform !== "linux") {
     writeFileSync(join(folder, CONFIG_NAME), config, { mode: 0o600 });
@@ -127,7 +133,7 @@ function writeConfig(folder: string, config: string, identity: Identity | undefi
 }
 
 /**
- * A killed server cannot clean up; the next one does. Folders of other users are never touched, whatever their name.
+ * A killed server cannot clean up, so the next one does. Folders of other users are never touched, whatever their name.
  */
 function sweepAbandoned(root: string): void {
   for (const name of readdirSync(root)) {

@@ -49,7 +49,7 @@ describe("the scheduled handler", () => {
     });
   }
 
-  it("ends after its waitUntil() work, including work started by that", async () => {
+  it("ends after its waitUntil() work, including work started by that work", async () => {
     const { outcome, record } = await run(`export default { scheduled(controller, env, ctx) {
       ctx.waitUntil(scheduler.wait(20).then(() => { console.log("one"); ctx.waitUntil(scheduler.wait(20).then(() => console.log("two"))) }));
     } }`);

@@ -157,7 +157,7 @@ describe("a script in service-worker format", () => {
     assert.deepEqual(sent, [{ raw: "Subject: copy\r\n\r\n", binding: "MAIL" }]);
   });
 
-  it("settles a message when its listeners' work is done, several listeners in order", async () => {
+  it("completes a message when its listeners' work is done, with several listeners in order", async () => {
     await deploy(`const seen = [];
       addEventListener("email", (event) => { seen.push(1); event.waitUntil(scheduler.wait(5).then(() => { event.waitUntil(scheduler.wait(5).then(() => event.message.setReject(seen.join()))) })) });
       addEventListener("email", { handleEvent() { seen.push(2) } });`);
@@ -210,7 +210,7 @@ describe("a script in service-worker format", () => {
     assert.equal((await get()).body, "once");
   });
 
-  it("fails with workerd's texts, or its own text where workerd would contact an origin", async () => {
+  it("fails with workerd's messages, or its own message where workerd would contact an origin", async () => {
     const path = "new URL(event.request.url).pathname";
     await deploy(`addEventListener("fetch", (event) => {
       const path = ${path};
@@ -260,7 +260,7 @@ describe("a script in service-worker format", () => {
     assert.equal((await get("/seen")).body, "after");
   });
 
-  it("runs as a classic script: sloppy, on the global scope, without a module's names", async () => {
+  it("runs as a classic script: in sloppy mode, on the global scope, without the names of a module", async () => {
     await deploy(`var declared = 1; function named() {} undeclared = 2;
       const found = [this === globalThis, globalThis.declared, typeof globalThis.named, undeclared, typeof module, typeof exports, typeof require, (function () { return this === globalThis })()];
       with ({ inner: 3 }) { found.push(inner) }
@@ -295,7 +295,7 @@ describe("a script in service-worker format", () => {
     ]);
   });
 
-  it("shows its own lines in stacks, without wrapper frames", async () => {
+  it("shows its own lines in stack traces, without wrapper frames", async () => {
     const source = `// ☀\naddEventListener("fetch", (event) => {\n  helper();\n});\nfunction helper() {\n  throw new Error("here");\n}`;
     await deploy(source);
     assert.deepEqual((await failure()).exception?.stack?.trim().split("\n"), [

@@ -12,11 +12,11 @@ export interface Slot {
   process(): Promise<WorkerProcess>;
   /** The process, if it is running. */
   readonly current: WorkerProcess | undefined;
-  /** Starts the new version next to the old one, then switches; the old one finishes its work. */
+  /** Starts the new version alongside the old one, then switches; the old one completes its work. */
   swap(script: WorkerScript): Promise<void>;
   /** Ends the process; the next call starts it again. */
   rest(): Promise<void>;
-  /** Ends the process, including one that is starting and old ones that are still finishing their work. */
+  /** Ends the process, including one that is starting and old ones whose work has not completed. */
   close(graceMs?: number): Promise<void>;
 }
 
@@ -45,7 +45,9 @@ export function createSlot(
   let closed = false;
   let patience = new AbortController();
 
-  /** The reservation made by beforeStart() is released only when the process is adopted, and so counted. */
+  /**
+   * The reservation made by beforeStart() is released only when the process has been adopted and is therefore counted.
+   */
   async function start(version: WorkerScript, use: (process: WorkerProcess) => void): Promise<WorkerProcess> {
     const done = await beforeStart();
     try {
@@ -77,7 +79,7 @@ export function createSlot(
   }
 
   async function startCurrent(): Promise<WorkerProcess> {
-    // The first crash costs only the restart; a crash loop is slowed down.
+    // After a first crash the process restarts immediately; a crash loop is slowed down.
     if (crashes > 1 && notBefore > clock.now())
       await clock.sleep(notBefore - clock.now(), patience.signal).catch(() => {});
     if (closed) throw workerErrors.closing();

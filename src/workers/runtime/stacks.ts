@@ -7,7 +7,7 @@ export type StackMapper = (stack: string) => string;
 
 const PLACE = /((?:file:\/\/\/|\.\/)?([^\s()]+)):(\d+):(\d+)/;
 
-/** Frames of the code that this server adds to the worker's. */
+/** Stack frames of the code that this server adds to the worker's. */
 const OURS = /^\s*at .*(__reelpost_|\breelpost-internal:)/;
 
 export function createStackMapper(script: Pick<WorkerScript, "main" | "sourceMap">): StackMapper {
@@ -20,7 +20,7 @@ export function createStackMapper(script: Pick<WorkerScript, "main" | "sourceMap
   };
 }
 
-/** Parsed on first use. An invalid one maps nothing. */
+/** Parsed on first use. An invalid source map maps nothing. */
 function readMap(json: string | undefined): () => SourceMap | undefined {
   let map: SourceMap | undefined;
   let tried = json === undefined;
@@ -48,6 +48,6 @@ function mapLine(line: string, main: string, map: SourceMap): string {
   });
 }
 
-/** A worker's replacement of the stack (Error.prepareStackTrace) need not be text. */
+/** A worker can replace the stack (Error.prepareStackTrace), so it need not be text. */
 export const mapException = (exception: ThrownException, mapStack: StackMapper): ThrownException =>
   exception.stack === undefined ? exception : { ...exception, stack: mapStack(String(exception.stack)) };

@@ -26,8 +26,8 @@ export const invocationIdOf = (item: TraceItem): string | undefined =>
 const HANDLERS: AskedEvent = "handlers";
 
 /**
- * The server's own call to a worker that was just started, which is not reported. On a busy machine workerd reports it
- * too.
+ * True for the server's own call to a worker that was just started. The call is not an invocation to report, but on a
+ * busy machine workerd includes it in a tail.
  */
 export const isQuestion = (item: TraceItem): boolean => item.event?.request?.headers[EVENT_HEADER] === HANDLERS;
 

@@ -1,10 +1,10 @@
 import type { ClientRequest, IncomingMessage } from "node:http";
 
 /**
- * Forwards a request body. A peer may respond before it has read all of it and continue reading: a worker that passes a
- * body through responds with its beginning. Only an error response (4xx, 5xx) or a peer that closes the connection ends
- * the forwarding; the rest is then read and discarded (RFC 9112 9.3). Unlike a pipeline it never destroys `request`,
- * whose connection the response still needs.
+ * Forwards a request body. A peer may respond before it has read the whole body and continue reading: a worker that
+ * passes a body through responds with the start of it. Forwarding ends only on an error response (4xx, 5xx) or when the
+ * peer closes the connection; the rest is then read and discarded (RFC 9112 9.3). Unlike a pipeline it never destroys
+ * `request`, whose connection is still needed for the response.
  */
 export function upload(request: IncomingMessage, outgoing: ClientRequest): void {
   let over = false;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { readUsage, watchProcess, type Usage } from "./watchdog.ts";
 
-/** A process with samples set by the test. A window is ten limits long. */
+/** A process whose samples are set by the test. A window is ten limits long. */
 function watching(limits = { cpuMs: 100, rssMb: 100 }, usedMs = 0) {
   const usage: Usage = { cpuMs: usedMs, rssMb: 10 };
   let at = 0;
@@ -60,7 +60,7 @@ describe("the watchdog", () => {
     assert.deepEqual(burn(30), ["exceededCpu"]);
   });
 
-  it("kills a process that calls bindings while holding idle requests after a few limits, not one limit per request", () => {
+  it("kills a process that calls bindings while holding idle requests after a few limits, rather than one limit per request", () => {
     const { burn, watch } = watching();
     for (let i = 0; i < 100; i++) watch.begin();
     let used = 0;
@@ -131,7 +131,7 @@ describe("the watchdog", () => {
     assert.deepEqual(burn(0), ["exceededMemory"]);
   });
 
-  it("reads the usage of a living process, and nothing of a dead one", () => {
+  it("reads the usage of a running process, and nothing for an ended one", () => {
     const usage = readUsage(process.pid);
     assert.ok(process.platform !== "linux" || (usage!.cpuMs > 0 && usage!.rssMb > 10));
     assert.equal(readUsage(2 ** 22 + 1), undefined);

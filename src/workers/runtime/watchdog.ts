@@ -38,7 +38,7 @@ export interface Watched {
 }
 
 export interface ProcessWatch {
-  /** An invocation begins. A `lasting` one (a WebSocket) is charged for its last window only. */
+  /** An invocation begins. A `lasting` one (a WebSocket) is charged only for its last window. */
   begin(options?: { lasting?: boolean }): RunningInvocation;
   /** The process showed activity: it called a binding or sent a fetch. */
   activity(): void;
@@ -54,16 +54,16 @@ export interface RunningInvocation {
 }
 
 const SAMPLE_MS = 250;
-/** Length of the window over which the whole process is charged, in CPU limits; also its number of slots. */
+/** Length, in CPU limits, of the window over which the whole process is charged; also its number of slots. */
 const WINDOW_LIMITS = 10;
-/** Number of unfinished invocations that count: requests held open must not add CPU time. */
+/** Number of unfinished invocations that count: requests held open must not increase the CPU time allowance. */
 const MAX_BEGUN = 4;
 
 /**
- * Samples a process four times per second and applies the CPU limit of an invocation in three ways. A spinning worker blocks its
- * whole process, so it may not reach the limit without any activity. With activity, the CPU time is divided among the running
- * invocations. Since idle requests would dilute these shares, the whole process may use, within a window, only
- * the combined limits of the invocations that ended in it (and a few that began in it).
+ * Samples a process four times per second and applies the CPU limit of an invocation in three ways. A spinning worker
+ * blocks its whole process, so the process may not use the full limit without any activity. With activity, the CPU time
+ * is divided among the running invocations. Since idle requests would dilute these shares, the whole process may use,
+ * within a window, only the combined limits of the invocations that ended in it (and a few that began in it).
  */
 export function watchProcess(
   { usage: read, kill, now = () => performance.now() }: Watched,
@@ -124,7 +124,7 @@ interface Tally {
   ended: number;
 }
 
-/** Sums over the last WINDOW_LIMITS slots of `slotMs` each, the current one included. */
+/** Sums over the last WINDOW_LIMITS slots of `slotMs` each, including the current one. */
 function createWindow(slotMs: number, now: () => number): { add(more: Partial<Tally>): Tally } {
   const slots: Tally[] = Array.from({ length: WINDOW_LIMITS }, () => ({ usedMs: 0, begun: 0, ended: 0 }));
   const sum: Tally = { usedMs: 0, begun: 0, ended: 0 };
@@ -155,7 +155,7 @@ function createWindow(slotMs: number, now: () => number): { add(more: Partial<Ta
 /** Linux reports CPU time in ticks of 1/100 s to user space (USER_HZ, proc(5)). */
 const MS_PER_TICK = 10;
 
-/** Reads /proc; undefined if there is none or the process is gone. */
+/** Reads /proc; returns undefined if it does not exist or the process has ended. */
 export function readUsage(pid: number): Usage | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "latin1");

@@ -35,7 +35,10 @@ export interface Machinery {
   /** Maximum number of messages that one process handles concurrently; further ones wait. */
   concurrency: number;
   client: ClientOf;
-  /** The site that serves a worker for the host of a request; undefined if the worker has the server to itself. */
+  /**
+   * The site that serves a worker for the host of a request; undefined if the worker does not share the server with
+   * others.
+   */
   siteOf(request: IncomingMessage, script: string): Site | undefined;
   emit(invocation: Invocation): void;
   log: Log;
@@ -48,12 +51,12 @@ export interface WorkerProcess {
   readonly busy: number;
   /** When the last invocation began or ended, by the clock of performance.now(). */
   readonly lastUsed: number;
-  /** False as soon as its end is decided: it must not get new work. */
+  /** False as soon as its end has been decided: it must not get new work. */
   readonly alive: boolean;
   /** True if stop() was called. */
   readonly retired: boolean;
   readonly exited: Promise<void>;
-  /** How long running work may need, in ms, if longer than a message or a request. */
+  /** How long running work may take, in ms, if longer than a message or a request. */
   readonly longestMs: number;
   email(mail: InboundMail, actions: MailActions): Promise<EmailOutcome>;
   fetch(request: IncomingMessage, response: ServerResponse): Promise<Outcome>;
@@ -62,19 +65,21 @@ export interface WorkerProcess {
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
   /** Resolves when only open WebSockets remain. */
   drained(): Promise<void>;
-  /** Lets running work finish, for at most `graceMs`, then ends the process. */
+  /** Lets running work complete, for at most `graceMs`, then ends the process. */
   stop(graceMs: number): Promise<void>;
 }
 
 /** Connections that remain after draining are open WebSockets: they are closed. */
 const SIGTERM_PATIENCE_MS = 3000;
 
-/** A process listens about 50 ms after its start, or a few seconds on a busy machine. */
+/** A process starts to listen about 50 ms after its start, or a few seconds on a busy machine. */
 const STARTUP_MS = 15_000;
-/** CPU time of a start: at least that of the hosted service, and at least the limit of an invocation. */
+/** CPU time allowed for a start: at least that of the hosted service, and at least the limit of an invocation. */
 const STARTUP_CPU_MS = 1000;
 
-/** Starts a process and resolves when it listens. Rejects with workerd's error text if it rejects the script. */
+/**
+ * Starts a process and resolves when it is listening. Rejects with workerd's error message if it rejects the script.
+ */
 export async function startWorkerProcess(script: WorkerScript, machinery: Machinery): Promise<WorkerProcess> {
   const { launcher, folders, identities, inside, services, messages, egress, emit, log } = machinery;
   // A script can lower the operator's limits but not raise them.
@@ -96,7 +101,7 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
   try {
     workerd = launcher.launch(folder, 2, { identity, memoryMb: limits.rssMb });
     const { pid } = workerd;
-    // The top level of a module can loop too. It has a limit of its own, because starting workerd uses CPU time as well.
+    // The top level of a module can loop too. It has a separate limit, because starting workerd also uses CPU time.
     const watched = { usage: () => readUsage(pid), kill };
     watch = watchProcess(watched, { ...limits, cpuMs: Math.max(limits.cpuMs, STARTUP_CPU_MS) });
     servers.push(
@@ -201,11 +206,13 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
       const answer = await send(wallMs);
       if (answer === undefined) {
         const message = `Worker exceeded wall time limit of ${wallMs} ms.`;
-        // Without a usage sample, waiting and looping look the same; a looping process would never respond again.
+        // Without a usage sample, waiting and looping are indistinguishable; a looping process would never respond
+        // again.
         if (readUsage(pid) === undefined) kill("exceededWallTime", message);
         return { outcome: "exceededWallTime", exception: { name: "Error", message } };
       }
-      // The kernel limit takes effect before the next sample: a failed allocation means the memory limit is exceeded.
+      // The kernel limit takes effect before the next sample: a failed allocation means that the memory limit has been
+      // exceeded.
       if (/\ballocation failed|out of memory/i.test(answer.exception?.message ?? "")) {
         watch!.sample();
         if (death !== undefined) return death;
@@ -293,10 +300,10 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
     async stop(graceMs) {
       retired = true;
       const timer = setTimeout(() => workerd.kill("SIGKILL"), graceMs);
-      // A caller that got this process just now has begun by the next event loop turn.
+      // A caller that has just been given this process has begun its invocation by the next event loop turn.
       await new Promise((resolve) => void setImmediate(resolve));
       await Promise.race([invocations.drained(), exited]);
-      // On SIGTERM workerd accepts no new connections, finishes its running requests, and exits.
+      // On SIGTERM workerd accepts no new connections, completes its running requests, and exits.
       workerd.kill("SIGTERM");
       const impatient = setTimeout(() => workerd.kill("SIGKILL"), SIGTERM_PATIENCE_MS);
       await exited;
@@ -306,7 +313,7 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
   };
 }
 
-/** V8 ends the process when the heap cap is reached; everything else is a crash. */
+/** V8 ends the process when the heap limit is reached; any other exit is a crash. */
 function causeFromExit(stderr: string, how: string): Outcome {
   if (/out of memory|heap limit/i.test(stderr))
     return { outcome: "exceededMemory", exception: { name: "Error", message: "Worker exceeded memory limit." } };

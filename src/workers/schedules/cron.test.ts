@@ -9,7 +9,7 @@ const comes = (cron: string, time: string) => parseCron(cron).comesIn(minuteOf(t
 test("the hosted service's examples match at the documented times", () => {
   assert.ok(comes("* * * * *", "2026-11-20T10:07"));
   assert.ok(comes("*/30 * * * *", "2026-11-20T10:30") && !comes("*/30 * * * *", "2026-11-20T10:31"));
-  // 2026-11-22 is a Sunday: 1, or by name.
+  // 2026-11-22 is a Sunday, which is written as 1 or by name.
   for (const cron of ["0 17 * * sun", "0 17 * * 1"])
     assert.ok(comes(cron, "2026-11-22T17:00") && !comes(cron, "2026-11-23T17:00"), cron);
   for (const cron of ["10 7 * * mon-fri", "10 7 * * 2-6"]) {

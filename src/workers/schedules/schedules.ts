@@ -34,8 +34,8 @@ interface Run extends DueSchedule {
 }
 
 /**
- * Runs the cron expressions of all workers at the start of their minutes. With any number of processes, one of them
- * claims a run and tries it once; minutes without a running process are skipped.
+ * Runs the cron expressions of all workers at the start of the matching minutes. With any number of processes, exactly
+ * one of them claims a run and tries it once; minutes without a running process are skipped.
  */
 export function createSchedules({
   db,
@@ -80,7 +80,7 @@ export function createSchedules({
     }
   }
 
-  /** Claimed first: no run is better than two. */
+  /** The run is claimed first: no run is better than two. */
   async function enqueue(schedule: DueSchedule, minute: number) {
     const { affected } = await db.write(takeRun(tables, schedule, minute));
     if (affected === 0) return;
@@ -116,7 +116,7 @@ export function createSchedules({
 /** Parsing an expression takes a hundred times longer than matching it. */
 const MAX_KNOWN = 10_000;
 
-/** Caches parsed expressions. A stored one that has become invalid never matches. */
+/** Caches parsed expressions. A stored expression that has become invalid never matches. */
 function createCalendar(): (cron: string, minute: number) => boolean {
   const known = new Map<string, CronExpression | undefined>();
 

@@ -25,7 +25,7 @@ export interface BindingSources {
   scriptId: string;
   /** Bindings of the newest version, sealed. */
   base: Binding[];
-  /** Bindings of another version of the same script; undefined if it has no version with that id. */
+  /** Bindings of another version of the same script; undefined if the script has no version with that id. */
   ofVersion(id: string): Promise<Binding[] | undefined>;
   secrets: Secrets;
   limits: UploadLimits;
@@ -53,7 +53,7 @@ export async function resolveBindings(
     if (found !== undefined) sent.push(found);
   }
   const named = new Set(bindings.map(({ name }) => name));
-  // Copied sealed: a secret that can no longer be opened must not prevent setting a new one.
+  // Copied in sealed form: a secret that can no longer be opened must not prevent setting a new one.
   const kept = base.filter(({ name, type }) => keepBindings.includes(type) && !named.has(name));
   const all = [...sent, ...kept];
   checkBindings(all, limits);
@@ -80,7 +80,7 @@ async function inherit(
   return undefined;
 }
 
-/** Throws for the first binding to a resource that the account does not have. */
+/** Throws for the first binding to a resource that does not exist in the account. */
 export async function checkTargets(bindings: Binding[], account: string, targets: BindingTargets): Promise<void> {
   for (const binding of bindings) {
     const { name } = binding;

@@ -11,7 +11,7 @@ import type { Binding } from "./script.ts";
 import { sourcesOf } from "./uploading.ts";
 import type { Base, Content } from "./version-maker.ts";
 
-/** Versions derived from the newest one: the same code with other bindings or settings. */
+/** Versions derived from the newest one: the same code with different bindings or settings. */
 
 const ALL_TYPES: Binding["type"][] = [
   "plain_text",
@@ -122,7 +122,7 @@ async function sameAs({ latest, modules }: Base, { objects, clock }: Parts): Pro
 
 /**
  * Code that was uploaded but not deployed must not go live because a secret or a setting changed. A worker that was
- * never deployed stays undeployed.
+ * never deployed remains undeployed.
  */
 async function deployedAs(
   { script, latest }: Base,

@@ -9,7 +9,7 @@ export function checkScriptName(name: string): void {
     throw workerErrors.badScriptName({ name: JSON.stringify(name.slice(0, 100)) });
 }
 
-/** The compatibility date of a worker without one: the oldest that workerd supports. */
+/** The compatibility date of a worker that specifies none: the oldest that workerd supports. */
 const OLDEST_COMPATIBILITY_DATE = "2021-11-02";
 
 export function checkCompatibilityDate(date: string = OLDEST_COMPATIBILITY_DATE, now: number): string {
@@ -86,7 +86,7 @@ function checkSize(size: number, limit: number) {
   if (size > limit) throw workerErrors.scriptTooLarge({ limit: octets(limit), size: octets(size) });
 }
 
-/** Checks their names and number. */
+/** Checks the names and number of the bindings. */
 export function checkBindings(bindings: readonly { name: string }[], limits: UploadLimits): void {
   if (bindings.length > limits.bindings)
     throw badUpload(`it has ${bindings.length} bindings`, `At most ${limits.bindings} fit.`);

@@ -32,7 +32,7 @@ export function scriptsConcurrency(engine: TestEngine): void {
       assert.deepEqual([await answer(one), await answer(two)], [last, last]);
     });
 
-    test("lose no secret between two processes", async (t) => {
+    test("lose no secret if two processes change them", async (t) => {
       const { db, another } = await engine.open(t, scriptsMigrations);
       const one = await openHouse(t, db);
       const two = one.another(await another());
@@ -60,7 +60,7 @@ export function scriptsConcurrency(engine: TestEngine): void {
       assert.deepEqual([await answer(two), two.fake.state.removed.length, two.fake.state.tried], [second.id, 1, 0]);
     });
 
-    test("many new workers of one account, from two processes", async (t) => {
+    test("creates many new workers in one account from two processes", async (t) => {
       const { db, another } = await engine.open(t, scriptsMigrations);
       const one = await openHouse(t, db, { limits: { scriptsPerAccount: 24 } });
       const two = one.another(await another());
@@ -92,7 +92,7 @@ export function scriptsConcurrency(engine: TestEngine): void {
   describe("a failing step", () => {
     const full = storeErrors.diskFull({ what: "a module" });
 
-    test("no space for a module: nothing has changed", async (t) => {
+    test("no space for a module: nothing changes", async (t) => {
       const { db } = await engine.open(t, scriptsMigrations);
       const broken = { on: false };
       const objects = (real: ObjectStore): ObjectStore => ({
@@ -113,7 +113,7 @@ export function scriptsConcurrency(engine: TestEngine): void {
       );
     });
 
-    test("no space for the rows: nothing has changed, and the modules are swept", async (t) => {
+    test("no space for the rows: nothing changes, and the modules are swept", async (t) => {
       const { db } = await engine.open(t, scriptsMigrations);
       const broken = { on: false };
       // The last statement of the transaction fails: the earlier ones must be rolled back.

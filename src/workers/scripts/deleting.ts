@@ -33,7 +33,7 @@ export function removeDeployment(parts: Parts, account: string, name: string, id
   });
 }
 
-/** Runs in the worker's turn, in one transaction. Throws scriptMissing. */
+/** Runs in the worker's turn and in one transaction. Throws scriptMissing. */
 function changing<Result>(
   { db, turns }: Parts,
   account: string,

@@ -8,7 +8,7 @@ import type { ScriptsTables } from "./schema.ts";
 import { findScript, updateScript, type ScriptRecord, type Tables } from "./scripts-table.ts";
 import { findVersions, pruneVersions } from "./versions-table.ts";
 
-/** Notifies every process that runs workers: the id of a script whose deployment has changed. */
+/** Notifies every process that runs workers of the id of a script whose deployment has changed. */
 export const DEPLOYMENTS_TOPIC = "deployments";
 
 export interface DeployRequest {
@@ -68,7 +68,7 @@ function checkPercentages(versions: Deployment["versions"], limits: UploadLimits
   const wrong = versions.find(({ percentage }) => !(percentage >= 0 && percentage <= 100));
   if (wrong !== undefined) throw refuse(`${wrong.percentage} is not`);
   const sum = versions.reduce((total, { percentage }) => total + percentage, 0);
-  // Clients write thirds with any number of digits.
+  // Clients write thirds with varying numbers of digits.
   if (Math.abs(sum - 100) > 0.011) throw refuse(`these add up to ${Math.round(sum * 1000) / 1000}`);
 }
 
@@ -98,7 +98,7 @@ export async function writeDeployment(
   return { script: after, deployment: full };
 }
 
-/** Runs after the commit. The deployment stays in effect, whatever fails here. */
+/** Runs after the commit. The deployment remains in effect, whatever fails here. */
 export async function announce(
   scriptId: string,
   { events, live, log }: Pick<Parts, "events" | "live" | "log">,

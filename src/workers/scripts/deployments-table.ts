@@ -5,7 +5,7 @@ import type { Tables } from "./scripts-table.ts";
 
 export interface DeploymentRecord extends Omit<Deployment, "createdAt"> {
   account: string;
-  /** Counts up from 1 within its script. */
+  /** Increases from 1 within its script. */
   number: number;
   createdAt: number;
 }

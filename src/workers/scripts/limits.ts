@@ -1,17 +1,17 @@
 /**
- * Upload limits of one account. The defaults are those of the hosted service where it has one; all of them can be
+ * Upload limits of one account. The defaults are those of the hosted service where it defines one; all of them can be
  * raised.
  */
 export interface UploadLimits {
   scriptsPerAccount: number;
-  /** Octets of all modules except source maps, uncompressed. */
+  /** Total bytes of all modules except source maps, uncompressed. */
   scriptBytes: number;
   sourceMapBytes: number;
   modules: number;
   bindings: number;
-  /** Octets of one text, JSON or secret. */
+  /** Bytes of one text, JSON or secret. */
   textBytes: number;
-  /** Total octets of them. */
+  /** Total bytes of all texts, JSON and secrets. */
   environmentBytes: number;
   flags: number;
   /** Maximum versions in one deployment. */
@@ -23,7 +23,7 @@ export interface UploadLimits {
   keptVersions: number;
   keptDeployments: number;
   cronsPerScript: number;
-  /** Maximum number of changes of one worker that wait in this process. */
+  /** Maximum number of changes to one worker that wait in this process. */
   waitingDeploys: number;
 }
 

@@ -17,6 +17,6 @@ export interface Parts {
   ids: Ids;
   log: Log;
   limits: UploadLimits;
-  /** Serializes the changes of one worker. */
+  /** Serializes the changes to one worker. */
   turns: Turns;
 }

@@ -5,14 +5,15 @@ import type { EmailOutcome, InboundMail, MailActions, Outcome } from "../runtime
 import type { Binding, WorkerModule } from "./script.ts";
 
 /**
- * The workers of accounts: uploads, deployed versions and bindings. Everything resolves when it is on the disk and, for
- * changes of a live worker, when this machine responds with the new version. Throws UserErrors of `workerErrors`.
+ * The workers of accounts: uploads, deployed versions and bindings. Every method resolves once the change is on disk
+ * and, for changes to a live worker, once this machine responds with the new version. Throws UserErrors of
+ * `workerErrors`.
  */
 export interface Scripts {
   /** Ordered by name. */
   list(account: string, page?: PageRequest): Promise<Page<Script>>;
   get(account: string, name: string): Promise<Script | undefined>;
-  /** By the stable id (`tag`), which Email Routing rules store. */
+  /** Looks up a script by the stable id (`tag`), which Email Routing rules store. */
   byId(account: string, id: string): Promise<Script | undefined>;
   /**
    * Uploads a new version and deploys it at 100 %. Creates the worker if needed. A version that does not start changes
@@ -24,7 +25,7 @@ export interface Scripts {
     upload: Upload,
     by: Author,
   ): Promise<{ script: Script; version: Version; deployment: Deployment }>;
-  /** Creates a worker without a version, as `POST workers/workers` and `secret put` on an absent worker do. */
+  /** Creates a worker without a version, as `POST workers/workers` and `secret put` for a nonexistent worker do. */
   create(account: string, name: string, by: Author): Promise<Script>;
   delete(account: string, name: string): Promise<void>;
 
@@ -57,8 +58,8 @@ export interface Scripts {
 
   /**
    * Secrets are part of a version: a change creates a new version from the newest one and, unless `deploy` is false,
-   * deploys it. A null text deletes. Throws versionNotDeployed if the newest version is not live: its code must not go
-   * live as a side effect.
+   * deploys it. A null text deletes the secret. Throws versionNotDeployed if the newest version is not live, because
+   * its code must not go live as a side effect.
    */
   changeSecrets(
     account: string,
@@ -67,12 +68,12 @@ export interface Scripts {
     by: Author,
     options?: { deploy?: boolean; annotations?: Annotations },
   ): Promise<Version>;
-  /** Names only, of the newest version, in order. */
+  /** Only the names in the newest version, in order. */
   secrets(account: string, name: string): Promise<string[]>;
 
-  /** Settings of a script that apply to all its versions. Only given fields change. */
+  /** Changes settings of a script that apply to all its versions. Fields that are not given remain unchanged. */
   changeSettings(account: string, name: string, change: Partial<ScriptSettings>): Promise<Script>;
-  /** A change of bindings, compatibility date and the like creates a new version and deploys it immediately. */
+  /** A change to bindings, compatibility date and the like creates a new version and deploys it immediately. */
   changeVersionSettings(
     account: string,
     name: string,
@@ -82,11 +83,11 @@ export interface Scripts {
     by: Author,
   ): Promise<Version>;
 
-  /** The account's label below the workers domain. Derived from the account's name on first use. */
+  /** The account's label under the workers domain. Derived from the account's name on first use. */
   subdomain(account: string): Promise<string>;
   /** Throws subdomainTaken, badSubdomain. */
   changeSubdomain(account: string, label: string): Promise<string>;
-  /** The script named by a host name or a path: `<script>.<label>`. Only scripts whose subdomain is enabled. */
+  /** The script identified by a host name or a path: `<script>.<label>`. Only scripts whose subdomain is enabled. */
   bySubdomain(label: string, script: string): Promise<ScriptRef | undefined>;
 
   /** Replaces all cron expressions of the worker. Throws badCron. */
@@ -100,8 +101,8 @@ export interface ScriptRef {
 }
 
 /**
- * Runs deployed workers: picks the version by the percentages of the live deployment. Unknown workers are outcomes or
- * statuses, as in WorkerRuntime.
+ * Runs deployed workers: picks the version by the percentages of the live deployment. Unknown workers are reported as
+ * outcomes or statuses, as in WorkerRuntime.
  */
 export interface LiveWorkers {
   email(ref: ScriptRef, mail: InboundMail, actions: MailActions): Promise<EmailOutcome>;
@@ -118,9 +119,9 @@ export interface Script extends ScriptSettings {
   name: string;
   createdAt: Date;
   modifiedAt: Date;
-  /** The newest version; absent for a worker without one. */
+  /** The newest version; absent for a worker without versions. */
   latest?: Version;
-  /** The live deployment, newest version first; absent if nothing was deployed. */
+  /** The live deployment, newest version first; absent if nothing has been deployed. */
   live?: Deployment;
 }
 
@@ -142,9 +143,9 @@ export interface Upload {
   format: "modules" | "service-worker";
   main: string;
   modules: UploadedModule[];
-  /** Includes `inherit` bindings; unknown types are rejected earlier. */
+  /** Includes `inherit` bindings; unknown types have been rejected earlier. */
   bindings: (Binding | InheritedBinding)[];
-  /** Types of bindings that are carried over from the newest version if the upload does not name them. */
+  /** Types of bindings that are carried over from the newest version if the upload does not list them. */
   keepBindings: Binding["type"][];
   /** `bindings_inherit=strict`: inheriting a missing binding is an error. */
   inheritStrictly: boolean;
@@ -186,11 +187,11 @@ export interface Version {
   scriptId: string;
   account: string;
   script: string;
-  /** Counts up from 1 within its script. */
+  /** Increases from 1 within its script. */
   number: number;
   author: Author;
   createdAt: Date;
-  /** SHA-256 over everything that runs, in hex. */
+  /** SHA-256 in hex of everything that runs. */
   etag: string;
   format: Upload["format"];
   main: string;
@@ -202,7 +203,7 @@ export interface Version {
   limits?: { cpuMs?: number };
   annotations: Annotations;
   startupMs: number;
-  /** Octets of all modules. */
+  /** Total bytes of all modules. */
   size: number;
 }
 
@@ -223,7 +224,7 @@ export interface Schedule {
   modifiedAt: Date;
 }
 
-/** Resources that a binding may name. Checked before a version is stored. */
+/** Resources that a binding may refer to. Checked before a version is stored. */
 export interface BindingTargets {
   kvNamespace(account: string, id: string): Promise<boolean>;
   r2Bucket(account: string, name: string): Promise<boolean>;

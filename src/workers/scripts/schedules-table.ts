@@ -15,7 +15,7 @@ export async function listSchedules(tables: Tables, scriptId: string): Promise<S
   }));
 }
 
-/** Kept expressions keep their creation time and do not run again in a minute in which they ran. */
+/** Expressions that are kept retain their creation time and do not run again in a minute in which they have run. */
 export async function replaceSchedules(
   tables: Tables,
   script: { id: string; account: string },
@@ -64,7 +64,7 @@ export interface DueSchedule {
   cron: string;
 }
 
-/** Up to `limit` schedules of these expressions that were not claimed in this minute (since the epoch) or later. */
+/** Up to `limit` schedules with these expressions that were not claimed in this minute (since the epoch) or later. */
 export async function dueSchedules(
   tables: Tables,
   crons: string[],

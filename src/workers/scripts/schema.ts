@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { Migration } from "../../store/index.ts";
 
-/** Columns marked as JSON hold text that only this program writes. Times are epoch milliseconds. */
+/** Columns marked as JSON contain text written only by this program. Times are epoch milliseconds. */
 export interface ScriptsTables {
   worker_scripts: {
     id: string;

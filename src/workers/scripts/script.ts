@@ -25,7 +25,7 @@ export interface WorkerScript {
 }
 
 export interface WorkerModule {
-  /** The specifier under which other modules import it. */
+  /** The specifier used by other modules to import it. */
   name: string;
   kind: "esm" | "cjs" | "text" | "data" | "wasm" | "json";
   content: string | Uint8Array;

@@ -3,7 +3,7 @@ import { prepared } from "../../store/index.ts";
 import type { ScriptSettings } from "./port.ts";
 import type { ScriptsTables } from "./schema.ts";
 
-/** `tables` below is the database, or a transaction of it. */
+/** In these functions, `tables` is the database or a transaction on it. */
 export type Tables = Kysely<ScriptsTables>;
 
 export interface ScriptRecord extends ScriptSettings {
@@ -28,7 +28,7 @@ export const findScript = async (tables: Tables, account: string, name: string):
       .executeTakeFirst(),
   );
 
-/** The same outside a transaction, for frequent callers. */
+/** Like findScript(), but outside a transaction, for frequent callers. */
 export function scriptReader(tables: Tables): (account: string, name: string) => Promise<ScriptRecord | undefined> {
   const find = prepared((arg) =>
     tables
@@ -59,7 +59,7 @@ export async function listScripts(
   return rows.map((row) => record(row)!);
 }
 
-/** An account has a few hundred at most, so they are counted on demand. */
+/** An account has a few hundred addresses at most, so they are counted on demand. */
 export async function countScripts(tables: Tables, account: string): Promise<number> {
   const { count } = await tables
     .selectFrom("worker_scripts")

@@ -205,7 +205,7 @@ export function scriptsConformance(engine: TestEngine): void {
       await scripts.upload(A, "one", uploadOf("fetch again"), author);
     });
 
-    test("rejects a binding to a resource the account does not have, with the code of its kind", async (t) => {
+    test("rejects a binding to a resource that does not exist in the account, with the code of its kind", async (t) => {
       const targets: BindingTargets = {
         kvNamespace: async (account, id) => account === A && id === "mine",
         r2Bucket: async (_, name) => name === "mine",
@@ -329,7 +329,7 @@ export function scriptsConformance(engine: TestEngine): void {
         [kept.bindings.map(({ name }) => name), secretsOf(house, kept.id), await scripts.secrets(A, "mail")],
         [["KEY"], { KEY: "hunter2" }, ["KEY"]],
       );
-      // A binding of the upload takes precedence over a carried-over one.
+      // A binding in the upload takes precedence over a carried-over one.
       const named = (
         await scripts.upload(
           A,
@@ -433,7 +433,7 @@ export function scriptsConformance(engine: TestEngine): void {
         annotations: { "workers/message": "later" },
       });
       assert.deepEqual([await email({ live }), waiting.annotations["workers/message"]], [two.id, "later"]);
-      // Undeployed code must not go live because a secret changes.
+      // Undeployed code must not go live because a secret changed.
       await assert.rejects(scripts.changeSecrets(A, "mail", { D: "5" }, author), code(10215));
     });
 
@@ -566,7 +566,7 @@ export function scriptsConformance(engine: TestEngine): void {
       assert.equal((await scripts.upload(A, "mail", uploadOf("email 4"), author)).version.number, 4);
     });
 
-    test("a deleted worker is gone, and its name is free again", async (t) => {
+    test("a deleted worker is gone, and its name can be reused", async (t) => {
       const { scripts, live, fake, db } = await start(t);
       const { script } = await scripts.upload(A, "mail", uploadOf("email"), author);
       await scripts.changeSchedules(A, "mail", ["* * * * *"]);

@@ -41,8 +41,8 @@ export const everyTarget: BindingTargets = {
 };
 
 /**
- * Behaves as the code text says: `throws` does not start, `email` and `fetch` are handlers. A message is rejected with
- * the version's id.
+ * Behaves as specified by the code text: `throws` does not start, `email` and `fetch` are handlers. A message is
+ * rejected with the version's id.
  */
 export function createFakeRuntime() {
   const known = new Map<string, WorkerScript>();
@@ -115,7 +115,7 @@ export interface House {
   another(db: Db): Pick<House, "fake" | "live" | "scripts">;
 }
 
-/** Opens everything from the database up and closes it when `scope` ends. */
+/** Opens all components from the database up and closes them when `scope` ends. */
 export async function openHouse(
   scope: { after(end: () => Promise<void>): void },
   db: Db,

@@ -50,7 +50,7 @@ export interface ScriptsOptions {
   /** The component that tests and runs versions. */
   live: LiveVersions;
   targets: BindingTargets;
-  /** The initial source of the account's label below the workers domain. */
+  /** The label of an account under the workers domain is initially derived from this name. */
   accountName?: (account: string) => Promise<string | undefined>;
   clock?: Clock;
   ids?: Ids;

@@ -26,7 +26,7 @@ export async function addSubdomain(tables: Tables, account: string, label: strin
     .execute();
 }
 
-/** Called for every request that names a worker by its host. */
+/** Called for every request that specifies a worker by its host. */
 export function subdomainReader(tables: Tables): (label: string, name: string) => Promise<ScriptRef | undefined> {
   const find = prepared((arg) =>
     tables

@@ -4,7 +4,7 @@ import { workerErrors } from "../errors.ts";
 import type { ScriptsTables } from "./schema.ts";
 import { addSubdomain, findSubdomain, putSubdomain } from "./subdomains-table.ts";
 
-/** The account's label below the workers domain. */
+/** The account's label under the workers domain. */
 export interface Subdomains {
   of(account: string): Promise<string>;
   change(account: string, label: string): Promise<string>;
@@ -30,7 +30,7 @@ export function createSubdomains({
       if (found !== undefined) return found;
       const wish = labelFrom(await accountName(account));
       const unique = `${wish.slice(0, 50)}-${createHash("sha256").update(account).digest("hex").slice(0, 8)}`;
-      // Another account may have the first label; the second is unique unless chosen deliberately.
+      // Another account may have the first label; the second is in use only if another account deliberately chose it.
       return (
         (await claim(account, wish)) ||
         (await claim(account, unique)) ||

@@ -6,7 +6,7 @@ import type { ScriptsTables } from "./schema.ts";
 import type { Base, Content } from "./version-maker.ts";
 import { findVersion } from "./versions-table.ts";
 
-/** Sources for the bindings of a new version on this base. */
+/** Sources for the bindings of a new version based on `base`. */
 export function sourcesOf(
   { scriptId, latest }: Base,
   { db, secrets, limits }: Pick<Parts, "db" | "secrets" | "limits">,

@@ -36,7 +36,7 @@ export interface Content extends Pick<
   "format" | "main" | "bindings" | "compatibilityDate" | "compatibilityFlags" | "limits" | "annotations"
 > {
   modules: UploadedModule[];
-  /** If set, it goes live immediately, with these annotations of the deployment. */
+  /** If set, the version goes live immediately, with these annotations of the deployment. */
   deploy?: Annotations;
 }
 
@@ -44,7 +44,7 @@ export interface VersionRequest {
   account: string;
   name: string;
   by: Author;
-  /** Creates the worker if there is none; otherwise throws scriptMissing. */
+  /** Creates the worker if it does not exist; if false, throws scriptMissing instead. */
   create: boolean;
   settings?: Partial<ScriptSettings>;
   /** Called again if another process was faster and the base has changed. */
@@ -182,7 +182,7 @@ export function createVersionMaker(parts: Parts) {
   };
 }
 
-/** Covers everything that runs, but no annotations. */
+/** Covers everything that runs, but not the annotations. */
 function etagOf(
   { format, main, bindings, compatibilityDate, compatibilityFlags, limits }: Omit<Content, "modules" | "deploy">,
   modules: ModuleRecord[],

@@ -103,7 +103,7 @@ export async function pruneVersions(tables: Tables, scriptId: string, upTo: numb
   await tables.deleteFrom("worker_versions").where("id", "in", ids).execute();
 }
 
-/** Also removes it from the deployments that use it. */
+/** Also removes the version from the deployments that use it. */
 export async function deleteVersion(
   tables: Tables,
   { id, scriptId }: Pick<VersionRecord, "id" | "scriptId">,

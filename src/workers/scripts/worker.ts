@@ -13,7 +13,7 @@ export type Runnable = Pick<
   "id" | "account" | "scriptId" | "format" | "main" | "bindings" | "compatibilityDate" | "compatibilityFlags" | "limits"
 >;
 
-/** The runtime's key of a version. */
+/** The runtime's key for a version. */
 export const keyOf = ({ account, scriptId, id }: Pick<VersionRecord, "account" | "scriptId" | "id">): string =>
   `${account}/${scriptId}/${id}`;
 
@@ -55,7 +55,7 @@ export async function loadWorker(
   return { worker: workerOf(version, { name: script.name, modules, secrets }), size: version.size };
 }
 
-/** wrangler sends the map of `index.js` as `index.js.map`. */
+/** wrangler sends the source map of `index.js` as `index.js.map`. */
 function mapOf(main: string, modules: UploadedModule[]): string | undefined {
   const maps = modules.filter((module) => module.kind === "source-map");
   const found = maps.find(({ name }) => name === `${main}.map`) ?? (maps.length === 1 ? maps[0] : undefined);

@@ -61,7 +61,7 @@ const CASES: [what: string, filters: unknown[], record: Partial<Invocation>, pas
 for (const [what, filters, record, expected] of CASES)
   test(`${what}: ${expected ? "passes" : "does not pass"}`, () => assert.equal(passes(filters, record), expected));
 
-test("a sampling rate passes its share of the records that pass otherwise", () => {
+test("a sampling rate passes its share of the records that pass the other filters", () => {
   assert.equal(passes([{ sampling_rate: 0.4 }], {}, 0.39), true);
   assert.equal(passes([{ sampling_rate: 0.4 }], {}, 0.4), false);
   assert.equal(passes([{ sampling_rate: 1 }], {}, 1), true);
@@ -110,7 +110,7 @@ test("rejects invalid filters with a reason", () => {
   assert.throws(() => parseFilters([{ client_ip: ["self"] }], undefined), { code: 10001 });
 });
 
-test("any JSON is valid filters or rejected; parsed filters parse to themselves", () => {
+test("any JSON is either accepted as filters or rejected; parsed filters parse to themselves", () => {
   fc.assert(
     fc.property(
       fc.oneof(

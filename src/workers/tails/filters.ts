@@ -2,7 +2,7 @@ import { isIP } from "node:net";
 import { tailErrors } from "./errors.ts";
 import type { Trace } from "./trace.ts";
 
-/** A filter of `POST …/tails`; a record passes if it passes all of them. */
+/** A filter of `POST …/tails`; a record must pass all filters of the tail. */
 export type TailFilter =
   | { outcome: string[] }
   /** Greater than 0, at most 1. */
@@ -89,7 +89,10 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 
 export type Passes = (trace: Trace) => boolean;
 
-/** `random` is 0 to 1 and decides about sampling, which comes last: only records that pass otherwise are sampled. */
+/**
+ * `random` returns 0 to 1 and decides about sampling, which comes last: only records that pass the other filters are
+ * sampled.
+ */
 export function compileFilters(filters: readonly TailFilter[], random: () => number): Passes {
   const exact: Passes[] = [];
   let rate = 1;

@@ -5,19 +5,19 @@ export interface TailLimits {
   perScript: number;
   heartbeatMs: number;
   /**
-   * Without a heartbeat for this long, a tail has no reader: records are no longer stored for it, and it no longer
-   * counts.
+   * Without a heartbeat for this long, a tail is considered to have no reader: records are no longer stored for it, and
+   * it no longer counts.
    */
   staleMs: number;
-  /** How long records wait, in ms, for the process that holds the reader. */
+  /** How long, in ms, records wait for the process to which the reader is connected. */
   bufferMs: number;
-  /** The amount one process may write to the table of waiting records within bufferMs. */
+  /** Limits of the records that one process may write to the table within bufferMs. */
   bufferRecords: number;
   bufferBytes: number;
-  /** Records that wait for one slow reader; further ones are dropped, and the reader is notified. */
+  /** Records that may wait for one slow reader; further ones are dropped, and the reader is notified. */
   queueRecords: number;
   queueBytes: number;
-  /** Maximum number of readers of one process. */
+  /** Maximum number of readers connected to one process. */
   readers: number;
 }
 

@@ -6,8 +6,8 @@ import type { WorkerRuntime } from "../runtime/port.ts";
  */
 export interface Tails {
   /**
-   * `filters` as sent by the client; `clientIp` replaces "self". The tail ends when its token may no longer read it.
-   * Throws badFilter, tooManyTails.
+   * `filters` as sent by the client; `clientIp` replaces "self". The tail ends when its token loses the permission to
+   * read it. Throws badFilter, tooManyTails.
    */
   create(
     account: string,
@@ -18,7 +18,7 @@ export interface Tails {
   list(account: string, script: string): Promise<Tail[]>;
   /** Ends a tail and closes its reader. Resolves with false if it does not exist. */
   delete(account: string, script: string, id: string): Promise<boolean>;
-  /** For a deleted worker. */
+  /** Ends all tails of a deleted worker. */
   deleteAll(account: string, script: string): Promise<void>;
   /** Sends the invocations of these workers to readers. Returns the function that stops it. */
   watch(runtime: Pick<WorkerRuntime, "onInvocation">): () => void;
@@ -27,7 +27,7 @@ export interface Tails {
    * tooManyReaders.
    */
   read(id: string, connection: ReaderConnection): Promise<TailReader | undefined>;
-  /** Call after a token changed: ends the tails that their token may no longer read. */
+  /** Call after a token has changed: ends the tails that their token may no longer read. */
   recheck(): Promise<void>;
   /** Runs automatically at every heartbeat: readers keep their tails alive, and expired ones are removed. */
   beat(): Promise<void>;
@@ -43,7 +43,7 @@ export interface Tail {
 /** A reader's connection, as used by the tails. */
 export interface ReaderConnection {
   /**
-   * Sends one record, a JSON text. Returns false if it was accepted but the next one must wait for
+   * Sends one record, a JSON text. Returns false if the record was accepted but the next one must wait for
    * TailReader.drained().
    */
   write(text: string): boolean;
@@ -54,6 +54,6 @@ export interface ReaderConnection {
 export interface TailReader {
   /** The connection can accept more records. */
   drained(): void;
-  /** The connection is closed. The tail stays for a while. */
+  /** The connection is closed. The tail remains for a while. */
   left(): void;
 }

@@ -21,7 +21,7 @@ test("a fast reader gets everything immediately", () => {
   assert.equal(written.join(), "0,1,2,3,4,5,6,7,8,9");
 });
 
-test("a slow reader gets what fits, and one notice in place of the rest", () => {
+test("a slow reader gets as many records as fit, and one notice in place of the rest", () => {
   const { queue, written, open } = setUp();
   open(false);
   for (let i = 0; i < 10; i++) queue.push(String(i));

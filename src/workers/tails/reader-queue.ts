@@ -6,16 +6,18 @@ export interface ReaderQueue {
 }
 
 export interface ReaderQueueOptions {
-  /** Returns false if the record was accepted, but no other one may follow before drained(). */
+  /** Returns false if the record was accepted but the next one must wait for drained(). */
   write(text: string): boolean;
   /** The notice in place of this many lost records. */
   notice(lost: number): string;
   maxRecords: number;
-  /** Characters. */
+  /** Maximum characters. */
   maxBytes: number;
 }
 
-/** Limits the cost of a slow reader: above it records are dropped, and a notice in their place states how many. */
+/**
+ * Limits the cost of a slow reader: above the limits, records are dropped, and a notice in their place states how many.
+ */
 export function createReaderQueue({ write, notice, maxRecords, maxBytes }: ReaderQueueOptions): ReaderQueue {
   const waiting: string[] = [];
   let bytes = 0;
@@ -23,7 +25,7 @@ export function createReaderQueue({ write, notice, maxRecords, maxBytes }: Reade
   let lost = 0;
 
   const isFull = (text: string) => waiting.length >= maxRecords || bytes + text.length > maxBytes;
-  /** One notice for a whole run of losses: records are accepted again once there is space for many. */
+  /** Sends one notice for a whole series of losses: records are accepted again once there is space for many. */
   const hasRoomAgain = () => waiting.length <= maxRecords / 2 && bytes <= maxBytes / 2;
 
   function send(text: string) {

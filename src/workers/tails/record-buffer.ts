@@ -2,7 +2,7 @@ import type { Clock, Log } from "../../kernel/index.ts";
 import type { TailLimits } from "./limits.ts";
 import type { RecordRow, TailsTable } from "./tails-table.ts";
 
-/** Passes records to the process that holds their reader: through a table, in batches. */
+/** Passes records to the process to which their reader is connected: through a table, in batches. */
 export interface RecordBuffer {
   add(tail: { id: string; script: string }, text: string): void;
   /** Resolves when all added records have been written. */
@@ -22,7 +22,7 @@ export interface RecordBufferOptions {
 }
 
 const BATCH = 100;
-/** Limits of records that wait to be written: a database slower than the workers must not cost memory. */
+/** Limits on records waiting to be written: a database slower than the workers must not use up memory. */
 const MAX_PENDING = 1000;
 const MAX_PENDING_BYTES = 4 * 1024 * 1024;
 /** Maximum number of tails whose losses are remembered. */

@@ -1,6 +1,6 @@
 /**
- * Runs `work` one at a time. A call resolves when a run that started after it has ended; calls that wait meanwhile
- * share the next run.
+ * Runs `work` one at a time. A call resolves when a run that started after the call has ended; calls that wait
+ * meanwhile share the next run.
  */
 export function createReload(work: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> = Promise.resolve();

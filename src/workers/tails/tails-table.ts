@@ -3,7 +3,7 @@ import type { Db, Migration } from "../../store/index.ts";
 
 interface TailTables {
   tails: {
-    /** 32 random hex digits: a client that knows them may read. */
+    /** 32 random hex digits: a client that knows the id may read the tail. */
     id: string;
     account_id: string;
     script: string;
@@ -11,13 +11,13 @@ interface TailTables {
     token_id: string | null;
     /** JSON. */
     filters: string;
-    /** Epoch milliseconds, like all times here. */
+    /** Epoch milliseconds, like all times in this file. */
     created_at: number;
     expires_at: number;
     /** When its reader was last seen. */
     seen_at: number;
   };
-  /** Records for the process that holds the reader. Ordered by at, node, n. */
+  /** Records for the process to which the reader is connected. Ordered by at, node, n. */
   tail_records: {
     tail_id: string;
     at: number;
@@ -84,7 +84,7 @@ export interface TailRow {
 
 export type RecordRow = TailTables["tail_records"];
 
-/** No server has this many: a query needs some limit. */
+/** No server has this many tails, but a query needs some limit. */
 const MOST_TAILS = 100_000;
 
 export function createTailsTable(db: Db) {

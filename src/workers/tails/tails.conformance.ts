@@ -25,7 +25,6 @@ export function tailsConformance(engine: TestEngine): void {
     const clock = createManualClock(1_800_000_000_000);
     const local = createLocalEvents({ log: silentLog });
     const opened: { close(): Promise<void> }[] = [local];
-    // Registered after the databases are opened, so that they are closed after it.
     const ends: { db: Db; events: Events }[] = [];
     for (let i = 0; i < processes; i++) {
       const events =
@@ -39,7 +38,7 @@ export function tailsConformance(engine: TestEngine): void {
       tails.watch(runtime);
       return { tails, runtime };
     });
-    // A scope ends in the order of registration: the engine's databases would be closed by then.
+    // A scope runs its cleanups in the order of registration: the engine's databases would already be closed.
     const close = async () => {
       for (const { tails } of nodes) await tails.close();
       for (const each of opened) await each.close();
@@ -99,7 +98,7 @@ export function tailsConformance(engine: TestEngine): void {
     const { id } = await api.tails.create(ACCOUNT, SCRIPT, { filters: [{ query: "yes" }] });
     const reader = fakeReader();
     await api.tails.read(id, reader.connection);
-    // The other processes are notified at some later time.
+    // The other processes are notified later.
     await Promise.all([one, two].map(({ tails }) => tails.beat()));
     for (let i = 0; i < 120; i++) {
       one.runtime.tell({ logs: logOf("yes", "one", i) });
@@ -255,7 +254,8 @@ export function tailsConformance(engine: TestEngine): void {
     runtime.tell();
     runtime.tell({ script: "other", logs: logOf("there") });
     await tails.read(other.id, told.connection);
-    // One batch: earlier records than the other tail's are in the table as well.
+    // Records are written in batches: once the other tail's record has arrived, the earlier ones are in the table as
+    // well.
     await told.got(1);
     assert.equal(await count(), 1);
     clock.advance(61_000);

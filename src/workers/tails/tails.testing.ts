@@ -2,7 +2,7 @@ import type { Invocation } from "../runtime/port.ts";
 import type { ReaderConnection } from "./port.ts";
 import type { Trace } from "./trace.ts";
 
-/** Helpers for the tests of this folder: records, a runtime that only emits them, readers that record. */
+/** Helpers for the tests in this folder: records, a runtime that only emits them, readers that store them. */
 
 export const ACCOUNT = "a".repeat(32);
 

@@ -26,7 +26,7 @@ export interface TailsOptions {
 
 /** Notifies that a tail was created, deleted or read. */
 const TAILS = "tails";
-/** Notifies that records are waiting for the named tail. */
+/** Notifies that records are waiting for the specified tail. */
 const RECORDS = "tail-records";
 const TAKE = 100;
 /** A longer record is dropped: workerd limits the logs of one invocation to a quarter of it. */
@@ -57,7 +57,7 @@ export function createTails({
   const table = createTailsTable(db);
   /** The readers of this process, by tail. */
   const readers = new Map<string, Reader>();
-  /** By account and script. For any other worker a record costs only a look-up. */
+  /** By account and script. For any other worker, a record costs only one lookup. */
   let tailed = new Map<string, KnownTail[]>();
   let closed = false;
 
@@ -94,7 +94,7 @@ export function createTails({
     reader?.connection.close();
   }
 
-  /** Notifies every process, and waits for this one. */
+  /** Notifies every process, and waits until this one has reloaded. */
   async function changed(): Promise<void> {
     events.publish(TAILS, "changed");
     await reload();
@@ -144,7 +144,10 @@ export function createTails({
   const isAllowed = async ({ token, account, createdAt }: TailRow) =>
     token === null || mayRead({ token, account, createdAt });
 
-  /** The tail socket needs only the tail id, so the id must not outlive the permissions of the token that started it. */
+  /**
+   * The tail socket requires only the tail id, so the id must not outlive the permissions of the token that created the
+   * tail.
+   */
   const endUnauthorized = createReload(async () => {
     let ended = 0;
     for (const row of closed ? [] : await table.all(clock.now()))

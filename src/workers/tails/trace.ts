@@ -1,7 +1,7 @@
 import type { Invocation, ThrownException } from "../runtime/port.ts";
 import { redactUrl } from "./redact-url.ts";
 
-/** One record in the `trace-v1` format: a JSON object in a text frame. Clients pass unknown fields on. */
+/** One record in the `trace-v1` format: a JSON object in a text frame. Clients pass unknown fields through. */
 export interface Trace {
   outcome: TraceOutcome;
   scriptName: string;
@@ -103,8 +103,8 @@ function absolute(url: string, headers: Record<string, string>): string {
 }
 
 /**
- * An exception thrown by a handler ends it, so its time is the end. The first line of a stack repeats the name and
- * message in the other fields.
+ * An exception thrown by a handler ends it, so the exception's time is the end of the handler. The first line of a
+ * stack repeats the name and message in the other fields.
  */
 function exceptionOf({ name, message, stack, at }: ThrownException, end: number): Trace["exceptions"][number] {
   const head = `${name}: ${message}`;

@@ -85,11 +85,11 @@ const NAMES_IN_FIRST = new Set([
 const NAMES_IN_SECOND = new Set([SQLITE_CREATE_INDEX, SQLITE_CREATE_TRIGGER, SQLITE_ALTER_TABLE]);
 
 /**
- * SQLite calls it for every action of a statement while compiling it (https://sqlite.org/c3ref/set_authorizer.html).
+ * Called by SQLite for every action of a statement while compiling it (https://sqlite.org/c3ref/set_authorizer.html).
  */
 export interface Authorizer {
   ask(action: number, first: string | null, second: string | null): number;
-  /** Allows everything while `work` runs: for the server's own statements on the connection. */
+  /** Allows everything while `work` runs: used for the server's own statements on the connection. */
   trust<Result>(work: () => Result): Result;
   /** Set when a statement tried to control a transaction. */
   wantedTransaction: boolean;
@@ -151,5 +151,5 @@ export function createAuthorizer(): Authorizer {
   return authorizer;
 }
 
-/** D1 reserves `_cf_` names; names rejected by D1 are rejected here too. */
+/** D1 reserves names that start with `_cf_`; names rejected by D1 are rejected here too. */
 const isReserved = (name: string | null) => name !== null && /^_cf_/i.test(name);

@@ -3,7 +3,7 @@ import { createAuthorizer, type Authorizer } from "./authorize.ts";
 import type { D1Limits } from "./limits.ts";
 
 export const PAGE_BYTES = 4096;
-/** How long to block while a previous process still holds the file. */
+/** How long to wait while a previous process still has the file open. */
 const BUSY_MS = 5_000;
 
 export interface Connection {
@@ -13,7 +13,7 @@ export interface Connection {
   authorizer: Authorizer;
   /** The values from which the `meta` of a response is built. */
   counters(): { changes: number; lastRowId: number; pages: number };
-  /** For the server's own statements. */
+  /** Runs the server's own statements. */
   exec(sql: string): void;
 }
 

@@ -7,8 +7,9 @@ import { startWorkerd, type RunningWorkerd } from "../../../../test/support/work
 import type { WorkerScript } from "../../scripts/script.ts";
 import { createD1Service, type D1Service } from "./index.ts";
 
-// The client half of D1 is workerd's own `cloudflare-internal:d1-api`, so only a worker shows what a worker sees. This
-// one runs the request body as code, with the database as `db` and a new session as `session`.
+// The client half of D1 is workerd's own `cloudflare-internal:d1-api`, so only a test inside a worker shows the results
+// a worker receives. This worker runs the request body as code, with the database as `db` and a new session as
+// `session`.
 const WORKER = `
 export default {
   async fetch(request, { DB: db }) {
@@ -155,7 +156,7 @@ describe("D1 through workerd", () => {
     assert.equal(await value("count"), 1);
   });
 
-  test("exec runs line by line and names the line that failed", async () => {
+  test("exec runs line by line and reports the line that failed", async () => {
     await value("reset");
     const { count, duration } = await value("exec");
     assert.equal(count, 3);
@@ -170,7 +171,7 @@ describe("D1 through workerd", () => {
     );
   });
 
-  test("errors have D1's texts and their cause", async () => {
+  test("errors have D1's messages and their cause", async () => {
     await value("reset");
     await value("run");
     assert.deepEqual(await ask("noTable"), {
@@ -189,7 +190,7 @@ describe("D1 through workerd", () => {
     assert.equal(await error("dump"), "D1_DUMP_ERROR: Status + 400");
   });
 
-  test("sessions pass bookmarks on", async () => {
+  test("sessions pass bookmarks along", async () => {
     const { before, results, first, ordered } = await value("session");
     assert.deepEqual([before, results, ordered], [null, [{ one: 1 }], true]);
     assert.match(first, /^[0-9a-f]{8}-[0-9a-f]{8}-[0-9a-f]{8}-[0-9a-f]{32}$/);

@@ -39,7 +39,7 @@ const NO_TRANSACTIONS =
   "To execute a transaction, please use the state.storage.transaction() or state.storage.transactionSync() APIs instead of the SQL BEGIN TRANSACTION or SAVEPOINT statements. " +
   "The JavaScript API is safer because it will automatically roll back on exceptions, and because it interacts correctly with Durable Objects' automatic atomic write coalescing.";
 
-describe("errors have the texts of the real runtime", () => {
+describe("errors have the messages of the real runtime", () => {
   // Left: statements run in workerd on 2026-10-23 with `t (id integer primary key, name text)`. Right: the resulting
   // errors.
   const said: [sql: string, error: string][] = [
@@ -169,12 +169,12 @@ describe("values", () => {
   });
   test("rejects an object as a value", () =>
     assert.equal(query("select ?", [{}]).error, "Type 'object' not supported for value '[object Object]'"));
-  test("treats double quotes that name no column as text", () =>
+  test("treats double quotes that do not match a column as text", () =>
     assert.deepEqual(rows('select "Bs Beverages"'), [["Bs Beverages"]]));
 });
 
 describe("results", () => {
-  test("rows keep columns of the same name apart; objects keep the last one", () => {
+  test("rows keep columns of the same name apart; in objects the last one wins", () => {
     assert.deepEqual(query("select 1 as a, 2 as a")[0].results, { columns: ["a", "a"], rows: [[1, 2]] });
     assert.deepEqual(batch("select 1 as a, 2 as a, 3 as __proto__")[0].results, JSON.parse('[{"a":2,"__proto__":3}]'));
   });
@@ -202,7 +202,7 @@ describe("results", () => {
 });
 
 describe("transactions", () => {
-  test("a batch runs completely or not at all", () => {
+  test("a batch is applied completely or not at all", () => {
     batch("create table t(a)");
     assert.match(
       batch("insert into t values (1)", "insert into nope values (2)", "insert into t values (3)").error,
@@ -244,7 +244,7 @@ describe("transactions", () => {
       ["No SQL statements detected."],
     );
   });
-  test("foreign keys are checked and can be deferred to the end of a batch", () => {
+  test("foreign keys are checked, and the check can be deferred to the end of a batch", () => {
     batch("create table a(id integer primary key)", "create table b(a integer references a(id))");
     assert.match(batch("insert into b values (1)", "insert into a values (1)").error, /FOREIGN KEY/);
     assert.equal(

@@ -15,13 +15,11 @@ export interface StatementInput {
 export interface RunOptions {
   format: ResultsFormat;
   /**
-   * For exec(): each text of a script may hold several statements or none, and binds nothing. Otherwise each text is
+   * For exec(): each text may be a script of several statements or none, and binds no values. Otherwise each text is
    * exactly one statement.
    */
   script: boolean;
-  /**
-   * For the API: even in a script, a text with a single statement binds values, and needs as many as it has parameters.
-   */
+  /** For the API: even in a script, a text with a single statement binds values, and needs one value per parameter. */
   binds?: boolean;
 }
 
@@ -97,7 +95,7 @@ export function openDatabase(path: string, limits: D1Limits): OpenDatabase {
       };
       return `{"success":true,"results":${result.json},"meta":${JSON.stringify(meta)}}`;
     } catch (thrown) {
-      // When a failed statement runs again, iterate() throws the error of the previous run once more.
+      // When a failed statement is reused, iterate() throws the error of the previous run again.
       prepared.forget(statement.sql);
       throw refusalOf(thrown, statement.sql, connection);
     }
@@ -151,7 +149,7 @@ export function openDatabase(path: string, limits: D1Limits): OpenDatabase {
       try {
         return runAll(input, options);
       } finally {
-        // A pragma lasts for the request that set it, however long this file stays open.
+        // A pragma must not outlast the request that set it, however long this file stays open.
         if (connection.authorizer.changedSettings) reopen();
       }
     },

@@ -55,7 +55,7 @@ async function passing(t: TestContext, ms: number, end: Promise<unknown>): Promi
   }
 }
 
-/** Resolves when a child process uses CPU time, so its query has started. */
+/** Resolves when a child process is using CPU time, so its query has started. */
 async function untilBusy(): Promise<void> {
   if (process.platform !== "linux") return;
   const ticks = () =>
@@ -72,7 +72,7 @@ async function untilBusy(): Promise<void> {
 }
 
 describe("D1 databases", () => {
-  test("each id has its own file, which outlives the process that had it open", async (t) => {
+  test("each id has its own file, which outlives the process that opened it", async (t) => {
     const { databases, directory } = open(t);
     await run(databases, "one", "create table t(a)", "insert into t values (1)");
     await run(databases, "two", "create table t(a)");
@@ -86,7 +86,7 @@ describe("D1 databases", () => {
     assert.deepEqual(await run(again, "two", "select * from t"), []);
   });
 
-  test("the requests of one database run in the order of arrival", async (t) => {
+  test("the requests for one database run in order of arrival", async (t) => {
     const { databases } = open(t);
     await run(databases, "x", "create table t(n integer primary key autoincrement, a)");
     await Promise.all(Array.from({ length: 40 }, (_, i) => run(databases, "x", `insert into t(a) values (${i})`)));
@@ -96,7 +96,7 @@ describe("D1 databases", () => {
     );
   });
 
-  test("SQL errors carry D1's text; a script has one result for each statement", async (t) => {
+  test("SQL errors carry D1's message; a script has one result for each statement", async (t) => {
     const { databases } = open(t);
     await assert.rejects(run(databases, "x", "select nope"), text("no such column: nope at offset 7: SQLITE_ERROR"));
     await assert.rejects(
@@ -119,7 +119,7 @@ describe("D1 databases", () => {
     assert.deepEqual(await run(databases, "x", "select count(*) from t"), [[1]]);
   });
 
-  test("kills an endless query: nothing acknowledged is lost, and nothing of its batch remains", async (t) => {
+  test("kills an endless query: no acknowledged write is lost, and none of its batch remains", async (t) => {
     t.mock.timers.enable({ apis: ["setTimeout"] });
     const { databases } = open(t, { limits: { requestMs: DAY } });
     await run(databases, "x", "create table t(a)", "insert into t values (1)");
@@ -154,7 +154,7 @@ describe("D1 databases", () => {
     assert.equal(await behind, "after the slow one");
   });
 
-  test("rejects excess requests, and those that waited too long, with D1's texts", async (t) => {
+  test("rejects excess requests, and requests that waited too long, with D1's messages", async (t) => {
     t.mock.timers.enable({ apis: ["setTimeout"] });
     const clock = createManualClock(0);
     const { databases } = open(t, { clock, limits: { requestMs: DAY, waitMs: 200, waiting: 2 } });
@@ -258,7 +258,7 @@ describe("D1 databases", () => {
     },
   );
 
-  test("a file that is not a database is an internal error with D1's text, for this database only", async (t) => {
+  test("a file that is not a database is an internal error with D1's message, for this database only", async (t) => {
     const { databases, directory } = open(t);
     writeFileSync(
       join(directory, "bad.sqlite"),

@@ -13,8 +13,8 @@ import type { Imported } from "./transfers/import-sql.ts";
 import { runExport, runImport } from "./transfers/process.ts";
 
 /**
- * The D1 databases of this machine: one SQLite file each, opened by no other server. A database exists from its first
- * query.
+ * The D1 databases of this machine: one SQLite file each, not opened by any other server. A database exists from its
+ * first query.
  */
 export interface D1Databases {
   /**
@@ -90,7 +90,7 @@ export interface D1DatabasesOptions {
   limits?: Partial<D1Limits>;
   /** Maximum number of processes that run SQL. Default 4; each takes about 60 MB while it runs. */
   processes?: number;
-  /** Idle time after which a file is closed, and then its process. Default one minute. */
+  /** Idle time after which a file is closed, and later its process. Default: one minute. */
   idleMs?: number;
   clock?: Clock;
   log?: Log;
@@ -131,7 +131,8 @@ export function createD1Databases(options: D1DatabasesOptions): D1Databases {
         Buffer.from(JSON.stringify(statements)),
         signal,
       );
-      // Every result ends with its `meta`, a failure with its text, so successful responses are not parsed.
+      // Every successful result ends with its `meta`, a failure with its message, so successful responses need not be
+      // parsed.
       if (answer.toString("latin1", answer.length - 3) !== "}}]") parseAnswer(answer);
       return answer;
     },

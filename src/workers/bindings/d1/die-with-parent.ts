@@ -3,7 +3,9 @@ import { Worker } from "node:worker_threads";
 const GUARD =
   "const { workerData } = require('node:worker_threads'); setInterval(() => process.ppid === workerData || process.kill(process.pid, 'SIGKILL'), 1000)";
 
-/** A killed server cannot kill its endless queries. This thread can: it runs while the main thread is inside SQLite. */
+/**
+ * A killed server cannot kill its endless queries, but this thread can: it runs while the main thread is inside SQLite.
+ */
 export function dieWithParent(): void {
   new Worker(GUARD, {
     eval: true,

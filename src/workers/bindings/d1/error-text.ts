@@ -68,8 +68,8 @@ export interface FailedSql {
 }
 
 /**
- * The text the database server sends; workerd prepends `D1_ERROR: `: `UNIQUE constraint failed: t.id: SQLITE_CONSTRAINT
- * (extended: SQLITE_CONSTRAINT_PRIMARYKEY)`.
+ * The message the database server sends; workerd prepends `D1_ERROR: `: `UNIQUE constraint failed: t.id:
+ * SQLITE_CONSTRAINT (extended: SQLITE_CONSTRAINT_PRIMARYKEY)`.
  */
 export function errorText(error: Error & { errcode: number }, failed: FailedSql): string {
   const primary = error.errcode & 0xff;

@@ -1,8 +1,8 @@
 import { defineErrors } from "../../../kernel/index.ts";
 
 /**
- * 7500 is D1's code in the v4 API. The texts without placeholders are D1's own
- * (developers.cloudflare.com/d1/observability/debug-d1): clients decide by them whether to retry.
+ * 7500 is D1's code in the v4 API. The messages without placeholders are D1's own
+ * (developers.cloudflare.com/d1/observability/debug-d1): clients use them to decide whether to retry.
  */
 export const d1Errors = defineErrors("d1", {
   sql: { code: 7500, http: 400, message: "{text}" },

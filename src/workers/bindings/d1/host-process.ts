@@ -9,7 +9,7 @@ export interface HostProcess {
   readonly pid: number | undefined;
   /** Resolves with the response; rejects if the process ends first. Must not be called again before that. */
   ask(header: Record<string, unknown>, body?: Uint8Array): Promise<Frame>;
-  /** Kills it whatever it is doing. Committed data stays. */
+  /** Kills the process whatever it is doing. Committed data is preserved. */
   kill(): void;
   /** Asks it to close its files and exit; kills it if that takes too long. */
   end(): Promise<void>;
@@ -36,10 +36,11 @@ export function startHostProcess({
     stdio: ["ignore", "ignore", "pipe", "pipe"],
     // Passes nothing of the server's environment; large sorts spill to the database directory instead of a small /tmp.
     env: { SQLITE_TMPDIR: directory },
-    // A process group of its own: Ctrl-C in the terminal is for the server, which ends this process once it is unused.
+    // A separate process group: Ctrl-C in the terminal is meant for the server, which ends this process once it is
+    // unused.
     detached: true,
   });
-  // A process that could not start for lack of descriptors has no streams; its error event follows.
+  // If the process could not start for lack of file descriptors, it has no streams; its error event follows.
   const channel = child.stdio?.[3] as Duplex | undefined;
   let waiting: { resolve(frame: Frame): void; reject(reason: Error): void } | undefined;
   let printed = "";

@@ -66,7 +66,7 @@ function close(file: string) {
   try {
     database?.close();
   } catch {
-    // A damaged file: nothing can be kept.
+    // The file is damaged: nothing can be kept open.
   }
   return NOTHING;
 }

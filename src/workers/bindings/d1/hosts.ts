@@ -11,8 +11,8 @@ export interface Hosts {
    */
   run(file: string, options: Record<string, unknown>, body: Uint8Array, signal?: AbortSignal): Promise<Buffer>;
   /**
-   * Runs `work` while no process has the file open; works of the same file run one after the other. Requests wait for
-   * it; with `busy`, requests that have waited that long are rejected, as are all later ones while it runs.
+   * Runs `work` while no process has the file open; such calls for the same file run one after the other. Requests wait
+   * meanwhile; with `busy`, requests that have waited that long are rejected, as are all later ones while it runs.
    */
   without<Result>(file: string, work: () => Promise<Result>, busy?: Busy): Promise<Result>;
   close(): Promise<void>;
@@ -40,13 +40,13 @@ interface Lane {
   file: string;
   jobs: Job[];
   host: Host | undefined;
-  /** In the queue of a host, or running. */
+  /** Queued at a host, or running. */
   placed: boolean;
   /** While above 0, nothing runs; see without(). */
   paused: number;
   /** Settles when the last work that needs exclusive access to the file has finished. */
   alone: Promise<unknown>;
-  /** The error for requests that are rejected while such a work runs. */
+  /** The error for requests that are rejected while such exclusive work is running. */
   busy: (() => Error) | undefined;
   lastUsed: number;
 }
@@ -117,8 +117,8 @@ export function createHosts({ directory, limits, clock, log, processes, idleMs }
   }
 
   /**
-   * Puts the lane into the queue of a process: its own one if that is free or `avoid` is not set, else a free one, a
-   * new one, or the shortest queue.
+   * Puts the lane into the queue of a process: its current one if that is free or `avoid` is not set, else a free one,
+   * a new one, or the one with the shortest queue.
    */
   function place(lane: Lane, avoid?: Host) {
     lane.placed = lane.paused === 0 && lane.jobs.length > 0;
@@ -153,7 +153,7 @@ export function createHosts({ directory, limits, clock, log, processes, idleMs }
     return others.sort((a, b) => a.line.length - b.line.length)[0] ?? avoid!;
   }
 
-  /** A slow query delays only its own database: the other lanes in its queue move elsewhere. */
+  /** A slow query must delay only its own database: the other lanes in its queue move to another process. */
   function watch(host: Host) {
     if (host.rescue || processes === 1) return;
     const turns = host.turns;

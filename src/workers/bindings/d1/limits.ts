@@ -18,17 +18,20 @@ export interface D1Limits {
   requestBytes: number;
   /** Bytes of one response as JSON. D1 documents no limit. */
   resultBytes: number;
-  /** Maximum run time of one request (a whole batch) in milliseconds. */
+  /** Maximum run time in milliseconds of one request (a whole batch). */
   requestMs: number;
-  /** Maximum time in milliseconds that a request waits for its turn: long enough for a killed request and the rest. */
+  /**
+   * Maximum time in milliseconds that a request waits for its turn: long enough for a killed request and those queued
+   * before it.
+   */
   waitMs: number;
   /** Requests that may wait for one database. */
   waiting: number;
   /** Bytes of an uploaded SQL file. */
   importBytes: number;
   /**
-   * Characters of one statement in it. More than for a query: a row of the maximum size, exported as SQL, must be
-   * importable.
+   * Characters of one statement in an import. More than for a query: a row of the maximum size, exported as SQL, must
+   * be importable.
    */
   importStatementBytes: number;
   /** Maximum duration of one import or export in milliseconds. */

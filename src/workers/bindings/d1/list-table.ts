@@ -157,7 +157,7 @@ export function createDatabaseListTable(db: Db) {
       return rows[0] && fromRow(rows[0]);
     },
 
-    /** By name. `part` filters by names that contain it, ignoring case. */
+    /** Sorted by name. `part` filters by names that contain it, ignoring case. */
     async page(account: string, request: PageRequest, part?: string): Promise<{ rows: DatabaseRow[]; total: number }> {
       const range = { limit: request.perPage, offset: offsetOf(request) };
       if (part === undefined) {

@@ -10,9 +10,9 @@ import { createD1Databases, type D1Databases } from "./databases.ts";
 import { createD1DatabaseList, type D1DatabaseList } from "./list.ts";
 import { databaseListMigration, type DatabaseListTables } from "./list-table.ts";
 
-/** Behavior of accounts' D1 databases on every database engine. */
+/** Behavior of account D1 databases on every database engine. */
 export function databaseListConformance(engine: TestEngine): void {
-  describe("D1 databases of accounts", () => {
+  describe("D1 databases of an account", () => {
     let db: Db;
     let clock: Clock & { advance(ms: number): void };
     let databases: D1Databases;
@@ -86,7 +86,7 @@ export function databaseListConformance(engine: TestEngine): void {
         if (result.status === "rejected") assert.equal((result.reason as UserError).kind, "nameTaken");
     });
 
-    it("lists by name, all or those that contain a word, with a last page, up to the limit of the account", async () => {
+    it("lists by name, all or those that contain a word, down to the last page, up to the limit per account", async () => {
       for (const name of ["b", "a_b", "Ab", "c", "a-100"]) await list.create(account, { name });
       assert.deepEqual(
         [await names(1, 2), await names(2, 2), await names(3, 2), await names(4, 2)],
@@ -128,7 +128,7 @@ export function databaseListConformance(engine: TestEngine): void {
       assert.equal((await list.get(account, id)).readReplication, "disabled");
     });
 
-    it("is deleted with its file; the sweep removes a file that appears late or was left by a kill", async () => {
+    it("is deleted with its file; the sweep removes a file that appears late or was left behind by a crash", async () => {
       const { id } = await list.create(account, { name: "gone" });
       const { id: left } = await list.create(account, { name: "left" });
       const { id: kept } = await list.create(account, { name: "kept" });
@@ -144,7 +144,7 @@ export function databaseListConformance(engine: TestEngine): void {
       await assert.rejects(list.delete(account, id), refused("databaseNotFound"));
       assert.deepEqual(files(), [`${kept}.sqlite`, `${left}.sqlite`].sort());
 
-      // The state on the disk if the server is killed between deleting the row and deleting the file.
+      // The state on disk if the server is killed between deleting the row and deleting the file.
       await createD1DatabaseList({ db, clock }).delete(account, left);
       await use(id);
       await list.sweep();
@@ -164,7 +164,7 @@ export function databaseListConformance(engine: TestEngine): void {
       assert.equal(await remembered(), 0);
     });
 
-    it("a deletion takes effect here immediately, elsewhere soon", async () => {
+    it("a deletion takes effect immediately in this process, and soon in others", async () => {
       const elsewhere = createD1DatabaseList({ db, clock });
       const { id } = await list.create(account, { name: "bound" });
       assert.deepEqual(

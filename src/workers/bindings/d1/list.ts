@@ -15,11 +15,11 @@ import type { D1Databases } from "./databases.ts";
 import { d1Errors } from "./errors.ts";
 import { createDatabaseListTable, type DatabaseRow } from "./list-table.ts";
 
-/** The D1 databases of accounts. Throws UserErrors of `d1Errors`; resolves when the change is on the disk. */
+/** The D1 databases of accounts. Throws UserErrors of `d1Errors`; resolves once the change is on disk. */
 export interface D1DatabaseList {
   /** Throws nameTaken, badName, tooManyDatabases. The first query creates the file. */
   create(account: string, wanted: NewD1Database): Promise<D1Database>;
-  /** By name; `name` filters by names that contain it, ignoring case. */
+  /** Sorted by name; `name` filters by names that contain it, ignoring case. */
   list(account: string, page: PageRequest, name?: string): Promise<Page<D1Database>>;
   /** By id, else by name. Throws databaseNotFound. */
   get(account: string, idOrName: string): Promise<D1Database>;
@@ -30,14 +30,16 @@ export interface D1DatabaseList {
    * databaseNotFound.
    */
   delete(account: string, id: string): Promise<void>;
-  /** For creating a binding to it. */
+  /** Used when creating a binding to the database. */
   exists(account: string, id: string): Promise<boolean>;
   /**
    * Like exists(), for a worker that is already bound: checked on every call, so a deletion on another machine may be
    * seen a few seconds late.
    */
   isLive(account: string, id: string): boolean | Promise<boolean>;
-  /** Removes the files of deleted databases. Call it at startup and periodically, in the process that has the files. */
+  /**
+   * Removes the files of deleted databases. Call it at startup and periodically, in the process that owns the files.
+   */
   sweep(): Promise<void>;
 }
 
@@ -60,7 +62,7 @@ export interface D1Database {
 
 export interface D1DatabaseListOptions {
   db: Db;
-  /** Present where the files are. Absent: another process has them and sweeps. */
+  /** Present in the process that owns the files. If absent, another process owns and sweeps them. */
   databases?: Pick<D1Databases, "delete">;
   clock?: Clock;
   ids?: Ids;
@@ -71,7 +73,7 @@ export interface D1DatabaseListOptions {
 
 /** Number of deleted databases read per query. */
 const BATCH = 100;
-/** How long the file of a deleted database is looked for again: a query that was running may have recreated it. */
+/** How long the file of a deleted database is checked for again: a query that was running may have recreated it. */
 const REMEMBERED_MS = 3600_000;
 /** How long a response waits for the file of a deleted database to be removed: an import may be using it. */
 const REMOVAL_MS = 2_000;
@@ -128,7 +130,7 @@ export function createD1DatabaseList({
     },
 
     async list(account, page, name) {
-      // No name contains other characters, and not every database engine can search for all of them.
+      // Names cannot contain other characters, and not every database engine can search for all of them.
       if (name !== undefined && !/^[A-Za-z0-9_-]*$/.test(name)) return { items: [], total: 0 };
       const { rows, total } = await table.page(account, page, name);
       return { items: rows.map(show), total };

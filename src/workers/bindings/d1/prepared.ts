@@ -2,7 +2,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { Authorizer } from "./authorize.ts";
 import type { SqlStatement } from "./sql-tokens.ts";
 
-/** A statement counter that Node has but its types lack. */
+/** A statement counter that Node provides but its types lack. */
 export type Statement = StatementSync & { stat(counter: "fullscanStep"): number; resetStats(): void };
 
 export interface Prepared {

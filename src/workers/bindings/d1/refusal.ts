@@ -3,10 +3,10 @@ import { dirname } from "node:path";
 import type { Connection } from "./connection.ts";
 import { errorText, isFull, isMachineError, isSqliteError } from "./error-text.ts";
 
-/** Its message is what the server sends as `error`; workerd prefixes `D1_ERROR: `. */
+/** Its message is sent to the client as `error`; workerd prefixes `D1_ERROR: `. */
 export class Refused extends Error {}
 
-// workerd's own texts (src/workerd/util/sqlite.c++); clients and guides quote them.
+// workerd's own messages (src/workerd/util/sqlite.c++); clients and guides quote them.
 const TRANSACTION_TEXT =
   "To execute a transaction, please use the state.storage.transaction() or state.storage.transactionSync() APIs instead of the SQL BEGIN TRANSACTION or SAVEPOINT statements. " +
   "The JavaScript API is safer because it will automatically roll back on exceptions, and because it interacts correctly with Durable Objects' automatic atomic write coalescing.";

@@ -21,7 +21,7 @@ export function resultsToJson(
     let text: string;
     if (format === "ROWS_AND_COLUMNS") text = JSON.stringify(row);
     else {
-      // Read after the first step only: that is when SQLite recompiles a statement whose tables have changed.
+      // Read only after the first step: that is when SQLite recompiles a statement whose tables have changed.
       names ??= columnNames();
       text = JSON.stringify(Object.fromEntries(names.map((name, i) => [name, row[i]])));
     }

@@ -15,7 +15,7 @@ const OPEN_BRACKET = 0x5b;
 const MAX_DRAIN = 1024 ** 3;
 
 export interface D1Service extends BindingService<Extract<Binding, { type: "d1" }>> {
-  /** The databases, for other users; closing them ends the service. */
+  /** The databases, for other callers; closing them ends the service. */
   readonly databases: D1Databases;
 }
 
@@ -40,7 +40,7 @@ export function createD1Service({ list, ...options }: D1ServiceOptions): D1Servi
     signal: AbortSignal,
   ): Promise<{ status: number; json: string | Buffer; bookmark?: string }> {
     const { pathname, searchParams } = new URL(request.url!, "http://d1");
-    // The client shows only the status of a failed dump(); D1 sends 400 since only its alpha supported this.
+    // The client shows only the status of a failed dump(). D1 sends 400 because only its alpha supported dump().
     if (pathname === "/dump") return { status: 400, json: failure("dump() is not supported.") };
     if (request.method !== "POST" || (pathname !== "/query" && pathname !== "/execute"))
       return { status: 404, json: failure(`No such endpoint: ${request.method} ${pathname}`) };

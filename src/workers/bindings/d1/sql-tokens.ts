@@ -102,14 +102,14 @@ export function splitStatements(sql: string): SqlStatement[] {
   return statements;
 }
 
-/** sqlite3ExprAssignVarNumber(): `?` takes the next number, `?5` its own, a name the number of its first use. */
+/** sqlite3ExprAssignVarNumber(): `?` takes the next number, `?5` the number 5, a name the number of its first use. */
 function createParameterList() {
   const list: (string | null)[] = [];
   return {
     list,
     add(text: string) {
       if (text === "?") list.push(null);
-      // SQLite rejects numbers above its limit; the list must not grow to them before that.
+      // SQLite rejects numbers above its limit; the list must not grow to that size first.
       else if (text.startsWith("?"))
         for (const wanted = Math.min(Number(text.slice(1)), 100_000); list.length < wanted;) list.push(null);
       else if (!list.includes(text)) list.push(text);

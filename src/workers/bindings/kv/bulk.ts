@@ -41,7 +41,7 @@ export interface KvBulk {
    * duplicate keys the last pair wins. Later failures are reported by key; if nothing was written, the error is thrown.
    */
   put(namespace: string, pairs: BulkPair[]): Promise<BulkDone>;
-  /** Deletes many keys; absent ones are fine. Errors as for put(). */
+  /** Deletes many keys; absent keys are ignored. Errors as for put(). */
   delete(namespace: string, keys: string[]): Promise<BulkDone>;
 }
 
@@ -136,7 +136,7 @@ async function each<Item extends { key: string }>(
 function done(keys: string[], failed: Map<string, unknown>, log: Log): BulkDone {
   const unsuccessful = keys.filter((key) => failed.has(key));
   const [reason] = failed.values();
-  // "No space left" helps the client more than a list of all its keys.
+  // "No space left" is more useful to the client than a list of all its keys.
   if (unsuccessful.length === keys.length && keys.length > 0) throw reason;
   if (reason !== undefined)
     log.error({ err: reason, keys: failed.size }, `kv: part of a bulk request failed: ${messageOf(reason)}`);

@@ -13,7 +13,7 @@ describe("expiration of a put", () => {
     assert.equal(expiryOf({ ttl: "60" }, NOW), 1_700_000_060_000);
     assert.equal(expiryOf({ expiration: "1", ttl: "61" }, NOW), 1_700_000_061_000);
   });
-  test("errors have the texts of the real service", () => {
+  test("errors have the messages of the real service", () => {
     assert.throws(
       () => expiryOf({ ttl: "nonsense" }, NOW),
       refused("Invalid expiration_ttl of nonsense. Please specify integer greater than 0."),

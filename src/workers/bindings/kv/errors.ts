@@ -1,6 +1,6 @@
 import { defineErrors } from "../../../kernel/index.ts";
 
-/** The texts of the real service; a worker sees them after `KV PUT failed: 400 `, an API client with a code. */
+/** The messages of the real service; a worker sees them after `KV PUT failed: 400 `, an API client with a code. */
 export const kvErrors = defineErrors("kv", {
   emptyKey: { code: 10001, http: 400, message: "Key names must not be empty" },
   illegalKey: { code: 10001, http: 400, message: 'Illegal key name "{key}". Please use a different name.' },
@@ -69,7 +69,7 @@ export const kvErrors = defineErrors("kv", {
   },
   namespaceNotFound: { code: 10013, http: 404, message: "namespace not found" },
   namespaceNotFoundIn: { code: 10013, http: 404, message: "{operation}: 'namespace not found'" },
-  /** For a worker that is still bound to it: 404 would mean that only the key is absent. */
+  /** For a worker that is still bound to the namespace: 404 would mean that only the key is absent. */
   namespaceGone: { code: 10013, http: 410, message: "namespace not found" },
   titleTaken: {
     code: 10014,

@@ -13,20 +13,20 @@ export interface KvStore {
   get(namespace: string, key: string): Promise<KvEntry | undefined>;
   /** Whole values of up to 100 keys, at most 25 MiB in total. Absent keys are omitted. */
   getMany(namespace: string, keys: string[]): Promise<Map<string, KvWhole>>;
-  /** Resolves when it is on the disk. */
+  /** Resolves once the value is on disk. */
   put(
     namespace: string,
     key: string,
     value: Uint8Array | AsyncIterable<Uint8Array>,
     options?: KvPutOptions,
   ): Promise<void>;
-  /** Resolves when it is on the disk. An absent key is fine. */
+  /** Resolves once the deletion is on disk. An absent key is ignored. */
   delete(namespace: string, key: string): Promise<void>;
   /** Keys in UTF-8 byte order. */
   list(namespace: string, options?: KvListOptions): Promise<KvPage>;
   /** Removes up to `limit` arbitrary keys; resolves with the number removed. */
   clear(namespace: string, limit: number): Promise<number>;
-  /** Removes expired keys and leftovers of a crash, a bounded amount per call. */
+  /** Removes expired keys and leftovers from crashes, a bounded amount per call. */
   sweep(options?: SweepOptions): Promise<Swept>;
   /** Resolves when all background deletions have finished. */
   close(): Promise<void>;
@@ -110,8 +110,8 @@ export function createKvStore({
     if (value instanceof Uint8Array && value.length > kvLimits.valueBytes)
       throw kvErrors.valueTooLong({ length: value.length, limit: kvLimits.valueBytes });
     const small = value instanceof Uint8Array && value.length <= INLINE_BYTES ? value : undefined;
-    // A write that fails from here on may still have been committed (a connection lost during COMMIT): its object is
-    // left to the sweep, which checks the rows.
+    // A write that fails from here on may still have been committed (if the connection was lost during COMMIT): its
+    // object is left to the sweep, which checks the rows.
     const stored = small
       ? { objectKey: null, size: small.length }
       : await large.write(namespace, value instanceof Uint8Array ? once(value) : value);

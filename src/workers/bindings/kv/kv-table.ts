@@ -18,8 +18,8 @@ interface KvTables {
     size: number;
     object_key: string | null;
     /**
-     * `object_key` before the last write: lets one statement write the new row and return the object that has become
-     * garbage.
+     * Value of `object_key` before the last write: lets one statement write the new row and return the object that has
+     * become garbage.
      */
     replaced_object: string | null;
     value: Uint8Array | null;
@@ -40,7 +40,7 @@ export const kvMigrations: Migration[] = [
         .addColumn("size", "bigint", (column) => column.notNull())
         .addColumn("object_key", sql.raw(types.keyText))
         .addColumn("replaced_object", sql.raw(types.keyText))
-        // Last, so that a list never reads a value's overflow pages.
+        // This column comes last, so that a list never reads a value's overflow pages.
         .addColumn("value", bytes)
         .addPrimaryKeyConstraint("kv_entries_key", ["namespace_id", "key"]);
       // One tree to write instead of two. PostgreSQL has no equivalent.
@@ -75,9 +75,12 @@ export interface KvRow {
 export type KvKey = Pick<KvRow, "key" | "expiresAt" | "metadata">;
 
 export interface KvTable {
-  /** Resolves with the object of the previous row once the write is durable; it shares a commit with other writes. */
+  /**
+   * Resolves with the object of the previous row once the write is durable; the write shares a commit with other
+   * writes.
+   */
   put(row: KvRow): Promise<string | undefined>;
-  /** The same for a deleted row. */
+  /** Like put(), for a deletion. */
   delete(namespace: string, key: Buffer): Promise<string | undefined>;
   /** Treats expired rows as absent. */
   get(namespace: string, key: Buffer, now: number): Promise<KvRow | undefined>;

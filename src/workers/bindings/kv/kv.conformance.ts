@@ -128,7 +128,7 @@ export function kvConformance(engine: TestEngine): void {
       await assert.rejects(put("k", "v", { metadata: "{" }), refused("Metadata must be valid JSON"));
     });
 
-    it("an expired key disappears everywhere in the second of its expiration", async () => {
+    it("an expired key disappears everywhere within the second of its expiration", async () => {
       await put("k", "v", { expiresAt: clock.now() + 1000 });
       await put("other", "v");
       clock.advance(999);
@@ -231,7 +231,7 @@ export function kvConformance(engine: TestEngine): void {
       assert.equal((await stored()).length, 1);
     });
 
-    it("concurrent puts of one key: the last row wins, its value is complete, nothing else remains", async () => {
+    it("concurrent puts of one key: the last row wins, its value is complete, and no other object remains", async () => {
       const values = Array.from({ length: 12 }, (_, i) => Buffer.alloc(INLINE_BYTES + 1 + i, i));
       await Promise.all(values.map((value) => put("k", value)));
       const value = (await get("k"))!;
@@ -289,7 +289,7 @@ export function kvConformance(engine: TestEngine): void {
       assert.deepEqual(await names(), ["later", "stays"]);
     });
 
-    it("the sweep removes objects that a crash left without a row, but no recent and no referenced ones", async () => {
+    it("the sweep deletes objects that a crash left without a row, but not recent or referenced ones", async () => {
       await put("alive", randomBytes(INLINE_BYTES + 1));
       for (let i = 0; i < 3; i++) await objects.put(`kv/${namespace}/${randomIds.hex()}`, Buffer.from("orphan"));
       await kv.sweep();

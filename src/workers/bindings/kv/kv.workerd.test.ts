@@ -9,7 +9,8 @@ import { migrate, openFsObjects, openSqlite, storeErrors, type Db, type ObjectSt
 import type { WorkerScript } from "../../scripts/script.ts";
 import { createKvService, kvMigrations, type KvService } from "./index.ts";
 
-// Only a worker shows how workerd's KV namespace handles these responses. A request names one of these steps.
+// Only a test inside a worker shows how workerd's KV namespace handles these responses. A request specifies one of
+// these steps.
 const WORKER = `
 const steps = {
   async types(kv) {
@@ -180,7 +181,7 @@ describe("KV through workerd", () => {
     ]);
   });
 
-  test("metadata that the API received over several lines", async () => {
+  test("metadata that the API received as multi-line JSON", async () => {
     await service.store.put("laidOut", "laidOut", Buffer.from("v"), { metadata: '{\r\n\t"a": "b\\nc"\n}' });
     assert.deepEqual(await value("laidOut"), { value: "v", metadata: { a: "b\nc" }, cacheStatus: null });
   });
@@ -238,7 +239,7 @@ describe("KV through workerd", () => {
     assert.equal(await value("parallel"), true);
   });
 
-  test("errors reach the worker with the real service's texts", async () => {
+  test("errors reach the worker with the real service's messages", async () => {
     assert.equal(await error("emptyKey"), "Key name cannot be empty.");
     assert.equal(await error("dotKey"), '"." is not allowed as a key name.');
     assert.equal(
@@ -279,7 +280,7 @@ describe("KV through workerd", () => {
     );
   });
 
-  test("a value that is too large is rejected with its length, and nothing of it is stored", async () => {
+  test("a value that is too large is rejected with its length, and none of it is stored", async () => {
     await service.store.delete("errors", "k");
     assert.equal(await error("tooLarge"), "KV PUT failed: 413 Value length of 26214401 exceeds limit of 26214400.");
     assert.equal(
@@ -296,7 +297,7 @@ describe("KV through workerd", () => {
     assert.deepEqual((await ask("afterwards")).value, [null, 0]);
   });
 
-  test("a worker of an account can access a namespace of the account as long as it exists", async () => {
+  test("a worker of an account can access one of its account's namespaces as long as that exists", async () => {
     account = "a".repeat(32);
     try {
       const { id } = await service.namespaces.create(account, "bound");

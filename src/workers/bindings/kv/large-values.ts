@@ -12,7 +12,10 @@ import { kvLimits } from "./limits.ts";
 export interface LargeValues {
   /** Durable when it resolves; unused until a row references it. */
   write(namespace: string, value: AsyncIterable<Uint8Array>): Promise<{ objectKey: string; size: number }>;
-  /** Resolves once the first bytes have arrived; with undefined if the object was deleted since the row was read. */
+  /**
+   * Resolves once the first bytes have arrived, or with undefined if the object has been deleted since the row was
+   * read.
+   */
   read(objectKey: string): Promise<Readable | undefined>;
   /** Deletes in the background objects that no row references any longer. Failures are left to the sweep. */
   remove(objectKeys: string[]): void;
@@ -87,7 +90,8 @@ function counting(value: AsyncIterable<Uint8Array>) {
     return result;
   };
   return {
-    // No return(): leaving early must not end the request that sends the bytes, or the response has no connection left.
+    // No return(): abandoning the iteration must not end the request that carries the bytes, or there would be no
+    // connection for the response.
     bytes: { [Symbol.asyncIterator]: () => ({ next }) },
     async length() {
       while (length < 16 * kvLimits.valueBytes && !(await next()).done);

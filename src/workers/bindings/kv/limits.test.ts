@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { kvLimits } from "./limits.ts";
 
-test("KV enforces the limits documented by the hosted service", () => {
+test("KV enforces the documented limits of the hosted service", () => {
   const { keyBytes, valueBytes, metadataBytes, minTtl, minCacheTtl, listKeys, bulkKeys, bulkPairs } = kvLimits;
   assert.deepEqual(
     { keyBytes, valueBytes, metadataBytes, minTtl, minCacheTtl, listKeys, bulkKeys, bulkPairs },

@@ -31,7 +31,7 @@ const count = async (store: KvStore, namespace: string) => {
   return keys;
 };
 
-/** Deletes the namespace, and exits when the first batch of its entries is removed. */
+/** Deletes the namespace, and exits when the first batch of its entries has been removed. */
 async function deleteAndDie(folder: string, id: string): Promise<never> {
   const { db, store } = await open(folder);
   const dying: KvStore = {
@@ -50,7 +50,7 @@ async function deleteAndDie(folder: string, id: string): Promise<never> {
 // The same file is the child process that is killed.
 if (process.argv[2] === "delete") await deleteAndDie(process.argv[3]!, process.argv[4]!);
 else
-  test("killed while deleting a namespace: it stays deleted, and the next start removes the rest", async () => {
+  test("a namespace whose deletion is interrupted by a kill stays deleted, and the next start removes the rest", async () => {
     const folder = await mkdtemp(join(tmpdir(), "kv-"));
     try {
       const before = await open(folder);

@@ -12,7 +12,7 @@ import { kvMigrations } from "./kv-table.ts";
 import { INLINE_BYTES } from "./limits.ts";
 import { createKvNamespaces, type KvNamespaces } from "./namespaces.ts";
 
-/** Behavior of accounts' KV namespaces on every database engine. */
+/** Behavior of account KV namespaces on every database engine. */
 export function namespacesConformance(engine: TestEngine): void {
   describe("KV namespaces", () => {
     let db: Db;
@@ -77,7 +77,7 @@ export function namespacesConformance(engine: TestEngine): void {
         await assert.rejects(namespaces.create(account, title), refused("badTitle"), JSON.stringify(title));
     });
 
-    it("only one of many concurrent requests for a title gets it", async () => {
+    it("only one of many concurrent requests for the same title succeeds", async () => {
       const results = await Promise.allSettled(Array.from({ length: 8 }, () => namespaces.create(account, "wanted")));
       assert.deepEqual(results.map(({ status }) => status).sort(), ["fulfilled", ...Array(7).fill("rejected")]);
       for (const result of results)
@@ -85,7 +85,7 @@ export function namespacesConformance(engine: TestEngine): void {
       assert.equal((await namespaces.list(account, { page: 1, perPage: 10 })).total, 1);
     });
 
-    it("lists pages in either order, with a total that follows creations and deletions, up to the limit of the account", async () => {
+    it("lists pages in either order, with a total that follows creations and deletions, up to the limit per account", async () => {
       const titles = ["b", "B", "a", "é", "c"];
       for (const title of titles) await namespaces.create(account, title);
       const list = async (page: number, by: "id" | "title" = "title", direction: "asc" | "desc" = "asc") => {
@@ -135,7 +135,8 @@ export function namespacesConformance(engine: TestEngine): void {
       assert.deepEqual([await keys(gone.id), await keys(kept.id)], [0, 1]);
       for await (const { key } of objects.list(`kv/${gone.id}/`)) assert.fail(key);
 
-      // An entry written by another machine at the last moment is found as long as the deleted namespace is remembered.
+      // An entry written by another machine at the last moment is found as long as the deleted namespace is still being
+      // checked.
       await store.put(gone.id, "late", Buffer.from("v"));
       await namespaces.sweep();
       assert.equal(await keys(gone.id), 0);
@@ -145,7 +146,7 @@ export function namespacesConformance(engine: TestEngine): void {
       assert.deepEqual(await remembered(), []);
     });
 
-    it("a deletion takes effect here immediately, elsewhere soon", async () => {
+    it("a deletion takes effect immediately in this process, and soon in others", async () => {
       const elsewhere = createKvNamespaces({ db, store, clock });
       const { id } = await namespaces.create(account, "bound");
       assert.deepEqual([await namespaces.isLive(account, id), await elsewhere.isLive(account, id)], [true, true]);

@@ -16,7 +16,7 @@ import { kvLimits } from "./limits.ts";
 import { createNamespaceTable, type NamespaceOrder } from "./namespaces-table.ts";
 import { createRecentlySeen } from "../recently-seen.ts";
 
-/** The KV namespaces of accounts. Throws UserErrors of `kvErrors`; resolves when the change is on the disk. */
+/** The KV namespaces of accounts. Throws UserErrors of `kvErrors`; resolves once the change is on disk. */
 export interface KvNamespaces {
   /** Throws titleTaken, badTitle, tooManyNamespaces. */
   create(account: string, title: string): Promise<KvNamespace>;
@@ -29,7 +29,7 @@ export interface KvNamespaces {
    * after a crash. Throws namespaceNotFound.
    */
   delete(account: string, id: string): Promise<void>;
-  /** For creating a binding to it. */
+  /** Used when creating a binding to the database. */
   exists(account: string, id: string): Promise<boolean>;
   /**
    * Like exists(), for a worker that is already bound: checked on every call, so a deletion on another machine may be
@@ -38,7 +38,7 @@ export interface KvNamespaces {
   isLive(account: string, id: string): boolean | Promise<boolean>;
   /** Removes all entries of deleted namespaces. Call it at startup and periodically. */
   sweep(): Promise<void>;
-  /** Stops removing between two batches. */
+  /** Stops the removal between two batches. */
   close(): Promise<void>;
 }
 
@@ -91,7 +91,7 @@ export function createKvNamespaces({
     return found;
   }
 
-  /** One sweep at a time; a call during a sweep is served by the next round. */
+  /** Runs one sweep at a time; a call during a sweep triggers another round. */
   function sweep(): Promise<void> {
     if (removing) {
       again = true;

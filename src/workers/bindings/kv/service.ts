@@ -12,7 +12,7 @@ import { INLINE_BYTES, kvLimits } from "./limits.ts";
 import { createKvNamespaces, type KvNamespaces, type KvNamespacesOptions } from "./namespaces.ts";
 
 export interface KvService extends BindingService<Extract<Binding, { type: "kv_namespace" }>> {
-  /** The store, for other users. */
+  /** The store, for other callers. */
   readonly store: KvStore;
   /**
    * The namespaces of accounts. A worker of an account can access only those listed there; a worker without one
@@ -22,9 +22,9 @@ export interface KvService extends BindingService<Extract<Binding, { type: "kv_n
   readonly bulk: KvBulk;
 }
 
-/** Keys of 512 bytes, each byte written as six characters in JSON, plus the surrounding JSON. */
+/** Keys of 512 bytes, each byte escaped as six characters in JSON, plus the surrounding JSON. */
 const MAX_BULK_REQUEST = 1024 * 1024;
-/** Bytes of a rejected value that are drained. */
+/** Maximum bytes of a rejected value that are drained. */
 const MAX_DRAIN = 1024 ** 3;
 
 /**
@@ -123,7 +123,7 @@ export function createKvService(options: KvStoreOptions & Pick<KvNamespacesOptio
         await answer(request, response, binding.namespace_id);
       } catch (error) {
         if (response.headersSent) return void response.destroy();
-        // The worker was stopped during its request.
+        // The worker was stopped while its request was running.
         if (request.socket.destroyed) return;
         const refused = error instanceof UserError && error.domain === "kv";
         if (!refused) log.error({ err: error, script: script.name, binding: binding.name }, "kv: request failed");
@@ -140,8 +140,8 @@ const NO_BODY = { "content-length": 0 };
 const NO_QUERY = new URLSearchParams();
 
 /**
- * `/key?urlencoded=true`, where an empty key means the namespace. Not parsed as a URL: that would resolve `/%2e%2e` as
- * a parent path.
+ * `/key?urlencoded=true`, where an empty key stands for the namespace itself. Not parsed as a URL: that would resolve
+ * `/%2e%2e` as a parent path.
  */
 function parseTarget(target: string): { key: string | undefined; query: URLSearchParams } {
   const mark = target.indexOf("?");
@@ -160,7 +160,7 @@ function parseTarget(target: string): { key: string | undefined; query: URLSearc
   }
 }
 
-/** Reads until the value is known to be large; returns a small one whole. */
+/** Reads until the value is known to be large; a small value is returned whole. */
 async function startOf(request: IncomingMessage): Promise<Uint8Array | AsyncIterable<Uint8Array>> {
   const iterator = (request as AsyncIterable<Buffer>)[Symbol.asyncIterator]();
   const start: Buffer[] = [];
@@ -191,7 +191,7 @@ function parseBulk(body: Buffer | undefined): BulkRequest {
     const parsed = JSON.parse(body!.toString()) as BulkRequest;
     if (Array.isArray(parsed.keys) && parsed.keys.every((key) => typeof key === "string")) return parsed;
   } catch {
-    // Reported below.
+    // Invalid JSON: reported below.
   }
   throw kvErrors.badBulkRequest();
 }

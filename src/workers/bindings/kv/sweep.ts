@@ -15,7 +15,7 @@ export interface Swept {
   expired: number;
   /** Number of unreferenced objects deleted. */
   orphans: number;
-  /** True if this call reached the end of both; otherwise the next call continues where it stopped. */
+  /** True if this call reached the end of both; otherwise the next call resumes where this one stopped. */
   finished: boolean;
 }
 

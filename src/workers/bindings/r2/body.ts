@@ -3,7 +3,7 @@ import type { Body } from "./object.ts";
 
 /**
  * Passes the body to the store and throws as soon as its size is known to differ from the announced one or to exceed
- * `most` bytes. The store never makes a body visible that throws.
+ * `most` bytes. If a body throws, the store never makes it visible.
  */
 export function measured(body: Body, { size, most }: { size: number | undefined; most: number }): Body {
   if (size !== undefined && size > most) throw r2Errors.entityTooLarge();

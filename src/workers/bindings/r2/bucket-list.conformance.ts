@@ -10,9 +10,9 @@ import { createR2BucketList, type R2BucketList } from "./bucket-list.ts";
 import { createR2Buckets, type R2Buckets } from "./buckets.ts";
 import { r2Migrations } from "./r2-table.ts";
 
-/** Behavior of accounts' buckets on every database engine. */
+/** Behavior of account buckets on every database engine. */
 export function bucketListConformance(engine: TestEngine): void {
-  describe("R2 buckets of accounts", () => {
+  describe("R2 buckets of an account", () => {
     let db: Db;
     let r2: R2Buckets;
     let clock: Clock & { advance(ms: number): void };
@@ -47,7 +47,7 @@ export function bucketListConformance(engine: TestEngine): void {
           .where("id", "=", id),
       );
 
-    it("a name is unique within an account, and buckets of the same name in two accounts are separate", async () => {
+    it("a name is unique within an account, and buckets with the same name in two accounts are separate", async () => {
       const mine = await list.create(account, "photos", {
         location: "weur",
         storageClass: "InfrequentAccess",
@@ -68,7 +68,7 @@ export function bucketListConformance(engine: TestEngine): void {
         await assert.rejects(list.create(account, name), refused("invalidBucketName"), name);
     });
 
-    it("lists by name, with a cursor, from a name, and by part of a name", async () => {
+    it("lists by name, with a cursor, from a start name, and by part of a name", async () => {
       const names = ["aaa", "b-1", "b-2", "b-3", "c-b-d", "zzz"];
       for (const name of names.toReversed()) await list.create(account, name);
       const all = async (options: Parameters<R2BucketList["list"]>[1]) => {
@@ -104,7 +104,7 @@ export function bucketListConformance(engine: TestEngine): void {
         await assert.rejects(list.list(account, options), refused("invalidArgument"));
     });
 
-    it("can be deleted when it is empty, and its name becomes free", async () => {
+    it("can be deleted when it is empty, and its name can then be reused", async () => {
       const { id } = await list.create(account, "bucket");
       await r2.put(id, "key", Buffer.from("v"));
       await assert.rejects(list.delete(account, "bucket"), refused("bucketNotEmpty"));
@@ -128,7 +128,7 @@ export function bucketListConformance(engine: TestEngine): void {
       await assert.rejects(list.changeStorageClass(account, "absent", "Standard"), refused("noSuchBucket"));
     });
 
-    it("no acknowledged write is lost with its bucket, whatever runs concurrently", async () => {
+    it("no acknowledged write is lost when its bucket is deleted, whatever runs concurrently", async () => {
       for (let round = 0; round < 15; round++) {
         const name = `bucket-${round}`;
         const { id } = await list.create(account, name);
@@ -165,7 +165,7 @@ export function bucketListConformance(engine: TestEngine): void {
       assert.equal(await list.exists(account, "fresh"), false);
     });
 
-    it("removes objects written into a deleted bucket at the last moment, and forgets the bucket later", async () => {
+    it("removes objects written into a deleted bucket at the last moment, and later forgets the bucket", async () => {
       const { id } = await list.create(account, "bucket");
       await list.delete(account, "bucket");
       await r2.put(id, "late", Buffer.from("v"));
@@ -186,7 +186,7 @@ export function bucketListConformance(engine: TestEngine): void {
       );
     });
 
-    it("answers a worker's lookup from memory for a few seconds", async () => {
+    it("serves a worker's lookup from memory for a few seconds", async () => {
       const elsewhere = createR2BucketList({ db, buckets: r2, clock });
       const { id } = await list.create(account, "bound");
       await assert.rejects(list.resolve(account, "absent"), refused("noSuchBucket"));

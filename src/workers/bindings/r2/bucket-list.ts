@@ -9,7 +9,7 @@ import type { StorageClass } from "./object.ts";
 
 /**
  * The buckets of accounts. A name is unique within an account; objects are stored under the bucket's `id`, which is
- * never reused. Throws UserErrors of `r2Errors`; resolves when the change is on the disk.
+ * never reused. Throws UserErrors of `r2Errors`; resolves once the change is on disk.
  */
 export interface R2BucketList {
   /** Throws invalidBucketName, bucketExists. */
@@ -21,7 +21,7 @@ export interface R2BucketList {
   changeStorageClass(account: string, name: string, storageClass: StorageClass): Promise<R2Bucket>;
   /** Throws noSuchBucket, bucketNotEmpty. */
   delete(account: string, name: string): Promise<void>;
-  /** For creating a binding to it. */
+  /** Used when creating a binding to the database. */
   exists(account: string, name: string): Promise<boolean>;
   /**
    * Like get(), for a worker, which calls it on every operation: a change on another machine may be seen a few seconds
@@ -79,7 +79,7 @@ export interface R2BucketListOptions {
 
 /** Number of deleted buckets read per query. */
 const BATCH = 100;
-/** Checking whether a bucket is empty never takes this long: the process that did so has died. */
+/** Checking whether a bucket is empty never takes this long, so the process that was checking has died. */
 const INTERRUPTED_MS = 60_000;
 /** Longer than a multipart upload may stay open. */
 const REMEMBERED_MS = 8 * 24 * 3600_000;
@@ -106,8 +106,8 @@ export function createR2BucketList({
   }
 
   /**
-   * A writer checks the state after its write, and a deletion looks for objects after it changed the state: one of the
-   * two sees the other, so no acknowledged write is lost with its bucket.
+   * A writer checks the state after its write, and a deletion looks for objects after changing the state: at least one
+   * of them sees the other, so no acknowledged write is lost with its bucket.
    */
   async function removeIfEmpty(id: string, since: number): Promise<boolean> {
     const empty = await table.isEmpty(id);
@@ -192,7 +192,7 @@ export function createR2BucketList({
       if (!row) throw r2Errors.noSuchBucket();
       const { id } = row;
       const refused = () => r2Errors.bucketNotEmpty({ name, account });
-      // Rejects the common case without a moment in which writers are rejected.
+      // Rejects the common case without a period in which writers are rejected.
       if (!(await table.isEmpty(id))) throw refused();
       const since = row.state === "removing" ? row.stateSince : clock.now();
       if (row.state === "live" && !(await table.change(id, { state: "live" }, { state: "removing", since })))
@@ -213,7 +213,7 @@ export function createR2BucketList({
 
     async confirm(id) {
       const state = await table.stateOf(id);
-      // The bucket may turn out not to be empty, and so remain.
+      // The bucket may turn out not to be empty, in which case it remains.
       if (state === "removing") throw r2Errors.unavailable();
       if (state !== "live") throw r2Errors.noSuchBucket();
     },

@@ -130,7 +130,7 @@ export function createBucketTable(db: Db) {
       await db.write(tables.updateTable("r2_buckets").set({ storage_class: storageClass }).where("id", "=", id));
     },
 
-    /** Resolves with false if it was in another state, or entered this one at another time. */
+    /** Resolves with false if the bucket was in a different state or entered this state at a different time. */
     async change(
       id: string,
       from: { state: BucketState; since?: number },

@@ -25,9 +25,9 @@ import { createSweep, type Swept, type SweepOptions } from "./sweep.ts";
 import { createUploadTable } from "./upload-table.ts";
 
 /**
- * Buckets of objects, used by a worker's R2 binding, the S3 and v4 APIs and the CLI. A bucket needs no creation: an
- * absent one is empty. Resolves when the change is on the disk. Throws UserErrors of `r2Errors` with the codes and
- * texts of the service.
+ * Buckets of objects, used by a worker's R2 binding, the S3 and v4 APIs and the CLI. A bucket need not be created: an
+ * absent one is treated as empty. Resolves once the change is on disk. Throws UserErrors of `r2Errors` with the codes
+ * and messages of the service.
  */
 export interface R2Buckets {
   head(bucket: string, key: string): Promise<R2Object | undefined>;
@@ -41,7 +41,7 @@ export interface R2Buckets {
    * badDigest, incompleteBody, entityTooLarge, metadataTooLarge.
    */
   put(bucket: string, key: string, body: Body, options?: PutOptions): Promise<R2Object>;
-  /** 1 to 1000 keys; absent ones are fine. All or nothing. */
+  /** 1 to 1000 keys; absent keys are ignored. Deletes all or none. */
   delete(bucket: string, keys: string[]): Promise<void>;
   list(bucket: string, options?: ListOptions): Promise<Page>;
 
@@ -59,7 +59,7 @@ export interface R2Buckets {
    * unequalParts.
    */
   completeUpload(bucket: string, upload: UploadRef, parts: UploadedPart[]): Promise<R2Object>;
-  /** Repeating it, or calling it after completion, is fine. Throws noSuchUpload for an unknown or forgotten upload. */
+  /** Safe to repeat or to call after completion. Throws noSuchUpload for an unknown or forgotten upload. */
   abortUpload(bucket: string, upload: UploadRef): Promise<void>;
 
   /**
@@ -78,9 +78,9 @@ export interface R2Options {
   log?: Log;
   limits?: Partial<R2Limits>;
   /**
-   * Whether bytes are deleted as soon as the last reader of this process has finished (default). False if other
-   * processes read the same store: the sweep then deletes them after its `removedGraceMs`, which gives those readers
-   * time to finish.
+   * Whether bytes are deleted as soon as the last reader in this process has finished (default). Set to false if other
+   * processes read the same store: the sweep then deletes the bytes after its `removedGraceMs`, which gives those
+   * readers time to finish.
    */
   removeAtOnce?: boolean;
 }
@@ -104,7 +104,7 @@ export function createR2Buckets({
   const multipart = createMultipart({ store, uploads, removal, clock, ids, limits });
   const sweep = createSweep({ store, uploads, removed, removal, clock, limits });
 
-  /** Every call names a bucket, which becomes part of the object store keys. */
+  /** Every call takes a bucket name, which becomes part of the object store keys. */
   const within =
     <Args extends unknown[], Result>(work: (bucket: string, ...args: Args) => Promise<Result>) =>
     async (bucket: string, ...args: Args): Promise<Result> => {

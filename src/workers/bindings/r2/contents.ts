@@ -13,7 +13,7 @@ interface Piece {
   end: number;
 }
 
-/** An object up to this size is read whole, which costs the store less than a stream. */
+/** An object up to this size is read whole, which is cheaper for the store than a stream. */
 const AT_ONCE = 64 * 1024;
 /** Bytes of a multipart object that are read ahead. */
 const READ_AHEAD = 1024 * 1024;
@@ -54,8 +54,8 @@ export function createContents({
     // All parts but the last have the same size, so the rows before the range need not be read.
     const first = Math.floor(range.offset / row.part_size!);
     const last = Math.floor((range.offset + range.length - 1) / row.part_size!);
-    // Reads the whole list up front: these rows are deleted with the object, while its bytes wait for this reader. At
-    // most 10,000 rows.
+    // Reads the whole list up front: these rows are deleted with the object, while the deletion of its bytes waits for
+    // this reader. At most 10,000 rows.
     const parts = await uploads.parts(uploadId, first, last - first + 1);
     const pieces = cut(parts, first * row.part_size!, range);
     if (!pieces) return undefined;
@@ -83,8 +83,8 @@ async function readWhole(handle: ObjectHandle): Promise<Readable | undefined> {
 }
 
 /**
- * Returns the range to read of each part; undefined if the parts end before the range does. `at`: offset of the first
- * of them in the object.
+ * Returns the range to read from each part; undefined if the parts end before the range does. `at`: offset of the first
+ * part in the object.
  */
 function cut(parts: PartRow[], at: number, { offset, length }: ByteRange): Piece[] | undefined {
   const end = offset + length;

@@ -15,7 +15,7 @@ import type { Body, FoundObject, GetOptions, PutOptions, UploadedPart, UploadRef
 import { r2Migrations } from "./r2-table.ts";
 
 export const HOUR = 3600_000;
-/** Multipart uploads of bytes instead of megabytes. */
+/** Part size in bytes: multipart uploads of bytes instead of megabytes. */
 export const PART = 50;
 
 /** The fixtures of a test. */
@@ -23,7 +23,7 @@ export interface Desk {
   r2: R2Buckets;
   /** Not shared with other tests. */
   bucket: string;
-  /** Starts at the file system's time. */
+  /** Starts at the file system's current time. */
   clock: ReturnType<typeof createManualClock>;
   stores: { db: Db; objects: ObjectStore };
   put(key: string, body?: Body | string, options?: PutOptions): ReturnType<R2Buckets["put"]>;
@@ -89,7 +89,7 @@ const createDesk = (r2: R2Buckets, bucket: string, clock: Desk["clock"], stores:
 
 export type Kind = Exclude<keyof typeof r2Errors, "table">;
 
-/** Matches the error of that kind, with the code and text of the table. */
+/** Matches an error of that kind, with the code and message from the table. */
 export const refusal = (kind: Kind) => (err: unknown) => {
   const { domain, kind: found, code } = err as UserError;
   assert.deepEqual([domain, found, code], ["r2", kind, r2Errors.table[kind].code]);
@@ -98,7 +98,7 @@ export const refusal = (kind: Kind) => (err: unknown) => {
 
 export const md5 = (value: string) => createHash("md5").update(value).digest("hex");
 export const byBytes = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b));
-/** The whole body, once its reader has released it; undefined if there is none. */
+/** The whole body, once its reader has released it; undefined if the body is absent. */
 export async function bytesOf(found: FoundObject | undefined): Promise<Buffer | undefined> {
   if (!found?.body) return undefined;
   const [bytes] = await Promise.all([buffer(found.body), once(found.body, "close")]);

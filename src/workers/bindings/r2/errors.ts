@@ -1,6 +1,6 @@
 import { defineErrors } from "../../../kernel/index.ts";
 
-/** The codes and texts that workers see at the end of an R2 error: `put: Your metadata ... (10012)`. */
+/** The codes and messages that workers see at the end of an R2 error: `put: Your metadata ... (10012)`. */
 export const r2Errors = defineErrors("r2", {
   internal: { code: 10001, http: 500, message: "We encountered an internal error. Please try again." },
   bucketExists: {

@@ -9,13 +9,13 @@ const GiB = 1024 * MiB;
 export const defaultLimits = {
   keyBytes: 1024,
   customMetadataBytes: 8 * KiB,
-  /** Not documented; a bound that HTTP servers accept for headers. */
+  /** Not documented; HTTP servers accept headers up to this size. */
   httpMetadataBytes: 8 * KiB,
-  /** One put or one part: 5 GiB less 5 MiB. */
+  /** One put or one part: 5 GiB minus 5 MiB. */
   uploadBytes: 5 * GiB - 5 * MiB,
-  /** A multipart object: 5 TiB less 5 GiB. */
+  /** A multipart object: 5 TiB minus 5 GiB. */
   objectBytes: 5 * 1024 * GiB - 5 * GiB,
-  /** For every part but the last. */
+  /** For every part except the last. */
   minimumPartBytes: 5 * MiB,
   parts: 10_000,
   listKeys: 1000,

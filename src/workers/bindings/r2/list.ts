@@ -4,7 +4,7 @@ import type { ListedObject, ListOptions, Page } from "./object.ts";
 import type { KeyRange, ObjectTable, PageRow } from "./r2-table.ts";
 import { listedObject } from "./rows.ts";
 
-/** Rows per query; adapted to how many of them became entries. */
+/** Minimum number of rows per query; the number is adapted to how many rows became entries. */
 const FEWEST_ROWS = 16;
 
 export async function listObjects(
@@ -50,7 +50,7 @@ function entryOf(row: PageRow, prefix: string, delimiter: string): Entry {
   return { folded: true, name: row.key.slice(0, at + delimiter.length) };
 }
 
-/** An upper bound of the entry's size in a page's JSON, where custom metadata are separate records. */
+/** An upper bound of the entry's size in the page's JSON, where custom metadata are separate records. */
 const sizeOf = (entry: Entry) =>
   Buffer.byteLength(JSON.stringify(entry)) +
   64 +
@@ -89,7 +89,7 @@ function after(entry: { folded: boolean; name: string }, before: string | undefi
   return next === undefined ? undefined : { from: next, including: true, before };
 }
 
-/** A cursor names the last entry, so that keys written between two pages appear if they sort after it. */
+/** A cursor identifies the last entry, so that keys written between two pages appear if they sort after it. */
 const cursorAfter = ({ folded, name }: Entry) => Buffer.from(`${folded ? "p" : "k"}${name}`).toString("base64url");
 
 function decodeCursor(cursor: string, limits: R2Limits) {

@@ -13,7 +13,7 @@ export function multipartConformance(engine: TestEngine): void {
     describe("multipart uploads", () => {
       const parts = ["a".repeat(PART), "b".repeat(PART), "c"];
 
-      it("become one object from their parts", async ({ r2, bucket, clock, get, keys }) => {
+      it("become one object composed of their parts", async ({ r2, bucket, clock, get, keys }) => {
         const options = {
           httpMetadata: { contentType: "text/plain" },
           customMetadata: { k: "v" },
@@ -60,7 +60,12 @@ export function multipartConformance(engine: TestEngine): void {
           assert.equal(await get("key", { range: { offset, length } }), parts.join("").slice(offset, offset + length));
       });
 
-      it("sort their parts by number, and accept gaps, a single part, or none", async ({ r2, bucket, get, upload }) => {
+      it("sort their parts by number, and accept gaps, a single part, or no parts", async ({
+        r2,
+        bucket,
+        get,
+        upload,
+      }) => {
         const gaps = await upload("gaps", ["22".repeat(PART), "9", "55".repeat(PART)], [2, 9, 5]);
         assert.equal((await r2.completeUpload(bucket, gaps.ref, gaps.uploaded)).size, 4 * PART + 1);
         assert.equal(await get("gaps", { range: { offset: 3 * PART } }), `${"5".repeat(PART)}9`);
@@ -74,7 +79,7 @@ export function multipartConformance(engine: TestEngine): void {
         assert.equal(await get("none"), "");
       });
 
-      it("keep only the parts named at completion", async ({ r2, bucket, get, blobs, upload }) => {
+      it("keep only the parts listed at completion", async ({ r2, bucket, get, blobs, upload }) => {
         const { ref, uploaded } = await upload("key", parts);
         const again = await r2.uploadPart(bucket, ref, 1, Buffer.from("d".repeat(PART)));
         await assert.rejects(r2.completeUpload(bucket, ref, uploaded), refusal("invalidPart"));
@@ -110,7 +115,7 @@ export function multipartConformance(engine: TestEngine): void {
         await assert.rejects(tiny.completeUpload(bucket, large.ref, large.uploaded), refusal("entityTooLarge"));
       });
 
-      it("exist for their own key only, until they are completed or aborted", async ({
+      it("are accessible under their own key only, until they are completed or aborted", async ({
         r2,
         bucket,
         get,
@@ -208,7 +213,7 @@ export function multipartConformance(engine: TestEngine): void {
     });
 
     describe("the sweep", () => {
-      it("deletes bytes that never got a row, but not while a put could still be writing it", async ({
+      it("deletes bytes that never got a row, unless a put could still be writing it", async ({
         r2,
         clock,
         put,
@@ -232,7 +237,7 @@ export function multipartConformance(engine: TestEngine): void {
         assert.equal(await get("key"), "value");
       });
 
-      it("works in batches and continues where it stopped", async ({ r2, clock, blobs, orphan }) => {
+      it("works in batches and resumes where it stopped", async ({ r2, clock, blobs, orphan }) => {
         for (let i = 0; i < 5; i++) await orphan(`${i}`.repeat(32));
         clock.advance(25 * HOUR);
         for (let round = 0; ; round++) {

@@ -20,9 +20,9 @@ export interface MultipartParts {
 }
 
 /**
- * Multipart objects. Each part is a separate blob and stays one: completing writes a row that refers to the parts of
- * the upload, so it takes the time of one transaction whatever the size. Reads go from part to part; since all but the
- * last have the same size, a range finds its first part by division. Joining them into one file would read and write
+ * Multipart objects. Each part remains a separate blob: completing the upload writes a row that refers to its parts,
+ * which takes one transaction whatever the size. Reads proceed from part to part; since all parts except the last have
+ * the same size, the first part of a range is found by division. Joining the parts into one file would read and write
  * every byte again while a worker waits.
  */
 export function createMultipart({ store, uploads, removal, clock, ids, limits }: MultipartParts) {
@@ -72,7 +72,7 @@ export function createMultipart({ store, uploads, removal, clock, ids, limits }:
       );
       return { partNumber, etag };
     } catch (err) {
-      // As for put(): the bytes are deleted only if certainly no row references them.
+      // As in put(): the bytes are deleted only if it is certain that no row references them.
       if (err instanceof UserError && err.domain === "r2") await removal.discard(bucket, blob);
       throw err;
     }
@@ -126,13 +126,13 @@ function mustBeOpen(upload: UploadRow | undefined): UploadRow {
   return upload;
 }
 
-/** The parts named by a completion, by number. */
+/** The parts listed in the completion request, by number. */
 export function selectParts(uploaded: PartRow[], wanted: UploadedPart[], limits: R2Limits): PartRow[] {
   const byNumber = new Map(uploaded.map((part) => [part.part_number, part]));
   const parts = wanted
     .map(({ partNumber, etag }) => {
       const part = byNumber.get(partNumber);
-      byNumber.delete(partNumber); // A part named twice is not found the second time.
+      byNumber.delete(partNumber); // A part listed twice is not found the second time.
       if (part?.md5 !== etag) throw r2Errors.invalidPart();
       return part;
     })

@@ -93,8 +93,8 @@ export function createObjects({ store, table, contents, removal, clock, ids, lim
       if (!(await writeAlone(row, current))) removal.begin(await table.replace(row, (now) => allow(options, now)));
       return r2Object(row);
     } catch (err) {
-      // Only if this code rejected it: after a failed commit the outcome is unknown, and a row without bytes is worse
-      // than bytes without a row.
+      // Only if this code rejected the write: after a failed commit the outcome is unknown, and a row without bytes is
+      // worse than bytes without a row.
       if (err instanceof UserError && err.domain === "r2") await removal.discard(bucket, version);
       throw err;
     }
@@ -142,7 +142,7 @@ const names: Record<ChecksumAlgorithm, string> = {
   sha512: "SHA-512",
 };
 
-/** The MD5 and all given checksums, as computed on the way to the store. Throws badDigest. */
+/** The MD5 and all given checksums, as computed while the bytes are written to the store. Throws badDigest. */
 function verified(stored: Stored, wanted: Checksums, given: ChecksumAlgorithm[]): Checksums {
   const computed: Checksums = { md5: stored.digests.md5!, sha256: stored.sha256, ...stored.digests };
   for (const algorithm of given) {

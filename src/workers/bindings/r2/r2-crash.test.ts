@@ -54,7 +54,10 @@ async function writeForever(folder: string): Promise<never> {
   });
   const tell = (line: Line) => writeSync(1, `${JSON.stringify(line)}\n`);
 
-  /** One key each, so that its expected value is known: the last acknowledged one, or one started after it. */
+  /**
+   * Each key has one writer, so that its expected value is known: the last acknowledged value, or one whose write
+   * started after it.
+   */
   async function write(key: string): Promise<never> {
     for (let round = 0; ; round++) {
       const length = round % 5 === 4 ? null : 1 + ((round * 4999) % 30_000);

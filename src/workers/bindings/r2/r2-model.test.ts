@@ -14,10 +14,10 @@ import { r2Migrations } from "./r2-table.ts";
 
 /** Smallest part except the last, in bytes. */
 const PART = 3;
-// "0" comes right after "/": where a page continues after everything below "a/".
+// "0" comes right after "/": a page after everything under "a/" starts there.
 const KEYS = ["", "a", "a/", "a/b", "a/b/c", "a0", "b", "é", "🙂"];
 
-/** R2 as a map: the expected results of a bucket in their simplest form. */
+/** R2 as a map: the expected contents of a bucket in their simplest form. */
 interface Model {
   objects: Map<string, { value: string; etag: string; blobs: number }>;
   uploads: { key: string; id: string; state: "open" | "completed" | "aborted"; parts: Map<number, string> }[];

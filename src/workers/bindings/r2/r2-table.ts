@@ -25,7 +25,7 @@ export const r2Migrations: Migration[] = [
         .addColumn("part_size", "bigint")
         .addPrimaryKeyConstraint("r2_objects_key", ["bucket", "key"])
         .execute();
-      // The sweep checks which of many blobs are still referenced.
+      // Lets the sweep check which of many blobs are still referenced.
       await db.schema.createIndex("r2_objects_version").on("r2_objects").column("version").unique().execute();
 
       await db.schema
@@ -65,7 +65,9 @@ export const r2Migrations: Migration[] = [
   bucketMigration,
 ];
 
-/** Where a page starts in the keys of a bucket, and the key before which it ends (undefined: the end of the bucket). */
+/**
+ * The key at which a page starts within a bucket, and the key before which it ends (undefined: the end of the bucket).
+ */
 export interface KeyRange {
   from: string;
   /** Whether the range includes `from`. */
@@ -100,8 +102,8 @@ export function createObjectTable(db: Db) {
     },
 
     /**
-     * Replaces that version, which is a plain object; resolves with false if another version is current. The removal is
-     * not recorded: if the bytes are never deleted, they are an orphan.
+     * Replaces that version, which is a plain object; resolves with false if another version is now current. The
+     * removal is not recorded: if the bytes are never deleted, they become an orphan.
      */
     async swap(row: ObjectRow, version: string): Promise<boolean> {
       const { bucket, key, ...changes } = row;
@@ -132,7 +134,7 @@ export function createObjectTable(db: Db) {
     replace: (row: ObjectRow, allow: (current: ObjectRow | undefined) => void): Promise<Removed[]> =>
       db.transaction<R2Tables, Removed[]>((tx) => replaceObject(tx, row, allow)),
 
-    /** Deletes the existing ones of `keys`. */
+    /** Deletes those of `keys` that exist. */
     remove: (bucket: string, keys: string[], at: number): Promise<Removed[]> =>
       db.transaction<R2Tables, Removed[]>(async (tx) => {
         const gone: Removed[] = [];
@@ -172,7 +174,7 @@ export function createObjectTable(db: Db) {
 
 export type ObjectTable = ReturnType<typeof createObjectTable>;
 
-/** Part of a transaction; also the last step of completing a multipart upload. */
+/** Runs within a transaction; also the last step of completing a multipart upload. */
 export async function replaceObject(
   tx: Kysely<R2Tables>,
   row: ObjectRow,

@@ -198,12 +198,12 @@ export default {
 
 const buckets = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
 
-describe("R2 as a worker sees it", () => {
+describe("R2 through workerd", () => {
   let folder: string;
   let db: Db;
   let service: R2Service;
   let workerd: RunningWorkerd;
-  /** Every stored blob of any bucket. */
+  /** Every stored blob of every bucket. */
   let blobs: () => Promise<string[]>;
 
   before(async () => {
@@ -292,7 +292,7 @@ describe("R2 as a worker sees it", () => {
     assert.deepEqual(absent, [null, null]);
   });
 
-  test("every kind of value, and every method to read one", async () => {
+  test("values of every type, and every method to read one", async () => {
     assert.deepEqual(await converse("kinds", "two"), {
       text: "text",
       nothing: "",
@@ -450,7 +450,7 @@ describe("R2 as a worker sees it", () => {
     ]);
   });
 
-  test("50 MiB are streamed in, out, from within and from bucket to bucket", async () => {
+  test("50 MiB are streamed in, out, from inside the worker, and from bucket to bucket", async () => {
     const bytes = randomBytes(50 * MiB);
     const put = await converse("streamIn", "nine", { method: "PUT", body: bytes });
     assert.deepEqual([put.size, put.etag], [50 * MiB, createHash("md5").update(bytes).digest("hex")]);
@@ -463,7 +463,7 @@ describe("R2 as a worker sees it", () => {
     assert.equal((await blobs()).filter((key) => key.startsWith("r2/bucket-nine/")).length, 2);
   });
 
-  test("stores nothing of a stream shorter or longer than announced, and the binding keeps working", async () => {
+  test("stores nothing from a stream shorter or longer than announced, and the binding keeps working", async () => {
     const before = await blobs();
     const { shorter, longer, aborted, unknown, stored } = await converse("wrongLength", "ten");
     assert.equal(shorter[0], "TypeError: FixedLengthStream did not see all expected bytes before close().");

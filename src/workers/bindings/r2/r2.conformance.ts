@@ -121,7 +121,7 @@ export function r2Conformance(engine: TestEngine): void {
         assert.equal((await blobs()).length, 1);
       });
 
-      it("rejects a body whose size differs from the announced one, and stores nothing of it", async ({
+      it("rejects a body whose size differs from the announced one, and stores none of it", async ({
         bucket,
         stores,
         put,
@@ -182,7 +182,13 @@ export function r2Conformance(engine: TestEngine): void {
     });
 
     describe("conditions", () => {
-      it("get returns the object without its body if they do not hold", async ({ r2, bucket, clock, put, get }) => {
+      it("get returns the object without its body if the conditions do not hold", async ({
+        r2,
+        bucket,
+        clock,
+        put,
+        get,
+      }) => {
         const object = await put("key");
         const { body, ...rest } = (await r2.get(bucket, "key", {
           onlyIf: { etagDoesNotMatch: [{ type: "strong", value: object.etag }] },
@@ -196,7 +202,7 @@ export function r2Conformance(engine: TestEngine): void {
         );
       });
 
-      it("put stores only if they hold", async ({ put, get, blobs }) => {
+      it("put stores the object only if the conditions hold", async ({ put, get, blobs }) => {
         const absent = { onlyIf: { etagDoesNotMatch: [{ type: "wildcard" as const }] } };
         const { etag } = await put("key", "1", absent);
         await assert.rejects(put("key", "2", absent), refusal("preconditionFailed"));
@@ -210,7 +216,7 @@ export function r2Conformance(engine: TestEngine): void {
         assert.equal((await blobs()).length, 1);
       });
 
-      it("of many concurrent creates, or replacements of one version, only one succeeds", async ({
+      it("only one of many concurrent creations, or replacements of one version, succeeds", async ({
         r2,
         bucket,
         put,
@@ -244,7 +250,7 @@ export function r2Conformance(engine: TestEngine): void {
         assert.deepEqual(await keys(), ["a"]);
       });
 
-      it("accepts 1 to 1000 keys, all or none", async ({ r2, bucket, put, keys, blobs }) => {
+      it("accepts 1 to 1000 keys, and deletes all or none", async ({ r2, bucket, put, keys, blobs }) => {
         const many = Array.from({ length: 1000 }, (_, i) => `${i}`);
         for (const key of many.slice(0, 30)) await put(key);
         await assert.rejects(r2.delete(bucket, []), refusal("invalidKeyCount"));
@@ -255,7 +261,7 @@ export function r2Conformance(engine: TestEngine): void {
         assert.deepEqual([await keys(), await blobs()], [[], []]);
       });
 
-      it("a reader finishes the version it opened", async ({ r2, bucket, put, get, blobs }) => {
+      it("a reader finishes reading the version it opened", async ({ r2, bucket, put, get, blobs }) => {
         const old = randomBytes(3 * 1024 * 1024);
         await put("key", old);
         const [one, two] = [
@@ -315,7 +321,7 @@ export function r2Conformance(engine: TestEngine): void {
         assert.deepEqual(await keys(), some.toSorted(byBytes));
       });
 
-      it("has pages without repeats or gaps, even if keys are written meanwhile", async ({ r2, bucket, put }) => {
+      it("has pages without duplicates or gaps, even if keys are written meanwhile", async ({ r2, bucket, put }) => {
         for (const key of ["key1", "key3", "key5", "other"]) await put(key);
         const first = await r2.list(bucket, { prefix: "key", limit: 2 });
         assert.deepEqual([first.objects.map(({ key }) => key), typeof first.cursor], [["key1", "key3"], "string"]);

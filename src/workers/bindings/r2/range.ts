@@ -13,14 +13,14 @@ export function resolveRange(wanted: WantedRange | undefined, size: number): Byt
     return { offset: size - length, length };
   }
   const { offset = 0, length = Infinity } = wanted;
-  // For an empty object, "everything from 0" is satisfiable: it is the whole object.
+  // For an empty object, "everything from 0" is satisfiable: it selects the whole object.
   if (!(offset >= 0 && (offset < size || (offset === 0 && size === 0)) && length > 0)) throw unsatisfiable();
   return { offset, length: Math.min(length, size - offset) };
 }
 
 /**
- * RFC 9110 14.1.2. Returns undefined for several ranges, another unit or a malformed value: the header is ignored and
- * the whole object is sent.
+ * RFC 9110 14.1.2. Returns undefined for several ranges, another unit or a malformed value: the header is then ignored
+ * and the whole object is sent.
  */
 export function parseRangeHeader(header: string): Exclude<WantedRange, { header: string }> | undefined {
   const match = /^\s*bytes\s*=\s*(\d*)\s*-\s*(\d*)\s*$/i.exec(header);

@@ -46,11 +46,11 @@ test("bytes cannot be opened while they are being deleted", async () => {
   assert.equal(removal.enter("v1"), undefined);
   open();
   await removal.settled();
-  // It is gone: the store will report that.
+  // The blob has been deleted: the store will report that.
   removal.enter("v1")!();
 });
 
-test("deletes removals that arrive while the store is busy together in the next round", async () => {
+test("removals that arrive while the store is busy are deleted together in the next round", async () => {
   const { removal, deleted, turn, open } = slowRemoval();
   removal.begin([plain("v1")]);
   await turn();

@@ -6,11 +6,11 @@ import type { Removed, RemovedTable } from "./removed-table.ts";
 export const blobKey = (bucket: string, blob: string) => `r2/${bucket}/${blob}`;
 
 /**
- * Deletes the bytes of removed versions once no reader of this process uses them. It works in the background, and a
- * crash or a failing store may lose its work; the sweep finds the rest.
+ * Deletes the bytes of removed versions once no reader in this process is using them. It works in the background, and
+ * its pending work may be lost in a crash or store failure; the sweep then deletes the bytes.
  */
 export interface Removal {
-  /** False: begin() does nothing, and the sweep does all the work. */
+  /** If false, begin() does nothing, and the sweep does all the work. */
   readonly atOnce: boolean;
   /**
    * Registers a reader: returns the function to call when it ends, or undefined if the bytes are being deleted because
@@ -18,15 +18,15 @@ export interface Removal {
    */
   enter(owner: string): (() => void) | undefined;
   isRead(owner: string): boolean;
-  /** The rows of these are deleted, and that is committed. */
+  /** Call once the deletion of these rows has been committed. */
   begin(removed: Removed[]): void;
-  /** Bytes that never got a row. */
+  /** Deletes bytes that never got a row. */
   discard(bucket: string, blob: string): Promise<void>;
   /** Resolves when no deletion is running. Does not wait for active readers. */
   settled(): Promise<void>;
 }
 
-/** Maximum number of versions that wait for deletion here; further ones are left to the sweep. */
+/** Maximum number of versions waiting for deletion here; further ones are left to the sweep. */
 const MAX_WAITING = 10_000;
 /** Number of blobs of a multipart object deleted together. */
 const BATCH = 500;
@@ -55,14 +55,14 @@ export function createRemoval({
   function start(): Promise<void> {
     return (running ??= run().finally(() => {
       running = undefined;
-      // A removal that arrived after the last check.
+      // A removal has arrived since the last check.
       if (waiting.size > 0) return start();
     }));
   }
 
-  /** Runs one round after the other; deletes the plain objects of a round together. */
+  /** Runs one round after another; the plain objects of a round are deleted together. */
   async function run() {
-    // The rest of a burst of removals arrives in this event loop turn.
+    // Lets the rest of a burst of removals arrive in this event loop turn.
     await Promise.resolve();
     while (waiting.size > 0) {
       const round = [...waiting.values()].slice(0, BATCH);

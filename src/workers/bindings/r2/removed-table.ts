@@ -2,11 +2,11 @@ import type { Kysely } from "kysely";
 import type { Db } from "../../../store/index.ts";
 import { ownerOf, type R2Tables } from "./schema.ts";
 
-/** An object version whose row is deleted and whose bytes may be deleted. */
+/** An object version whose row has been deleted and whose bytes may be deleted. */
 export interface Removed {
   bucket: string;
   owner: string;
-  /** True if the bytes are many blobs listed in the table, rather than one blob named like the owner. */
+  /** True if the bytes are many blobs listed in the table, rather than one blob with the same name as the owner. */
   multipart: boolean;
 }
 
@@ -17,7 +17,7 @@ export function* inBatches<Item>(items: Item[], size = BATCH): Generator<Item[]>
   for (let start = 0; start < items.length; start += size) yield items.slice(start, start + size);
 }
 
-/** Part of the transaction that deletes these rows from r2_objects: marks their bytes for deletion. */
+/** Runs within the transaction that deletes these rows from r2_objects: marks their bytes for deletion. */
 export async function tombstone(
   tx: Kysely<R2Tables>,
   bucket: string,
@@ -33,7 +33,7 @@ export async function tombstone(
   return rows.map((row) => ({ bucket, owner: ownerOf(row), multipart: row.upload_id !== null }));
 }
 
-/** All parts of these uploads, without loading them (10,000 each) into this process. */
+/** Marks all parts of these uploads for deletion without loading them (10,000 each) into this process. */
 export async function tombstoneParts(
   tx: Kysely<R2Tables>,
   bucket: string,

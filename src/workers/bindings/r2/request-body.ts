@@ -7,7 +7,7 @@ export interface RequestBody {
   head(size: number): Promise<string>;
   /** The remaining bytes. */
   rest(): AsyncIterable<Uint8Array>;
-  /** Reads and discards the rest. Resolves with false if the end is not within `most` bytes. */
+  /** Reads and discards the rest. Resolves with false if the body does not end within `most` bytes. */
   drain(most: number): Promise<boolean>;
 }
 
@@ -36,7 +36,7 @@ export function createRequestBody(request: IncomingMessage): RequestBody {
       }
       return Buffer.concat(parts, size).toString("utf8");
     },
-    // Not a generator: leaving one early would end the request and with it the connection.
+    // Not a generator: abandoning one early would end the request and with it the connection.
     rest: () => ({
       [Symbol.asyncIterator]: () => ({
         async next(): Promise<IteratorResult<Uint8Array, undefined>> {

@@ -119,7 +119,7 @@ describe("the R2 binding's protocol", () => {
     assert.deepEqual((await get({ method: "list" })).status, 200);
   });
 
-  test("an absent object is 404 with code 10007, a failed condition 412 with the metadata", async () => {
+  test("an absent object gives 404 with code 10007, a failed condition 412 with the metadata", async () => {
     for (const method of ["head", "get"]) {
       const { status, error } = await get({ method, object: "absent" });
       assert.deepEqual(
@@ -136,7 +136,7 @@ describe("the R2 binding's protocol", () => {
     assert.deepEqual([status, error?.v4code, JSON.parse(metadata).name, bytes], [412, 10031, "key", ""]);
   });
 
-  test("a worker of an account can access the account's existing buckets only", async () => {
+  test("a worker of an account can access only the account's existing buckets", async () => {
     const account = "a".repeat(32);
     script = { account } as WorkerScript;
     try {
@@ -162,7 +162,7 @@ describe("the R2 binding's protocol", () => {
     }
   });
 
-  test("rejects nonsense with a specific error", async () => {
+  test("rejects malformed requests with a specific error", async () => {
     const codes = async (answer: Promise<Answer>) => answer.then(({ status, error }) => [status, error?.v4code]);
     for (const wanted of [
       "",
@@ -230,7 +230,7 @@ describe("the R2 binding's protocol", () => {
     assert.equal((await get({ method: "get", object: "large" })).bytes.length, 3_000_000);
   });
 
-  test("no request crashes it", async () => {
+  test("no request crashes the service", async () => {
     const scalar = fc.oneof(fc.string(), fc.nat(), fc.constantFrom("0", "5", "-1", "99999999999999999999", true, null));
     const fields = fc.constantFrom(
       "object",

@@ -12,7 +12,7 @@ import { createRequestBody, type RequestBody } from "./request-body.ts";
 import { encodeObject, encodePage, metadataOf, parseRequest, rangeOf, type R2Request, type RequestOf } from "./wire.ts";
 
 export interface R2Service extends BindingService<Extract<Binding, { type: "r2_bucket" }>> {
-  /** The buckets, for other users. */
+  /** The buckets, for other callers. */
   readonly buckets: R2Buckets;
   /**
    * The buckets of accounts. A worker of an account can access only those listed there; a worker without one (`reelpost
@@ -21,9 +21,12 @@ export interface R2Service extends BindingService<Extract<Binding, { type: "r2_b
   readonly bucketList: R2BucketList;
 }
 
-/** Enough to delete a thousand keys of 1024 bytes, each byte written as six characters in JSON. */
+/** Enough to delete a thousand keys of 1024 bytes, each byte escaped as six characters in JSON. */
 const MAX_METADATA_BYTES = 8 * 1024 * 1024;
-/** A rejected body is read to the end up to this size, so that the error arrives; a longer one loses its connection. */
+/**
+ * A rejected body is read to the end up to this size, so that the client receives the error; for a longer body, the
+ * connection is closed.
+ */
 const MAX_DRAIN_BYTES = 5 * 1024 ** 3;
 /** An object up to this size is sent in one write with its metadata. */
 const SMALL = 64 * 1024;
@@ -63,7 +66,7 @@ export function createR2Service(options: R2Options): R2Service {
 /** The bucket of a binding. */
 interface Place {
   bucket: string;
-  /** For objects written without one. */
+  /** For objects written without a storage class. */
   storageClass?: StorageClass;
   /** Throws if the bucket was deleted while an object was written into it. */
   confirm?(): Promise<void>;
@@ -110,7 +113,7 @@ async function get(
   const found = await buckets.get(bucket, wanted.object, { onlyIf: wanted.onlyIf, range: rangeOf(wanted) });
   if (!found) throw r2Errors.noSuchKey();
   const metadata = encodeObject(found.object, found.range);
-  // workerd takes this status as "the object without its body" and needs the metadata with it.
+  // workerd interprets this status as "the object without its body" and needs the metadata with it.
   if (!found.body) return answer(response, 412, metadata, errorHeader(r2Errors.preconditionFailed()));
 
   const head = Buffer.from(JSON.stringify(metadata));
@@ -149,7 +152,7 @@ async function write(
 /** workerd treats a response before the end of its own body as a lost connection. */
 async function drain(request: IncomingMessage, body: RequestBody): Promise<void> {
   const announced = Number(request.headers["content-length"] ?? 0);
-  const ended = announced <= MAX_DRAIN_BYTES && (await body.drain(MAX_DRAIN_BYTES).catch(() => true)); // An aborted request has ended too.
+  const ended = announced <= MAX_DRAIN_BYTES && (await body.drain(MAX_DRAIN_BYTES).catch(() => true)); // An aborted request counts as ended.
   if (!ended) request.destroy();
 }
 
@@ -223,21 +226,21 @@ function answer(
 }
 
 function refuse(response: ServerResponse, error: UserError): void {
-  // Part of the object has been sent: only a broken connection can still signal the error.
+  // Part of the object has been sent: the error can be signaled only by closing the connection.
   if (response.headersSent) return void response.destroy();
   response.writeHead(error.entry.http, { "content-length": 0, ...errorHeader(error) });
   response.end();
 }
 
 const errorHeader = (error: UserError) => ({
-  // A header holds ASCII; JSON can escape everything else.
+  // A header must be ASCII; JSON can escape everything else.
   "cf-r2-error": JSON.stringify({ version: 1, v4code: error.code, message: error.message }).replace(
     /[\u007f-\uffff]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
   ),
 });
 
-/** UserErrors keep their text; internal errors are hidden from the worker. */
+/** UserErrors keep their message; internal errors are hidden from the worker. */
 function translate(err: unknown, log: Log, bucket: string): UserError {
   if (err instanceof UserError && err.domain === "r2") return err;
   log.error({ err, bucket }, "r2: request failed");
@@ -245,6 +248,6 @@ function translate(err: unknown, log: Log, bucket: string): UserError {
   return r2Errors.internal({}, { cause: err });
 }
 
-/** The worker disconnected, or the stream it sends failed: a response would reach no client. */
+/** The worker disconnected, or the stream it was sending failed: no client is left to receive a response. */
 const isGone = (err: unknown, request: IncomingMessage) =>
   err === request.errored || (err instanceof Error && "code" in err && err.code === "ERR_STREAM_PREMATURE_CLOSE");

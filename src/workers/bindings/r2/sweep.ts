@@ -37,7 +37,7 @@ interface SweepParts {
 }
 
 /**
- * Cleans up after crashes. Rows are authoritative: a blob without one is garbage, but a row is never removed because
+ * Cleans up after crashes. Rows are authoritative: a blob without a row is garbage, but a row is never removed because
  * its bytes are missing.
  */
 export function createSweep({ store, uploads, removed, removal, clock, limits }: SweepParts) {
@@ -65,7 +65,9 @@ export function createSweep({ store, uploads, removed, removal, clock, limits }:
     return open.length;
   }
 
-  /** Bytes that a crash left behind after their row was deleted, or that were left to the sweep on purpose. */
+  /**
+   * Deletes bytes that a crash left behind after their row was deleted, or that were deliberately left to the sweep.
+   */
   async function deleteRemoved(before: number, limit: number): Promise<number> {
     const rows = await removed.before(before, limit);
     const free = rows.filter(({ owner }) => !removal.isRead(owner));
@@ -77,7 +79,7 @@ export function createSweep({ store, uploads, removed, removal, clock, limits }:
     return free.length;
   }
 
-  /** Bytes that a crash left between a put's bytes and its row. */
+  /** Deletes bytes stored by a put that crashed before writing its row. */
   async function deleteOrphans(before: number, limit: number): Promise<Omit<Swept, "aborted">> {
     let examined = 0;
     let deleted = 0;

@@ -10,7 +10,7 @@ export interface UploadKey {
   uploadId: string;
 }
 
-/** Multipart uploads and their parts. The callbacks reject by throwing, which rolls the transaction back. */
+/** Multipart uploads and their parts. The callbacks reject by throwing, which rolls back the transaction. */
 export function createUploadTable(db: Db) {
   const tables = () => db.tables<R2Tables>();
 
@@ -65,7 +65,7 @@ export function createUploadTable(db: Db) {
         return { object, removed: [...replaced, ...unused] };
       }),
 
-    /** Resolves with undefined if the upload does not exist. A finished upload stays unchanged. */
+    /** Resolves with undefined if the upload does not exist. A finished upload is not changed. */
     abort: (upload: UploadKey, at: number): Promise<Removed[] | undefined> =>
       db.transaction<R2Tables, Removed[] | undefined>(async (tx) => {
         const row = await findUpload(tx, upload);

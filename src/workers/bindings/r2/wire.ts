@@ -46,7 +46,7 @@ const metadata = {
     .optional(),
   customFields: z.array(z.object({ k: z.string(), v: z.string() })).optional(),
   storageClass: z.string().optional(),
-  /** A key sent by the worker to encrypt its object with. */
+  /** A key sent by the worker for encrypting its object. */
   ssec: z.unknown().optional(),
 };
 
@@ -65,7 +65,7 @@ const request = z.discriminatedUnion("method", [
     object,
     ...metadata,
     onlyIf: conditions.optional(),
-    // Base64 for this one, hex for the others, as in the schema.
+    // Base64 for MD5, hex for the others, as in the schema.
     md5: base64.optional(),
     sha1: hex.optional(),
     sha256: hex.optional(),
@@ -101,7 +101,7 @@ export function parseRequest(json: string): R2Request {
   if (!parsed.success)
     throw r2Errors.invalidArgument({ problem: "Metadata missing or invalid" }, { cause: parsed.error });
   if ("ssec" in parsed.data && parsed.data.ssec !== undefined)
-    // Storing it unencrypted would break a guarantee that the worker relies on.
+    // Storing the object unencrypted would break a guarantee that the worker relies on.
     throw r2Errors.invalidArgument({
       problem: "Encryption with a key of the worker's own (ssecKey) is not supported.",
     });

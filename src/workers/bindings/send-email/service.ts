@@ -3,7 +3,7 @@ import type { BuiltMail, SendEmailPort } from "../../ports.ts";
 import { readJson, sendError, sendJson } from "../http.ts";
 import type { BindingServices } from "../service.ts";
 
-/** 25 MiB of attachments in base64 and JSON, plus some overhead: the mail module applies the exact limits. */
+/** 25 MiB of attachments in base64 and JSON, plus some overhead; the mail module enforces the exact limits. */
 const BUILT_LIMIT = 36 * 1024 * 1024;
 
 /** The server side of `env.X.send()`: passes the worker's message to the mail module. */

@@ -45,7 +45,7 @@ export function createStreamService({ port, log }: { port: StreamPort; log: Log 
   };
 }
 
-/** Error names by status, as in the hosted binding; three codes have names of their own. */
+/** Error names by status, as in the hosted binding; three codes have their own names. */
 const NAMES: Record<number, string> = {
   400: "BadRequestError",
   401: "ForbiddenError",

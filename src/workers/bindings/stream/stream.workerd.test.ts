@@ -55,8 +55,8 @@ const WATERMARK = `stream.watermarks.generate(new Response("PNG").body, { name: 
 const ID = `stream.video("x").id`;
 const DETAILS = `stream.video("x").details()`;
 
-// Only a worker shows what its code sees. A request names the expression; the response is its value or the thrown
-// error.
+// Only a test inside a worker shows the results its code receives. A request specifies the expression; the response is
+// its value or the thrown error.
 const WORKER = `
 const steps = { ${[...SAID.map(([code]) => code), ...KINDS.map(upload), CAPTIONS, WATERMARK, ID, DETAILS].map((code) => `[${JSON.stringify(code)}]: (stream) => ${code}`).join(",\n")} };
 export default {
@@ -108,7 +108,7 @@ describe("the stream binding in a worker", () => {
     };
   }
 
-  test("every method is one operation with its arguments", async () => {
+  test("every method maps to one operation with its arguments", async () => {
     for (const [code, operation, args] of SAID) {
       assert.deepEqual(await run(code, () => ({ said: operation })), { returned: { said: operation } }, code);
       assert.deepEqual(calls, [{ operation, args, account: "a".repeat(32) }], code);

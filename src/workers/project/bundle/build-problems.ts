@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { type Problem, codeFrame } from "../../../kernel/config/index.ts";
 import { nodeModuleFix } from "./platform-modules.ts";
 
-/** esbuild stops counting on its own; more are never read. */
+/** esbuild does not limit this number by default, but more messages are never read. */
 const MAX_MESSAGES = 50;
 
 export function toProblems(messages: readonly Message[], severity: Problem["severity"], root: string): Problem[] {

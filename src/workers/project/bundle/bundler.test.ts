@@ -22,7 +22,7 @@ async function write(root: string, files: Files) {
   }
 }
 
-/** A project in its own folder, with the packages it names linked in. */
+/** A project in its own folder, with the packages it uses linked into it. */
 async function project(
   t: TestContext,
   files: Files,
@@ -70,7 +70,7 @@ const WASM = Uint8Array.from([
   6, 1, 4, 0, 65, 42, 11,
 ]);
 
-test("packages are bundled; text, data and wasm become separate modules; platform modules stay imports", async (t) => {
+test("packages are bundled; text, data and wasm become separate modules; imports of platform modules are kept", async (t) => {
   const { root, bundler } = await project(
     t,
     {
@@ -254,7 +254,7 @@ src/index.ts:1:38: error: expected "}" but found ";"
   assert.equal((await bundler.build()).script.format, "modules");
 });
 
-test("Node's modules stay imports with compatibility; without it each gets the hint", async (t) => {
+test("imports of Node's modules are kept with compatibility; without it, each gets the hint", async (t) => {
   const files = {
     "src/index.ts": `import { EventEmitter } from "events";\nimport os from "node:os";\nimport dep from "dep";\nexport default { fetch: () => [EventEmitter, os, dep] };`,
     "node_modules/dep/index.js": `module.exports = require("fs").readFileSync;`,
@@ -286,7 +286,7 @@ src/index.ts:2:16: warning: "node:os" is a module of Node, and the worker runs w
   );
 });
 
-test("applies rules, alias, define and minify of the configuration", async (t) => {
+test("applies rules, alias, define and minify from the configuration", async (t) => {
   const files = {
     "src/index.ts": `import md from "./a.md";\nimport x from "x";\ndeclare const FLAG: string;\nexport default { fetch: () => [md, x, FLAG] };`,
     "src/a.md": "# a",
@@ -381,7 +381,7 @@ test("a rebuild is fast, and concurrent builds run one after the other", async (
   await assert.rejects(bundler.build(), /closed/);
 });
 
-test("a service worker may have every binding, and imports platform modules by import() only", async (t) => {
+test("a service worker may have every binding, but imports platform modules only by import()", async (t) => {
   const listener = (body: string) => `addEventListener("email", async (event: any) => { ${body} });`;
   const config = { send_email: [{ name: "MAIL" }], d1_databases: [{ binding: "DB", database_id: "d" }] };
   const { root, bundler } = await project(

@@ -14,8 +14,8 @@ import { collectUnbundled } from "./unbundled.ts";
 
 export interface Bundler {
   /**
-   * Builds, or rebuilds what has changed. One build at a time; a call during a build waits for it. Rejects with
-   * UserError `buildFailed`, which holds every problem with its position and a code frame.
+   * Builds, or rebuilds what has changed. Runs one build at a time; a call during a build waits for it. Rejects with
+   * UserError `buildFailed`, which contains every problem with its position and a code frame.
    */
   build(): Promise<ProjectBuild>;
   /** Every file that the last build read, or tried to read if it failed. A change to any of them requires a rebuild. */
@@ -31,7 +31,7 @@ export interface ProjectBuild {
   warnings: Problem[];
   /** The project's own source files, without packages. */
   sources: string[];
-  /** Octets of all modules. */
+  /** Total bytes of all modules. */
   bytes: number;
   ms: number;
 }
@@ -152,7 +152,7 @@ function esbuildOptions(project: Project, format: WorkerScript["format"], mode: 
   return {
     entryPoints: [project.main],
     absWorkingDir: project.root,
-    // Makes source map paths relative to the project folder, as stack traces should show them.
+    // Makes source map paths relative to the project folder, as expected in stack traces.
     outdir: project.root,
     bundle: true,
     write: false,

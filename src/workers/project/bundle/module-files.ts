@@ -16,8 +16,8 @@ export interface ModuleFiles {
 type Kind = "Text" | "Data" | "CompiledWasm";
 
 /**
- * Imports of text, data and wasm files become separate modules named by their content. The service-worker format has no
- * imports, so text and data are inlined into the bundle instead.
+ * Imports of text, data and wasm files become separate modules named after their content. The service-worker format has
+ * no imports, so text and data are inlined into the bundle instead.
  */
 export function moduleFiles(rules: readonly ModuleRule[], format: "modules" | "service-worker"): ModuleFiles {
   const modules = new Map<string, WorkerModule>();

@@ -12,7 +12,7 @@ const NODE_COMPAT_FIX =
 export const nodeModuleFix = (specifier: string): string | undefined =>
   BUILT_IN.has(specifier.replace(/^node:/, "")) ? NODE_COMPAT_FIX : undefined;
 
-/** Modules provided by the runtime: `cloudflare:*`, `workerd:*` and Node's. They stay imports. */
+/** Modules provided by the runtime: `cloudflare:*`, `workerd:*` and Node's. Imports of them are kept. */
 export function platformModules({
   nodeCompat,
   format,
@@ -39,8 +39,8 @@ export function platformModules({
         };
       });
       const bare = new RegExp(`^(${[...BUILT_IN].map((name) => name.replaceAll("/", "\\/")).join("|")})$`);
-      // Without Node compatibility such a name may still be a package (events, buffer): normal resolution applies, and
-      // its error gets the fix above.
+      // Without Node compatibility, such a name may still be a package (events, buffer): normal resolution applies, and
+      // a resolution error gets the fix above.
       build.onResolve({ filter: bare }, (args) => (nodeCompat ? keepImport(args, `node:${args.path}`) : undefined));
       build.onLoad({ filter: /.*/, namespace: REQUIRED }, ({ path }) => ({
         contents: `import it from ${JSON.stringify(path)};\nmodule.exports = it;`,

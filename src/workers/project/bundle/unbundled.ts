@@ -16,7 +16,7 @@ export interface Collected {
 const MAX_FILES = 1000;
 
 /**
- * `no_bundle`: the entry unchanged, and every file in or below its folder that matches a rule. Module names are paths
+ * `no_bundle`: the entry unchanged, and every matching file in its folder or a subfolder. Module names are paths
  * relative to the entry's folder.
  */
 export async function collectUnbundled(project: Project): Promise<Collected> {

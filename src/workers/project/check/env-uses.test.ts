@@ -91,7 +91,7 @@ test("noise around a read does not change the result", () => {
   );
 });
 
-test("a mask preserves every offset", () => {
+test("the mask preserves every offset", () => {
   fc.assert(
     fc.property(
       fc.string({

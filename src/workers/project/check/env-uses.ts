@@ -14,8 +14,8 @@ const NAME = String.raw`[A-Za-z_$][\w$]*`;
 
 /**
  * Finds `env.NAME`, `env["NAME"]`, `this.env.NAME`, `const { NAME } = env` and a handler's `{ NAME }` in place of env.
- * It prefers false negatives: a name that the code treats as optional (`env.NAME?.x`, `if (env.NAME)`, a default), or
- * that is called or assigned, is ignored completely, and so is a file that declares its own variable named env.
+ * It prefers false negatives: a name is ignored completely if the code treats it as optional (`env.NAME?.x`, `if
+ * (env.NAME)`, a default), or calls or assigns it; a file that declares its own variable named env is ignored too.
  */
 export function findEnvUses(file: string, source: string): EnvUse[] {
   const code = maskSource(source);
@@ -34,11 +34,11 @@ interface Found {
   name: string;
   offset: number;
   members: string[];
-  /** The code handles a missing binding, or means something else. */
+  /** The code handles a missing binding, or the name refers to something else. */
   provided: boolean;
 }
 
-// Not `x.env`, but `...env`.
+// Matches `...env` but not `x.env`.
 const ENV = (inClass: boolean) =>
   String.raw`(?<![\w$])(?<!(?<!\.\.)\.\s*)${inClass ? String.raw`(?:this\s*\.\s*)?` : ""}env`;
 

@@ -6,8 +6,8 @@ import type { EnvUse } from "./env-uses.ts";
 import { howToDeclare } from "./unknown-bindings.ts";
 
 /**
- * Explains an exception of the worker's code in one or a few lines; undefined if the exception is clear without it.
- * `unknown` are the uses found by `inspectProject`.
+ * Explains an exception in the worker's code in a few lines; undefined if the exception is clear without an
+ * explanation. `unknown` are the uses found by `inspectProject`.
  */
 export function explainException(
   exception: Pick<ThrownException, "name" | "message" | "stack">,
@@ -22,7 +22,7 @@ export function explainException(
   );
 }
 
-/** The texts for fetch are workerd's own. */
+/** The messages for fetch are workerd's own. */
 function missingHandler({ message }: Pick<ThrownException, "message">): string | undefined {
   const [, handler] = /^(?:Error: )?Handler does not export an? (fetch|email)\(\) function/.exec(message) ?? [];
   if (handler === undefined) return undefined;
@@ -45,7 +45,7 @@ function missingBinding(
   return `Binding not found: ${relative(project.root, use.file)}:${use.line} reads env.${use.name}, and the configuration declares no "${use.name}".\nFix: ${howToDeclare(project, use.name, members)}`;
 }
 
-/** The read of an undeclared name in the line that threw; otherwise the only one that fits the message. */
+/** The read of an undeclared name in the line that threw; otherwise the only such read that fits the message. */
 function suspect(message: string, stack: string, project: Project, unknown: readonly EnvUse[]): EnvUse | undefined {
   const [, member] = /^Cannot read properties of undefined \(reading '([^']+)'\)/.exec(message) ?? [];
   const top = /^\s+at .*$/m.exec(stack)?.[0] ?? "";

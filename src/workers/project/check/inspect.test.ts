@@ -44,7 +44,7 @@ export default {
 };`;
 const NOTE = `export const note = (env: any) => { env.NOTES.put("a", "b"); env.MAIL_BUCKET.put("a", "b"); env.DB.prepare("x"); env.API_TOKEN.length; };`;
 
-test("reports undeclared names: position, nearest name, what to add", async (t) => {
+test("reports undeclared names with their position, the nearest name, and the required declaration", async (t) => {
   const { report } = await inspect(
     t,
     { ...TYPES, "src/index.ts": SOURCE, "src/note.ts": NOTE },
@@ -69,7 +69,7 @@ src/note.ts:1:114: warning: Binding not found: the code reads env.API_TOKEN, and
   );
 });
 
-test("the exception for a missing binding names it", async (t) => {
+test("the explanation of an exception for a missing binding includes its name", async (t) => {
   const { project, unknownBindings } = await inspect(
     t,
     { ...TYPES, "src/index.ts": SOURCE, "src/note.ts": NOTE },
@@ -105,7 +105,7 @@ test("the exception for a missing binding names it", async (t) => {
   );
 });
 
-test("documented exceptions say what to do", async (t) => {
+test("documented exceptions are explained with a fix", async (t) => {
   const { project } = await inspect(
     t,
     { "src/index.ts": "export default {}", ...TYPES },
@@ -136,7 +136,7 @@ test("reports a binding read without env", async (t) => {
   assert.equal(explain("OTHER is not defined"), undefined);
 });
 
-test("missing type definitions: not installed, not named, not needed", async (t) => {
+test("missing type definitions: not installed, not listed, not needed", async (t) => {
   const index = { "src/index.ts": "export default {}" };
   const reports = [
     await inspect(t, { ...index, "tsconfig.json": `{\n  "compilerOptions": { "strict": true }\n}` }),
@@ -168,7 +168,7 @@ tsconfig.json:2:3: warning: type definitions of the runtime are not used: "types
   ]);
 });
 
-test("a missing handler: what the worker handles and what to add", async (t) => {
+test("a missing handler: lists the worker's handlers and the one to add", async (t) => {
   const { project } = await inspect(t, { "src/index.ts": "export default { fetch() {} };" });
   const explain = (message: string) => explainException({ name: "Error", message }, project);
   assert.match(

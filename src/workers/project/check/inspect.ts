@@ -8,11 +8,11 @@ import { findUnknownBindings, unknownBindingProblems } from "./unknown-bindings.
 export interface Inspection {
   /** Warnings about the configuration, the build, the bindings and the type definitions. */
   warnings: Problem[];
-  /** For `explainException`. */
+  /** Used by `explainException`. */
   unknownBindings: EnvUse[];
 }
 
-/** All warnings worth showing before the worker runs. `editors`: includes those that help only while editing code. */
+/** All warnings worth showing before the worker runs. `editors`: include those that help only while editing code. */
 export async function inspectProject(
   project: Project,
   build: Pick<ProjectBuild, "warnings" | "sources">,

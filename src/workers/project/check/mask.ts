@@ -1,5 +1,5 @@
 /**
- * Replaces comments and the contents of strings, regular expressions and template texts by blanks of the same length:
+ * Replaces comments and the contents of strings, regular expressions and template texts with blanks of the same length:
  * offsets are preserved, and only code remains. It reads tokens, not grammar; where the two could differ (a `/` after
  * `)`), it assumes a division.
  */

@@ -8,8 +8,8 @@ const PACKAGE = "@cloudflare/workers-types";
 const INSTALL = `npm i -D ${PACKAGE}`;
 
 /**
- * Checks that an editor and tsc know Request, KVNamespace and the rest: most "type errors" of a new project come from a
- * missing package or a tsconfig.json that does not name it. Skips projects in plain JavaScript.
+ * Checks that the types for Request, KVNamespace and the rest are available to editors and tsc: most "type errors" of a
+ * new project come from a missing package or a tsconfig.json that does not list it. Skips projects in plain JavaScript.
  */
 export async function checkTypeDefinitions(project: Project): Promise<Problem[]> {
   const tsconfig = project.build.tsconfig ?? join(project.root, "tsconfig.json");
@@ -75,7 +75,7 @@ async function isInstalled(from: string): Promise<boolean> {
   }
 }
 
-/** `wrangler types` writes the definitions of the whole runtime into the project; no package is needed then. */
+/** `wrangler types` writes the definitions of the whole runtime into the project, so that no package is needed. */
 async function hasRuntimeTypes(root: string): Promise<boolean> {
   const text = await readFile(join(root, "worker-configuration.d.ts"), "utf8").catch(() => "");
   return text.includes("interface ForwardableEmailMessage");

@@ -4,7 +4,7 @@ import { type Problem, nearest, warningAt } from "../../../kernel/config/index.t
 import type { Project } from "../project.ts";
 import { type EnvUse, findEnvUses } from "./env-uses.ts";
 
-/** Sources above these limits are generated code, where a warning would not be read. */
+/** Sources above these limits are generated code, for which warnings would be ignored. */
 const MAX_SOURCES = 500;
 const MAX_SOURCE_LENGTH = 512 * 1024;
 
@@ -43,7 +43,7 @@ export function unknownBindingProblems(project: Project, uses: readonly EnvUse[]
   });
 }
 
-/** The nearest declared name, and what to add to which file. */
+/** The nearest declared name, and the entry to add to the configuration. */
 export function howToDeclare(project: Project, name: string, members: readonly string[]): string {
   const near = nearest(
     name,
@@ -63,7 +63,7 @@ const METHODS: [field: "send_email" | "stream" | "kv_namespaces" | "r2_buckets" 
 
 function snippetFor(project: Project, name: string, members: readonly string[]): string {
   const file = basename(project.configFile);
-  // get, put, list and delete are common to KV and R2; the name often distinguishes them.
+  // get, put, list and delete are common to KV and R2; the name often distinguishes the two.
   const field = /bucket|r2/i.test(name)
     ? "r2_buckets"
     : METHODS.find(([, methods]) => members.some((member) => methods.test(member)))?.[0];

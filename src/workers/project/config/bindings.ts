@@ -69,7 +69,7 @@ const RESOURCES = [
   },
 ];
 
-/** Generated ids are useless on a server: each storage binding has to name an existing resource. */
+/** Generated ids are useless on a server: each storage binding has to specify an existing resource. */
 export function checkDeployIds(document: ConfigDocument, view: EnvironmentView): Problem[] {
   return RESOURCES.flatMap(({ list, id, what, command }) => {
     const entries = view.get(list);

@@ -13,8 +13,8 @@ import { type EnvironmentView, isEmpty } from "./environment.ts";
 import { UNSUPPORTED } from "./schema.ts";
 
 /**
- * Checks across fields. They read the unvalidated value, so that they run in addition to the schema, not after it: a
- * file with both a wrong type and a duplicate name gets both reported.
+ * Checks across fields. They read the unvalidated value, so that they run in addition to the schema and not only after
+ * it: in a file with both a wrong type and a duplicate name, both errors are reported.
  */
 export function checkAcrossFields(
   document: ConfigDocument,
@@ -152,7 +152,7 @@ function entriesAt(document: ConfigDocument, list: Path): { path: Path; entry: R
   );
 }
 
-/** Fields that have an effect elsewhere but none here; without a warning a user could lose hours. */
+/** Fields that have an effect elsewhere but none here; without a warning, a user could lose hours. */
 function checkWithoutEffect(document: ConfigDocument, view: EnvironmentView, purpose: Purpose): Problem[] {
   const at = (field: string, ...inner: string[]) => ({
     path: [...view.pathOf(field), ...inner],

@@ -2,9 +2,9 @@ import { createRequire } from "node:module";
 import { Fault } from "../../../kernel/errors.ts";
 
 /**
- * The newest date that the installed workerd accepts; it does not start with a newer one. Its release number contains
- * the date: 1.YYYYMMDD.n. Read from the manifest, because the package itself throws on machines without a matching
- * binary, and reading a project needs none.
+ * The newest date supported by the installed workerd, which does not start with a newer one. Its release number
+ * contains the date: 1.YYYYMMDD.n. Read from the manifest, because the package itself throws on machines without a
+ * matching binary, and reading a project does not need one.
  */
 export const NEWEST_COMPATIBILITY_DATE: string = dateOfRelease(
   (createRequire(import.meta.url)("workerd/package.json") as { version: string }).version,
@@ -16,12 +16,12 @@ export function dateOfRelease(version: string): string {
   return `${year}-${month}-${day}`;
 }
 
-/** From this date workerd enables nodejs_compat automatically. */
+/** From this date on, workerd enables nodejs_compat automatically. */
 const NODEJS_COMPAT_BY_DEFAULT = "2026-08-04";
 
 /**
- * True if code may import Node's built-in modules. Two contradicting flags are an error in workerd; here the negative
- * one wins.
+ * True if code may import Node's built-in modules. Contradicting flags are an error in workerd; here the negative one
+ * takes precedence.
  */
 export function hasNodeCompat({
   compatibilityDate,

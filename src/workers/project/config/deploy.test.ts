@@ -22,7 +22,7 @@ async function folder(t: TestContext, configuration: object): Promise<string> {
 
 const minimal = { name: "mail", main: "src/index.ts", compatibility_date: "2026-10-01" };
 
-test("read for a deploy: ids of the server, no local secrets, server-only fields", async (t) => {
+test("read for a deploy: server ids, no local secrets, server-only fields", async (t) => {
   const root = await folder(t, {
     ...minimal,
     account_id: "acc",
@@ -56,7 +56,7 @@ test("read for a deploy: ids of the server, no local secrets, server-only fields
   );
 });
 
-test("a storage binding without a server id cannot be deployed, and each is reported with the command that creates one", async (t) => {
+test("a storage binding without a server id cannot be deployed, and each is reported with the command that creates the resource", async (t) => {
   const root = await folder(t, {
     ...minimal,
     kv_namespaces: [{ binding: "KV" }, { binding: "OK", id: "x" }],
@@ -85,7 +85,7 @@ wrangler.json: error: "d1_databases[0]" names no D1 database of the server: the 
   );
 });
 
-test("a target needs no code, date or name; existing fields have to be valid", async (t) => {
+test("a target needs no code, date or name; fields that are present must be valid", async (t) => {
   const root = await folder(t, {
     name: "mail",
     d1_databases: [{ binding: "DB", database_name: "letters", migrations_dir: "sql" }],

@@ -82,7 +82,7 @@ export function parseDevVars(file: string, text: string): { vars: DevVar[]; prob
 const NO_ASSIGNMENT = "write NAME=value, put # before a comment, and quotes around a value of several lines";
 const BAD_NAME = "use letters, digits and _, not beginning with a digit";
 
-/** A quote of the same kind after a backslash does not close, as in dotenv; the backslash is kept. */
+/** As in dotenv, a quote of the same kind after a backslash does not close the value, and the backslash is kept. */
 function readQuoted(lines: readonly string[], first: number, column: number, quote: string) {
   let value = "";
   for (let i = first; i < lines.length; i++) {

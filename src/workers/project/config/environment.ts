@@ -9,14 +9,14 @@ import {
 } from "../../../kernel/config/index.ts";
 import { inherited, perEnvironment } from "./schema.ts";
 
-/** Where the fields of one environment are in the file: at the top level, or under `env.<name>`. */
+/** Location of the fields of one environment in the file: at the top level, or under `env.<name>`. */
 export interface EnvironmentView {
   name: string | undefined;
   /** [] or ["env", name] */
   path: Path;
-  /** The path of a field in this environment: its own, or that of the top level if inherited. */
+  /** The path of a field in this environment: its own path, or that of the top level if inherited. */
   pathOf(field: string): Path;
-  /** The unvalidated value there. */
+  /** The unvalidated value at that path. */
   get(field: string): unknown;
 }
 
@@ -50,7 +50,7 @@ export function checkEnvironment(document: ConfigDocument, name: string | undefi
   });
 }
 
-/** True for {}, [], and objects that contain only such: `"queues": { "producers": [] }` requests nothing. */
+/** True for {}, [], and objects that contain only such values: `"queues": { "producers": [] }` requests nothing. */
 export function isEmpty(value: unknown): boolean {
   if (Array.isArray(value)) return value.length === 0;
   return typeof value === "object" && value !== null && Object.values(value).every(isEmpty);

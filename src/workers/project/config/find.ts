@@ -4,7 +4,7 @@ import { nearest } from "../../../kernel/config/index.ts";
 import { messageOf } from "../../../kernel/errors.ts";
 import { projectErrors } from "../errors.ts";
 
-/** In order of preference; one per folder is used. */
+/** In order of preference; only the first one found in a folder is used. */
 export const CONFIG_NAMES = ["wrangler.jsonc", "wrangler.json", "wrangler.toml", "reelpost.jsonc"] as const;
 
 export interface FoundConfig {
@@ -13,7 +13,7 @@ export interface FoundConfig {
   others: string[];
 }
 
-/** The given file, or the first of CONFIG_NAMES in `cwd` or a folder above it. */
+/** The given file, or the first of CONFIG_NAMES found in `cwd` or a parent folder. */
 export async function findConfig(cwd: string, named?: string): Promise<FoundConfig> {
   if (named !== undefined) return { file: resolve(cwd, named), others: [] };
   for (let folder = resolve(cwd); ; folder = dirname(folder)) {
@@ -45,7 +45,7 @@ export async function nearestFile(path: string): Promise<string | undefined> {
   const names = await readdir(dirname(path)).catch(() => []);
   const stem = (name: string) => name.replace(/\.[^.]*$/, "");
   const wanted = basename(path);
-  // The right name with the wrong extension is the most common mistake: index.js for index.ts.
+  // The correct name with the wrong extension is the most common mistake: index.js for index.ts.
   const name = names.find((other) => stem(other) === stem(wanted)) ?? nearest(wanted, names);
   return name === undefined ? undefined : join(dirname(path), name);
 }

@@ -233,7 +233,7 @@ wrangler.json:1:1: error: "compatibility_date" is missing
   );
 });
 
-test("the same in TOML", async (t) => {
+test("reports the same for TOML", async (t) => {
   const root = await folder(t, {
     "wrangler.toml": `name = "mail"
 main = "src/index.ts"
@@ -264,7 +264,7 @@ wrangler.toml:11:11: error: "kv_namespaces[0].binding" should be a string, but i
   );
 });
 
-test("a named environment inherits settings, not bindings", async (t) => {
+test("a named environment inherits settings but not bindings", async (t) => {
   const root = await folder(t, {
     "wrangler.jsonc": `{ ${minimal}, "compatibility_flags": ["nodejs_compat"],
   "vars": { "A": "top" }, "kv_namespaces": [{ "binding": "KV", "id": "k" }], "queues": { "producers": [{ "binding": "Q" }] },
@@ -332,7 +332,7 @@ test("a date newer than the runtime falls back to the newest supported one", asy
   );
 });
 
-test("required secrets: only those are read, and a missing one is reported", async (t) => {
+test("required secrets: only these are read, and a missing one is reported", async (t) => {
   const root = await folder(t, {
     "wrangler.jsonc": `{ ${minimal}, "secrets": { "required": ["A", "B"] } }`,
     ".dev.vars": "A=1\nC=2",

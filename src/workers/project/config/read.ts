@@ -31,7 +31,7 @@ export interface ReadProjectOptions {
   cwd: string;
   /** `--config` */
   config?: string;
-  /** `--env` */
+  /** The value of `--env`. */
   environment?: string;
   /** Default "dev". */
   purpose?: Purpose;
@@ -39,7 +39,7 @@ export interface ReadProjectOptions {
 }
 
 /**
- * Reads a worker's configuration with its secrets. Throws UserError: `configurationInvalid` with all problems of the
+ * Reads a worker's configuration and its secrets. Throws UserError: `configurationInvalid` with all problems in the
  * files, `configurationMissing` or `configurationUnreadable`. Warnings are returned with the project.
  */
 export async function readProject({
@@ -98,7 +98,7 @@ export async function readProject({
   };
 }
 
-/** Without its environment the rest of the file would be checked against the wrong fields. */
+/** Without the requested environment, the rest of the file would be checked against the wrong fields. */
 const isAboutEnvironment = ({ message }: Problem) => message.startsWith("there is no environment");
 
 async function checkMain(document: ConfigDocument, view: EnvironmentView, root: string): Promise<Problem[]> {
@@ -120,7 +120,7 @@ export function fieldsOf(configuration: ConfigurationFields, environment: string
   return { ...pick(configuration, inherited), ...pick(own, { ...inherited, ...perEnvironment }) };
 }
 
-/** An environment is a separate worker, named after both unless it has its own name. */
+/** An environment is a separate worker, named after the worker and the environment unless it has its own name. */
 export function workerName(
   { name, env }: Pick<ConfigurationFields, "name" | "env">,
   environment: string | undefined,

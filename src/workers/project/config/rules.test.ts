@@ -15,7 +15,7 @@ test("the defaults: text, data and compiled wasm", () => {
   assert.equal(match("./txt"), undefined);
 });
 
-test("a rule of the file replaces the default of its type unless it has fallthrough", () => {
+test("a rule in the file replaces the default of its type unless it has fallthrough", () => {
   const own = matchRules([{ type: "Text", globs: ["**/*.md"] }]);
   assert.deepEqual(own("./a.md"), { type: "Text", removed: false });
   assert.deepEqual(own("./a.txt"), { type: "Text", removed: true });
@@ -39,7 +39,7 @@ test("globs: alternatives, one folder, a literal question mark", () => {
 });
 
 const piece = fc.constantFrom("a", "b", ".x", "*", "**/", "/");
-test("without a question mark, globs match like Node's", () => {
+test("without a question mark, globs match as in Node", () => {
   fc.assert(
     fc.property(
       fc.array(piece, { minLength: 1, maxLength: 5 }),
@@ -47,7 +47,7 @@ test("without a question mark, globs match like Node's", () => {
       (glob, path) => {
         const pattern = glob.join("");
         const file = path.join("");
-        // Empty folders, hidden files and three stars in a row have no common meaning.
+        // Empty folders, hidden files and three stars in a row are interpreted differently by the two.
         fc.pre(!/\*\*\*|\/\/|^\/|\/$|\*\*$/.test(pattern) && !/(^|\/)\.|\/$/.test(file) && !/(^|\/)\./.test(pattern));
         assert.equal(globPattern(pattern).test(file), matchesGlob(file, pattern), `${pattern} on ${file}`);
       },

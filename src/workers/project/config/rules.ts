@@ -1,4 +1,4 @@
-/** Imported files that become separate modules instead of part of the bundle. */
+/** Imported files that become separate modules instead of being bundled. */
 export interface ModuleRule {
   type: (typeof RULE_TYPES)[number];
   globs: string[];
@@ -16,12 +16,12 @@ export const DEFAULT_RULES: readonly ModuleRule[] = [
 
 export interface RuleMatch {
   type: ModuleRule["type"];
-  /** True for a default that a rule of the file disabled: importing such a file is an error instead of a surprise. */
+  /** True for a default that a rule in the file disabled: importing such a file is an error instead of a surprise. */
   removed: boolean;
 }
 
 /**
- * The rules of the file come first, then the defaults. The first rule of a type hides later ones of that type unless it
+ * The rules in the file come first, then the defaults. The first rule of a type hides later ones of that type unless it
  * has `fallthrough`, as in wrangler.
  */
 export function matchRules(own: readonly ModuleRule[]): (specifier: string) => RuleMatch | undefined {
@@ -39,7 +39,7 @@ export function matchRules(own: readonly ModuleRule[]): (specifier: string) => R
 }
 
 /**
- * `**` as a whole path part matches any folders, `*` matches within a folder, `?` is literal (it occurs in
+ * `**` as a whole path segment matches any folders, `*` matches within a folder, `?` is literal (it occurs in
  * `.wasm?module`), `{a,b}` matches either. A leading `./` is ignored.
  */
 export function globPattern(glob: string): RegExp {

@@ -89,7 +89,7 @@ const rule = z.strictObject({
   fallthrough: z.boolean().optional(),
 });
 
-/** Known to wrangler, but without meaning on a self-hosted machine: accepted and ignored. */
+/** Valid in wrangler, but without effect on a self-hosted machine: accepted and ignored. */
 const passedOver = z.unknown().optional();
 
 const listOf = <T extends z.ZodType>(item: T, example: unknown) =>
@@ -165,7 +165,7 @@ export const inherited = {
   exports: passedOver,
 };
 
-/** Fields that every environment sets itself; they are not inherited. */
+/** Fields that every environment sets separately; they are not inherited. */
 export const perEnvironment = {
   vars: z
     .record(z.string().min(1), z.json())
@@ -190,7 +190,7 @@ export const perEnvironment = {
   cloudchamber: passedOver,
 };
 
-/** Bindings of the hosted platform without a counterpart here: field name to product name. Using one is an error. */
+/** Bindings of the hosted platform that are not available here: field name to product name. Using one is an error. */
 export const UNSUPPORTED: Record<string, string> = {
   durable_objects: "Durable Objects",
   queues: "Queues",
@@ -233,7 +233,7 @@ const addressRange = z
 
 const port = z.number().int().min(0).max(65_535);
 
-/** Fields of this program; wrangler only warns about them. */
+/** Fields specific to this program; wrangler only warns about them. */
 export const reelpostFields = z.strictObject({
   verified_addresses: z
     .array(address)

@@ -21,9 +21,9 @@ export interface ReadSecrets {
 }
 
 /**
- * Secrets for local development are stored next to the configuration: `.dev.vars.<environment>` if it exists, otherwise
- * `.dev.vars`; the two are never merged. If the configuration lists `secrets.required`, only those are read, and a
- * missing one is a warning.
+ * Secrets for local development are stored alongside the configuration: in `.dev.vars.<environment>` if it exists,
+ * otherwise in `.dev.vars`; the two are never merged. If the configuration lists `secrets.required`, only those are
+ * read, and a missing one causes a warning.
  */
 export async function readSecrets(document: ConfigDocument, view: EnvironmentView, root: string): Promise<ReadSecrets> {
   const files = [...(view.name === undefined ? [] : [join(root, `.dev.vars.${view.name}`)]), join(root, ".dev.vars")];

@@ -28,8 +28,8 @@ export interface TargetDatabase {
 }
 
 /**
- * Resolves with undefined if no file is given and none is found. Throws UserError like `readProject` for errors in the
- * file itself.
+ * Resolves with undefined if no file is specified or found. Throws UserError like `readProject` for errors in the file
+ * itself.
  */
 export async function readTarget({
   cwd,

@@ -5,7 +5,7 @@ import type { Project } from "../project.ts";
 
 export const TYPES_FILE = "worker-configuration.d.ts";
 
-/** Longer literals do not help; the type is string then. */
+/** Longer literals are not useful; the type is then string. */
 const MAX_LITERAL = 200;
 
 /**
@@ -60,7 +60,7 @@ function typeOf(binding: Binding, variants: readonly Project[]): string {
 
 const literal = (text: string) => (text.length > MAX_LITERAL ? "string" : JSON.stringify(text));
 
-/** A union absorbs its members: next to `string`, literals add nothing. */
+/** A union absorbs its members: alongside `string`, literals add nothing. */
 function union(types: readonly string[]): string {
   const distinct = [...new Set(types)];
   const wide = distinct.filter((type) => ["string", "number", "boolean"].includes(type));

@@ -14,8 +14,8 @@ export interface WrittenTypes {
 }
 
 /**
- * Writes the types of a project next to its configuration; with `check`, only compares. Throws the errors of
- * `readProject`.
+ * Writes the types of a project to a file alongside its configuration; with `check`, only compares. Throws the errors
+ * of `readProject`.
  */
 export async function writeTypes(
   options: ReadProjectOptions,

@@ -25,7 +25,7 @@ async function listener(
   return { server, port: (server.address() as AddressInfo).port, connections: () => connections };
 }
 
-test("never connects to a denied address of a name, even if a server listens there", async (t) => {
+test("never connects to a denied address that a name resolves to, even if a server listens there", async (t) => {
   const denied = await listener(t, "127.0.0.2", 0);
   const allowed = await listener(t, "127.0.0.1", denied.port);
   const check = createEgressCheck({ ...SERVE_EGRESS, allow: ["127.0.0.1"] });
@@ -49,7 +49,7 @@ test("never connects to a denied address of a name, even if a server listens the
   assert.equal(denied.connections(), 0);
 });
 
-test("tries the next allowed address if one is closed, up to four", async (t) => {
+test("tries the next allowed address if one refuses the connection, up to four", async (t) => {
   const open = await listener(t, "127.0.0.9", 0);
   const check = createEgressCheck({ ...SERVE_EGRESS, allow: ["127.0.0.0/8"] });
   const at = (n: number) => `127.0.0.${n}`;
@@ -67,7 +67,7 @@ test("tries the next allowed address if one is closed, up to four", async (t) =>
   );
 });
 
-test("refuses connections above the limit of a worker until one closes", async (t) => {
+test("refuses connections above the limit per worker until one closes", async (t) => {
   const folder = mkdtempSync(join(tmpdir(), "egress-"));
   const origin = await listener(t, "127.0.0.1", 0);
   const socketPath = join(folder, "s");

@@ -7,9 +7,9 @@ export type Lookup = AddressLookup;
 
 export { systemLookup };
 
-/** Rejected by policy: the worker sees the reason. */
+/** Rejected by policy: the reason is returned to the worker. */
 export class EgressRefused extends Error {}
-/** Not reachable: `status` is the status of the hosted service in that case. */
+/** Unreachable: `status` is the status that the hosted service returns in this case. */
 export class EgressFailed extends Error {
   readonly status: 521 | 522 | 530;
   constructor(status: 521 | 522 | 530, message: string, options?: ErrorOptions) {
@@ -27,8 +27,8 @@ export interface Target {
 }
 
 /**
- * Connects to the first address of the host that the policy allows. The checked address is the one connected to, so DNS
- * rebinding gains nothing.
+ * Connects to the first address of the host that the policy allows. It connects to the address that was checked, so DNS
+ * rebinding is ineffective.
  */
 export async function connectTo(
   { host, port, tls }: Target,

@@ -9,18 +9,18 @@ export interface EgressPolicy {
   /** Private, shared, link-local and other addresses that are not on the public internet. */
   allowPrivate: boolean;
   denyPorts: number[];
-  /** Exceptions, which take precedence over everything else: `10.1.2.3`, `10.0.0.0/8`, `fd00::/8`. */
+  /** Exceptions, which override everything else: `10.1.2.3`, `10.0.0.0/8`, `fd00::/8`. */
   allow: string[];
   /**
-   * Addresses of this machine and its own ports, which stay blocked despite exceptions. Absent: only loopback addresses
-   * are known.
+   * Addresses of this machine and its own ports, which remain blocked despite exceptions. If absent, only loopback
+   * addresses are known.
    */
   own?: Pick<OwnAddresses, "has" | "listensOn">;
 }
 
 /** For a server with workers of many users: blocks its own network and all mail servers. */
 export const SERVE_EGRESS: EgressPolicy = { allowLoopback: false, allowPrivate: false, denyPorts: [25], allow: [] };
-/** For a developer's own machine, which often also runs the service to call. */
+/** For a developer's own machine, where the services called by the worker often run too. */
 export const DEV_EGRESS: EgressPolicy = { allowLoopback: true, allowPrivate: true, denyPorts: [25], allow: [] };
 
 /** The reason a connection is rejected; undefined if it is allowed. */
@@ -32,7 +32,7 @@ export function createEgressCheck(policy: EgressPolicy): EgressCheck {
     (range) => new TypeError(`egress: ${range} is neither an address nor a range`),
   );
   return (address, port) => {
-    // An address set never matches a non-address, and unmatched addresses are allowed.
+    // An address set never matches a value that is not an address, and unmatched addresses are allowed.
     if (isIP(address) === 0) return "the destination is not an IP address";
     const isOwn = () => policy.own?.has(address) === true;
     if (policy.own?.listensOn(port) === true && (isLoopbackAddress(address) || isOwn()))

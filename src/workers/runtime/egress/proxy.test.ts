@@ -114,7 +114,7 @@ describe("a worker's outbound traffic", () => {
     );
   });
 
-  it("is rejected with the reason by policy, also for a name that resolves to a denied address", async (t) => {
+  it("is rejected by policy with the reason, also for a name that resolves to a denied address", async (t) => {
     const guarded = startRuntime({ egress: SERVE_EGRESS });
     t.after(() => guarded.close());
     for (const host of ["127.0.0.1", "localhost", "[::1]", "0x7f.1", "[::ffff:127.0.0.1]"]) {
@@ -127,7 +127,7 @@ describe("a worker's outbound traffic", () => {
     }
   });
 
-  it("reports unreachable hosts with the hosted service's statuses", async () => {
+  it("reports unreachable hosts with the statuses of the hosted service", async () => {
     const unused = createTcpServer();
     await new Promise<void>((resolve) => void unused.listen(0, "127.0.0.1", resolve));
     const { port: closed } = unused.address() as AddressInfo;
@@ -143,7 +143,7 @@ describe("a worker's outbound traffic", () => {
     );
   });
 
-  it("checks the very address it connects to, and uses only the allowed ones of several", async () => {
+  it("checks the same address it connects to, and uses only the allowed ones of several", async () => {
     const lookups = [["10.0.0.1", "127.0.0.1"]];
     const check = createEgressCheck({ ...SERVE_EGRESS, allow: ["127.0.0.1"] });
     const socket = await connectTo(

@@ -14,7 +14,7 @@ export interface EgressProxyOptions {
   gid?: number | undefined;
   check: EgressCheck;
   lookup?: Lookup;
-  /** Requests to the actions host: a live message's forward() and reply(). */
+  /** Handles requests to the actions host: a live message's forward() and reply(). */
   actions(request: IncomingMessage, response: ServerResponse): Promise<void>;
   onActivity(): void;
   /** Maximum number of open connections per worker. */
@@ -86,7 +86,7 @@ export async function startEgressProxy({
   });
   return server;
 
-  /** The actions host receives a request like any server: with the path only. */
+  /** Like any server, the actions host expects a request with only a path. */
   async function act(request: IncomingMessage, response: ServerResponse) {
     request.url = request.url!.slice(ACTIONS_ORIGIN.length);
     await actions(request, response);
@@ -165,7 +165,7 @@ function pairs(rawHeaders: string[], keep: (name: string) => boolean = () => fal
 
 function endToEnd(request: IncomingMessage, host: string): string[] {
   const headers = pairs(request.rawHeaders).filter(([name]) => name.toLowerCase() !== "host");
-  // Node frames a body of unknown length automatically for some methods only; the body of a DELETE would go out
+  // Node frames a body of unknown length automatically only for some methods; the body of a DELETE would be sent
   // unframed, as if it were the next request.
   const framing = request.headers["transfer-encoding"] === undefined ? [] : ["Transfer-Encoding", "chunked"];
   return ["Host", host, ...headers.flat(), ...framing];

@@ -4,7 +4,7 @@ import { RAW } from "./shared.ts";
 
 // oxlint-disable-next-line no-extraneous-class -- the contract is `new EmailMessage()`.
 class EmailMessage {
-  /** Without `to` the recipient is the single destination of the binding. */
+  /** Without `to`, the recipient is the single destination of the binding. */
   constructor(from: string, to: string | null | undefined, raw: ReadableStream | string) {
     if (typeof from !== "string") throw new TypeError("EmailMessage: from must be a string");
     if (typeof to !== "string" && to !== null && to !== undefined)

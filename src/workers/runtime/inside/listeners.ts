@@ -42,16 +42,18 @@ globalThis.removeEventListener = ((type: string, listener: Listener, options) =>
     options,
   )) satisfies Register as typeof globalThis.removeEventListener;
 
-/** dispatchEvent() discards the return value of a listener and, from some compatibility date, what it throws. */
+/**
+ * dispatchEvent() discards the return value of a listener and, from a certain compatibility date, exceptions it throws.
+ */
 function wrapperOf(listener: Listener): Listener {
-  // The EventTarget rejects a non-listener with its own error text.
+  // The EventTarget rejects a non-listener with its own error message.
   if (typeof listener !== "function" && typeof listener?.handleEvent !== "function") return listener;
   const wrapper =
     wrappers.get(listener) ??
     function (this: unknown, event: Event): void {
       const call = () => (typeof listener === "function" ? listener.call(this, event) : listener.handleEvent(event));
       const course = courses.get(event);
-      // An event created by the script.
+      // The event was created by the script.
       if (course === undefined) return void call();
       try {
         course.results.push(call());
@@ -73,7 +75,7 @@ function eventOf(type: string, { prototype }: Native, own: object): Event {
   return Object.defineProperties(event, Object.getOwnPropertyDescriptors(own));
 }
 
-/** Runs the listeners; throws an error thrown by one of them, else returns their return values. */
+/** Runs the listeners; rethrows an error thrown by one of them, otherwise returns their return values. */
 function dispatch(event: Event): unknown[] {
   const course: { results: unknown[]; thrown?: { reason: unknown } } = { results: [] };
   courses.set(event, course);
@@ -125,8 +127,8 @@ async function fetch(request: Request, _env: unknown, context: Context): Promise
 }
 
 /**
- * A listener can signal pending work only through waitUntil() and its promise, so the message is settled when those
- * are.
+ * A listener can signal pending work only through waitUntil() and its promise, so the outcome of the message is decided
+ * when those have settled.
  */
 async function email(message: ForwardableMessage, _env: unknown, context: Context): Promise<void> {
   const work: unknown[] = [];
@@ -149,7 +151,7 @@ async function scheduled(controller: ScheduledController, _env: unknown, context
   await Promise.all(dispatch(eventOf("scheduled", ScheduledEvent, own)));
 }
 
-/** One handler for each kind of event that has a listener by now. */
+/** One handler for each kind of event that has a listener at this point. */
 export const handlersOfListeners = (): Handlers => ({
   ...(heard.has("fetch") && { fetch }),
   ...(heard.has("email") && { email }),

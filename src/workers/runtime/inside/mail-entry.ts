@@ -33,7 +33,7 @@ function namesOf(exported: Exported | undefined): string[] {
   return KNOWN.filter((name) => typeof target?.[name] === "function");
 }
 
-/** Creates the class that is exported next to the user's own exports. */
+/** Creates the class that is exported alongside the user's own exports. */
 export const mailEntrypoint = (exported: Exported | undefined, options: { alwaysTail: boolean }) =>
   class extends WorkerEntrypoint {
     override async fetch(request: Request): Promise<Response> {

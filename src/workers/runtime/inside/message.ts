@@ -1,7 +1,7 @@
-// A message as the email handler sees it, and the call that delivers it.
+// A message as seen by the email handler, and the call that delivers it.
 import { ACTIONS_HOST, META_HEADER, META_IN_BODY, RAW, TAIL_MARK, encodeBuilder, resultOf } from "./shared.ts";
 
-// Captured before the user's modules run: a worker that replaces globalThis.fetch does not break its own mail.
+// Captured before the user's modules run, so that a worker that replaces globalThis.fetch does not break its own mail.
 const ask = globalThis.fetch;
 
 interface Meta {
@@ -13,7 +13,7 @@ interface Meta {
   canBeForwarded: boolean;
 }
 
-/** Maximum length of texts from a handler; the server does not accept unlimited responses. */
+/** Maximum length of texts from a handler; the server does not accept responses of unlimited length. */
 const LONGEST_TEXT = 64 * 1024;
 
 /** The handler's decisions about one message. */
@@ -80,15 +80,15 @@ function headersOf(fields: [string, string][]): Headers {
     try {
       headers.append(name, value);
     } catch {
-      // A name or value that a Headers object cannot hold; `raw` still has it.
+      // The Headers object rejects this name or value; `raw` still contains it.
     }
   }
   return headers;
 }
 
 /**
- * Short messages arrive whole: metadata in a header, raw message in the body. For long ones the body is only the
- * metadata, and the raw message is fetched; the unread rest stays on the server.
+ * Short messages arrive whole: metadata in a header, raw message in the body. For long ones the body contains only the
+ * metadata, and the raw message is fetched; the part that is not read stays on the server.
  */
 async function open(request: Request): Promise<{ meta: Meta; raw: ReadableStream }> {
   const described = request.headers.get(META_HEADER)!;
@@ -101,13 +101,14 @@ async function open(request: Request): Promise<{ meta: Meta; raw: ReadableStream
   return { meta, raw: response.body };
 }
 
-// Such a promise is not awaited, so it is not an exception of the handler; it appears in the log of its event.
+// Such a promise is not awaited, so its rejection is not an exception of the handler; it appears in the log of its
+// event.
 globalThis.addEventListener("unhandledrejection", (event) => {
   const { reason } = event as PromiseRejectionEvent;
   console.error("Unhandled promise rejection:", reason instanceof Error ? (reason.stack ?? String(reason)) : reason);
 });
 
-/** Number of console calls and waitUntil() calls of this isolate, for any event. */
+/** Number of console calls and waitUntil() calls in this isolate, for any event. */
 let sounds = 0;
 const { debug } = console;
 for (const level of ["debug", "error", "info", "log", "trace", "warn"] as const) {
@@ -147,8 +148,8 @@ export async function dispatch(
 }
 
 /**
- * The same for the scheduled handler, which ends after its waitUntil() work; failures in that work are reported by the
- * tail.
+ * Like dispatch(), for the scheduled handler, which ends after its waitUntil() work; failures in that work are reported
+ * by the tail.
  */
 export async function dispatchScheduled(
   request: Request,
@@ -172,8 +173,8 @@ export async function dispatchScheduled(
 }
 
 /**
- * `silent` guarantees that no tail will follow, which is true if nothing was logged meanwhile; otherwise a mark in the
- * log ensures that one does.
+ * `silent` guarantees that no tail will follow, which is true if nothing was logged meanwhile; otherwise a marker line
+ * in the log ensures that one does.
  */
 function answerWith(answer: object, before: number, alwaysTail: boolean): Response {
   const silent = sounds === before && !alwaysTail;

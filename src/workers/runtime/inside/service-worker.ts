@@ -1,5 +1,5 @@
-// Runs a script in service-worker format next to modules. workerd itself would run it without them, and then without D1
-// and send_email bindings, which are built from modules.
+// Runs a script in service-worker format alongside modules. workerd itself would run it without modules, and therefore
+// without D1 and send_email bindings, which are built from modules.
 import { env } from "cloudflare:workers";
 import { handlersOfListeners, type Handlers } from "./listeners.ts";
 import { RUN_SCRIPT } from "./shared.ts";
@@ -12,7 +12,7 @@ export function runScript(source: string, name: string): Handlers {
   const run = bindings[RUN_SCRIPT] as Run;
   delete bindings[RUN_SCRIPT];
   for (const [binding, value] of Object.entries(bindings)) {
-    // Defined, not assigned: a binding may have the name of a global that has a setter or is read-only.
+    // Defined rather than assigned: a binding may have the name of a global that is read-only or has a setter.
     Reflect.defineProperty(globalThis, binding, { value, writable: true, enumerable: true, configurable: true });
   }
   run(source, name);

@@ -4,14 +4,15 @@
  */
 
 /**
- * The property with the bytes of an `EmailMessage`. A plain property, so that the message can cross an RPC boundary.
+ * The property that holds the bytes of an `EmailMessage`. A plain property, so that the message can cross an RPC
+ * boundary.
  */
 export const RAW = "EmailMessage::raw";
 
 /** The host name reserved by the egress proxy: it receives the actions of a live message. */
 export const ACTIONS_HOST = "actions.reelpost.internal";
 
-/** Describes the message of a request: as JSON, or with the value that means the JSON is in the body. */
+/** Describes the message of a request: as JSON, or with the value which indicates that the JSON is in the body. */
 export const META_HEADER = "x-reelpost-meta";
 export const META_IN_BODY = "body";
 
@@ -19,7 +20,7 @@ export const META_IN_BODY = "body";
 export const EVENT_HEADER = "x-reelpost-event";
 export type AskedEvent = "scheduled" | "handlers";
 
-/** Id of the invocation. It lets the tail worker distinguish messages from requests. */
+/** Id of the invocation. The tail worker uses it to distinguish messages from requests. */
 export const DISPATCH_HEADER = "x-reelpost-dispatch";
 
 /** A log line that only triggers the tail; the server removes it. */
@@ -54,15 +55,15 @@ function encodeAttachment(attachment: unknown): unknown {
 }
 
 function base64(bytes: Uint8Array): string {
-  // btoa() takes a string of bytes; slices keep String.fromCharCode within the argument limit, and a multiple of 3
-  // avoids padding in the middle.
+  // btoa() takes a binary string; slices keep String.fromCharCode within the argument limit, and a multiple of 3 avoids
+  // padding in the middle.
   const slice = 3 * 8192;
   let out = "";
   for (let at = 0; at < bytes.length; at += slice) out += btoa(String.fromCharCode(...bytes.subarray(at, at + slice)));
   return out;
 }
 
-/** On errors the server returns `{ error, code? }`; the worker sees an Error with that message and code. */
+/** On errors the server returns `{ error, code? }`; the worker receives an Error with that message and code. */
 export async function resultOf(response: Response): Promise<{ messageId: string }> {
   const body = (await response.json()) as { messageId: string; error?: string; code?: string | number };
   if (response.ok) return { messageId: body.messageId };

@@ -1,5 +1,5 @@
 // The `stream` binding: runs in the worker's isolate as an internal module. Every operation is one POST to the server:
-// its name in the path, its arguments as JSON in a header, or in the body if that carries no bytes.
+// its name in the path, its arguments as JSON in the body, or in a header if the body carries bytes.
 
 type Bytes = ReadableStream | ArrayBuffer | ArrayBufferView | Blob;
 
@@ -68,7 +68,7 @@ function videoOf(call: Call, id: string) {
 export default ({ server }: { server: Fetcher }) => {
   const call = caller(server);
   return {
-    // Bytes instead of a URL are an extension: the hosted binding accepts URLs only.
+    // Passing bytes instead of a URL is an extension: the hosted binding accepts only URLs.
     upload: (source: string | URL | Bytes, params?: unknown) =>
       isBytes(source) ? call("uploadBytes", [params], source) : call("upload", [String(source), params]),
     createDirectUpload: (params: unknown) => call("createDirectUpload", [params]),

@@ -2,8 +2,8 @@
 import { DISPATCH_HEADER } from "./shared.ts";
 
 /**
- * A message without logs has reported this in its response already (see message.ts): this is the common case and saves
- * the call.
+ * For a message without logs, the response has already reported this (see message.ts): this is the common case and
+ * saves the call.
  */
 function isSilent({ event, logs, exceptions, outcome }: TraceItem): boolean {
   const request = event !== null && "request" in event ? event.request : undefined;

@@ -5,7 +5,7 @@ import { createStatementReader, StatementTooLong, type ReadStatement } from "./s
 
 export interface ImportRequest {
   file: string;
-  /** Bytes of the SQL. If fewer arrive, the server has died, and nothing is kept. */
+  /** Size of the SQL in bytes. If fewer bytes arrive, the server has died, and the import is discarded. */
   size: number;
   /**
    * Identifies this import, 1 to 2^31-1: it is written into the file with the commit, so that an import retried after a
@@ -26,7 +26,7 @@ export interface Imported {
   durationMs: number;
 }
 
-// Pages of the transaction that fit in here need not be written to the log before the commit.
+// Transaction pages that fit into this cache need not be written to the log before the commit.
 const CACHE_KIB = 64 * 1024;
 
 /**

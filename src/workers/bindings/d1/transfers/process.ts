@@ -16,8 +16,8 @@ const ERROR_TAIL = 4_096;
 const MODULE = fileURLToPath(new URL(import.meta.url.endsWith(".ts") ? "./child.ts" : "./child.js", import.meta.url));
 
 /**
- * Runs SQL on a database file that no other process has open. All or nothing. Rejects with `d1Errors.sql` for SQL
- * errors.
+ * Runs SQL on a database file that no other process has open, completely or not at all. Rejects with `d1Errors.sql` for
+ * SQL errors.
  */
 export async function runImport(
   sql: Readable,
@@ -25,7 +25,7 @@ export async function runImport(
   { directory, limits, signal }: { directory: string; limits: D1Limits; signal?: AbortSignal },
 ): Promise<Imported> {
   const child = start({ kind: "import", request, limits }, directory, signal);
-  // A child that rejects the SQL stops reading: its report counts, not the broken pipe.
+  // A child that rejects the SQL stops reading: its report is what counts, not the broken pipe.
   const fed = pipeline(sql, child.process.stdin!).catch((reason: unknown) => ({ reason }));
   // Unread output would block it.
   child.process.stdout!.resume();
@@ -41,8 +41,8 @@ export async function runImport(
 }
 
 /**
- * Exports a consistent snapshot of a database file as SQL; others may keep using the file. The stream fails if the
- * export does.
+ * Exports a consistent snapshot of a database file as SQL; other processes may keep using the file. The stream fails if
+ * the export fails.
  */
 export function runExport(
   file: string,
@@ -62,10 +62,10 @@ export function runExport(
   return Readable.from(read(), { objectMode: false });
 }
 
-/** A child that ended without finishing its work, and not because of the SQL. */
+/** A child ended without finishing its work, for a reason other than the SQL. */
 class Ended extends Error {}
 
-/** Undefined if it was killed before it had written all of it. */
+/** Undefined if the child was killed before it had written the whole report. */
 function readEnding(told: string): Ending | undefined {
   try {
     return told === "" ? undefined : (JSON.parse(told) as Ending);
@@ -85,7 +85,7 @@ function start(
   });
   let told = "";
   let printed = "";
-  // A process that could not start for lack of descriptors has no streams; its error event follows.
+  // If the process could not start for lack of file descriptors, it has no streams; its error event follows.
   (child.stdio?.[3] as Readable | undefined)
     ?.setEncoding("utf8")
     .on("data", (text: string) => (told += text))

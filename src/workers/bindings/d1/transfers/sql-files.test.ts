@@ -61,7 +61,7 @@ const SCHEMA = `
   create table plain(x primary key, y) without rowid;`;
 
 describe("a SQL file", () => {
-  test("runs as one transaction and has counts", async (t) => {
+  test("runs as one transaction and reports counts", async (t) => {
     const databases = open(t);
     const done = await bring(
       databases,
@@ -114,7 +114,7 @@ describe("a SQL file", () => {
     );
   });
 
-  test("keeps nothing of a file that ends too early, because the server has died", async (t) => {
+  test("keeps nothing from a file that ends too early because the server died", async (t) => {
     const databases = open(t);
     const sql = "create table t(a); insert into t values (1);";
     await assert.rejects(
@@ -152,7 +152,7 @@ describe("a SQL file", () => {
     await assert.rejects(bring(databases, "x", sql, 6), /table t already exists/);
   });
 
-  test("queries wait for it and are rejected if it takes long; an endless import is stopped", async (t) => {
+  test("queries wait for an import and are rejected if it takes too long; an endless import is stopped", async (t) => {
     const databases = open(t, { importPatienceMs: 100, transferMs: 2_000 });
     const asking = Promise.withResolvers<void>();
     const started = databases.import(
@@ -181,7 +181,7 @@ describe("a SQL file", () => {
     assert.deepEqual(await rows(databases, "x", "select count(*) from t"), [[0]]);
   });
 
-  test("does not recreate a database that was deleted before its turn", async (t) => {
+  test("an import does not recreate a database that was deleted before its turn", async (t) => {
     const databases = open(t);
     await assert.rejects(
       databases.import("x", { open: () => Readable.from([]), size: 0, mark: 1 }, { ready: async () => false }),
@@ -316,7 +316,7 @@ describe("a database as SQL", () => {
     assert.deepEqual(await rows(databases, "y", "select length(a) from t"), [[1_999_000], [1_800_000]]);
   });
 
-  test("can contain some tables, only the schema or only the rows", async (t) => {
+  test("can contain only some tables, only the schema or only the rows", async (t) => {
     const databases = open(t);
     await bring(
       databases,

@@ -2,7 +2,7 @@ import { createStatementEnd, tokenAt } from "../sql-tokens.ts";
 
 export interface ReadStatement {
   sql: string;
-  /** Line of its first word in the whole text, from 1. */
+  /** Line of the statement's first word in the whole text, from 1. */
   line: number;
 }
 
@@ -10,7 +10,7 @@ export interface ReadStatement {
 export interface StatementReader {
   /** The statements that end within the text read so far. Throws StatementTooLong. */
   read(piece: string): Generator<ReadStatement>;
-  /** The last statement, if nothing terminates it. */
+  /** The last statement, if it is not terminated. */
   end(): Generator<ReadStatement>;
 }
 
@@ -26,7 +26,7 @@ export class StatementTooLong extends Error {
 export function createStatementReader(longest: number): StatementReader {
   const isEnd = createStatementEnd();
   let text = "";
-  /** The text before this index is tokenized. */
+  /** The text before this index has been tokenized. */
   let at = 0;
   /** Start of the current statement. */
   let first: number | undefined;

@@ -52,8 +52,8 @@ async function open(folder: string, wrap = (databases: D1Databases) => databases
 }
 
 /**
- * Starts the import, prints how to follow it, and exits: "during" the import, or "after" the commit and before it is
- * reported.
+ * Starts the import, prints the values needed to follow it, and exits: "during" the import, or "after" the commit but
+ * before the import is reported.
  */
 async function importAndDie(folder: string, id: string, when: string): Promise<never> {
   const said = Promise.withResolvers<void>();

@@ -47,9 +47,9 @@ export function transfersConformance(engine: TestEngine): void {
     let clock: Clock & { advance(ms: number): void };
     let databases: D1Databases;
     let list: D1DatabaseList;
-    /** The process that has the database files. */
+    /** The process that owns the database files. */
     let owner: D1Transfers;
-    /** A process without them. */
+    /** A process that does not own them. */
     let front: D1Transfers;
     const ends: (() => Promise<void>)[] = [];
 
@@ -101,7 +101,7 @@ export function transfersConformance(engine: TestEngine): void {
       };
     };
 
-    test("are started in one process and run in the process that has the files", async () => {
+    test("are started in one process and run in the process that owns the files", async () => {
       const id = await database();
       const imported = await end(
         id,
@@ -153,7 +153,7 @@ export function transfersConformance(engine: TestEngine): void {
       assert.deepEqual(await rowsOf(id), [["right"]]);
     });
 
-    test("a transfer whose process died before creating its job gets one; a transfer whose job failed is reported as failed", async () => {
+    test("a transfer whose process died before creating its job gets a new job; a transfer whose job failed is reported as failed", async () => {
       const id = await database();
       await databases.query(id, [{ sql: "create table t(a)" }]);
       const now = clock.now();
@@ -229,7 +229,7 @@ export function transfersConformance(engine: TestEngine): void {
       assert.equal((await kept("import")).rows, 0);
     });
 
-    test("deletes unfetched files after an hour", async () => {
+    test("deletes files after an hour if they were not downloaded", async () => {
       const id = await database();
       await send(id, "select 1");
       const { token } = await front.announce(ACCOUNT, id, md5("never sent"));

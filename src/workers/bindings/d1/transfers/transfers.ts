@@ -20,9 +20,9 @@ import { createTransfersTable, type TransferChange, type TransferRow } from "./t
 import { createTransferNews } from "./news.ts";
 
 /**
- * SQL files to import into databases and exports of them: uploaded to and downloaded from their own URLs, run by jobs
- * that survive the process, polled until they finish. `database` is the id of an existing database. Throws UserErrors
- * of `d1Errors`.
+ * Imports SQL files into databases and exports databases to SQL files. The files are uploaded to and downloaded from
+ * their own URLs; jobs that survive the process run the transfers, and clients poll until they finish. `database` is
+ * the id of an existing database. Throws UserErrors of `d1Errors`.
  */
 export interface D1Transfers {
   /** Maximum bytes of a file. */
@@ -33,11 +33,11 @@ export interface D1Transfers {
    */
   announce(account: string, database: string, etag: string): Promise<{ filename: string; token: string }>;
   /**
-   * Stores the bytes; resolves with their MD5 when they are on the disk, or undefined if the upload was never announced
-   * or has expired. Throws otherContent, fileTooLarge.
+   * Stores the bytes; resolves with their MD5 once they are on disk, or with undefined if the upload was never
+   * announced or has expired. Throws otherContent, fileTooLarge.
    */
   upload(token: string, body: AsyncIterable<Uint8Array>): Promise<{ etag: string } | undefined>;
-  /** Starts to run the uploaded file: all of it or nothing. Throws notUploaded, importing. */
+  /** Starts to run the uploaded file, completely or not at all. Throws notUploaded, importing. */
   import(account: string, database: string, file: { etag: string; filename: string }): Promise<Transfer>;
   /** Starts an export, or returns the running one with the same options. Throws exporting, tooManyTransfers. */
   export(account: string, database: string, options: ExportOptions): Promise<Transfer>;
@@ -51,7 +51,7 @@ export interface D1Transfers {
   ): Promise<Transfer>;
   /** The file of a finished export, available for an hour. */
   download(token: string): Promise<{ filename: string; file: ObjectHandle } | undefined>;
-  /** Deletes files that were not fetched. Call it periodically; a no-op in a process without database files. */
+  /** Deletes files that were not downloaded. Call it periodically; a no-op in a process without database files. */
   sweep(): Promise<void>;
   close(): Promise<void>;
 }
@@ -68,7 +68,7 @@ export interface D1TransfersOptions {
   jobs: Jobs;
   events: Events;
   list: Pick<D1DatabaseList, "exists">;
-  /** The local databases. Absent: another process has the files and runs the jobs. */
+  /** The local databases. If absent, another process owns the files and runs the jobs. */
   databases?: D1Databases;
   /** Id of the folder of `databases`, stable across restarts. Transfers started here then run only in a process with this folder. */
   home?: string;
@@ -82,10 +82,10 @@ export interface D1TransfersOptions {
 const JOB = "d1-transfer";
 const ATTEMPTS = 5;
 const HOUR_MS = 3600_000;
-/** A transfer that is active for this long has lost its job. */
+/** A transfer that has been active for this long has lost its job. */
 const STALE_MS = 24 * HOUR_MS;
 const WAIT_MS = 10_000;
-/** Maximum number of files per database that wait to be imported or fetched. */
+/** Maximum number of files per database that are waiting to be imported or downloaded. */
 const MOST_FILES = 20;
 const BATCH = 100;
 
@@ -278,7 +278,7 @@ export function createD1Transfers({
         throw d1Errors.importing();
       }
       if (outcome) return show(await begin(row));
-      // Another caller started it in between.
+      // Another caller has started it in the meantime.
       const now = await table.find(row.id);
       if (now === undefined) throw d1Errors.notUploaded({ filename });
       return show(await look(now));
@@ -348,7 +348,7 @@ const bookmarkAt = ({ id, created_at }: TransferRow) => {
   return `${hex.slice(0, 8)}-${hex.slice(8)}-00000000-${id}`;
 };
 
-/** The import mark in the target database file: not 0, which is the mark of a new database. */
+/** The import mark in the target database file: never 0, the mark of a new database. */
 const markOf = ({ id }: TransferRow) => Number.parseInt(id.slice(0, 8), 16) & 0x7fff_ffff || 1;
 
 const folderOf = (id: string) => `d1-transfers/${id}/`;

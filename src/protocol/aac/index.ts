@@ -1,6 +1,6 @@
-/** ISO 14496-3 1.A.2: AAC frames, each preceded by a header with its length. */
+/** Reader for AAC frames, each preceded by a header with its length (ISO 14496-3 1.A.2). */
 interface AdtsReader {
-  /** Returns the frames that are complete, without their headers. Throws if a header is missing. */
+  /** Returns the complete frames, without their headers. Throws if a header is missing. */
   push(chunk: Buffer): Buffer[];
 }
 
@@ -17,7 +17,7 @@ export function createAdtsReader(): AdtsReader {
       while (at + SHORT_HEADER <= bytes.length) {
         if (bytes[at] !== 0xff || (bytes[at + 1]! & 0xf6) !== 0xf0)
           throw new Error("the encoder wrote something else than frames of AAC");
-        // 13 bits spread over three octets.
+        // The length is 13 bits spread over three octets.
         const length = ((bytes[at + 3]! & 3) << 11) | (bytes[at + 4]! << 3) | (bytes[at + 5]! >> 5);
         const header = (bytes[at + 1]! & 1) === 1 ? SHORT_HEADER : LONG_HEADER;
         if (length < header) throw new Error("the encoder wrote a frame of AAC without a length");

@@ -6,7 +6,10 @@ const FIXED = 4;
 const SEQUENCE_HEADER = 1;
 const MAX_SIDE = 16_384;
 
-/** Largest frame size, in pixels, of the sequence header in a decoder configuration record (av1C). Undefined without a sequence header. Throws H264Error if it is malformed. */
+/**
+ * Largest frame size, in pixels, in the sequence header of a decoder configuration record (av1C). Undefined without a
+ * sequence header. Throws H264Error if it is malformed.
+ */
 export function readAv1Size(record: Buffer): { width: number; height: number } | undefined {
   for (let at = FIXED; at < record.length;) {
     const head = record[at]!;

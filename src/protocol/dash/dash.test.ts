@@ -90,7 +90,7 @@ test("a timeline covers the whole presentation, whatever its length", () => {
   );
 });
 
-test("any label stays text: elements are balanced and only XML characters remain", () => {
+test("any label remains text: elements are balanced and only XML characters remain", () => {
   fc.assert(
     fc.property(fc.string({ unit: "binary" }), (label) => {
       const text = mpd(

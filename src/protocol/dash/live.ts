@@ -2,25 +2,25 @@ import { isoDuration, representationElement, roleElement, type Representation, t
 import { writeXml, type XmlElement } from "./xml.ts";
 
 /**
- * ISO/IEC 23009-1: a presentation with several periods, which may grow; each segment has its own time and duration.
- * Durations in seconds, instants in epoch milliseconds.
+ * A presentation with several periods, which may grow; each segment has its own time and duration (ISO/IEC 23009-1).
+ * Durations are in seconds, instants in epoch milliseconds.
  */
 export interface LiveMpd {
   /** Absent if the presentation has ended and no longer changes. */
   growing?: GrowingMpd;
-  /** Only if the presentation has ended. */
+  /** Only set if the presentation has ended. */
   duration?: number;
   minBuffer: number;
   periods: readonly LivePeriod[];
 }
 
 export interface GrowingMpd {
-  /** Time zero: constant for a broadcast (5.3.1.2). */
+  /** Time zero of the timeline: constant for a broadcast (5.3.1.2). */
   availabilityStart: number;
   now: number;
-  /** Players reload the manifest after this time. */
+  /** Players reload the manifest at this interval. */
   updateEvery: number;
-  /** How far viewers can seek back. */
+  /** How far back viewers can seek. */
   depth: number;
   /** How far players stay behind the live edge. */
   delay: number;

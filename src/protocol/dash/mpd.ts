@@ -1,10 +1,12 @@
 import { writeXml, type XmlElement } from "./xml.ts";
 
-/** ISO/IEC 23009-1: a presentation with one period that has ended. */
+/** A presentation with one period that has ended (ISO/IEC 23009-1). */
 export interface Mpd {
   /** Seconds. */
   duration: number;
-  /** With this many seconds in the buffer, a representation plays without stalling at its bandwidth (5.3.1.2). */
+  /**
+   * With this many seconds in the buffer, a representation plays without stalling at its stated bandwidth (5.3.1.2).
+   */
   minBuffer: number;
   sets: readonly AdaptationSet[];
 }
@@ -42,7 +44,7 @@ export interface Representation {
   frameRate?: { num: number; den: number };
   channels?: number;
   sampleRate?: number;
-  /** Segment boundaries in seconds, if they differ from those of the set: one more than there are segments. */
+  /** Segment boundaries in seconds, if they differ from those of the set: one more than the number of segments. */
   boundaries?: readonly number[];
 }
 
@@ -189,10 +191,10 @@ export function representationElement(
   };
 }
 
-/** Formats an xs:duration. */
+/** Formats a duration as an xs:duration. */
 /**
  * Seconds by which the announced duration exceeds the media. If both were equal, dash.js 5.2 could reach its end just
- * before the media element fires `ended`; it then seeks to the end, stops there, and fires no event.
+ * before the media element fires `ended`; it would then seek to the end and stop there without firing an event.
  */
 export const AFTER_THE_END = 0.001;
 

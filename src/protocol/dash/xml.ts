@@ -21,7 +21,7 @@ function write({ name, attributes = {}, children = [] }: XmlElement, indent: str
   return `${indent}<${name}${said}>\n${inner.join("\n")}\n${indent}</${name}>`;
 }
 
-/** Control characters and lone surrogates are not allowed at all (XML 1.0 2.2), not even as references. */
+/** Control characters and lone surrogates are not allowed (XML 1.0 2.2), not even as references. */
 const escape = (text: string) =>
   text
     .toWellFormed()

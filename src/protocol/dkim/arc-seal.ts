@@ -9,22 +9,22 @@ import {
   type SigningKey,
 } from "./signature.ts";
 
-/** RFC 8617 4.2.1. */
+/** Maximum number of ARC sets (RFC 8617 4.2.1). */
 export const MAX_ARC_SETS = 50;
 
-/** RFC 8617 4.1.2: DKIM signatures are covered; Authentication-Results and ARC fields never are. */
+/** RFC 8617 4.1.2: DKIM signatures are covered, Authentication-Results and ARC fields are not. */
 const SEALED_FIELDS: readonly string[] = ["dkim-signature", ...SIGNED_FIELDS];
 
 export interface Sealing {
   /** Result of verifying the incoming chain (RFC 8617 5.2). */
   chain: "none" | "pass" | "fail";
-  /** Value of our Authentication-Results field, without the name and the line end. */
+  /** Value of the Authentication-Results field that this server adds, without the name and the line end. */
   results: string;
 }
 
 /**
- * Returns the three fields of a new ARC set, the seal first (RFC 8617 5.1). Undefined if none may be added: the chain
- * is full, or already failed with cv=fail (5.1 step 2). `fields` is the outgoing message without this set.
+ * Returns the three fields of a new ARC set, the seal first (RFC 8617 5.1). Undefined if no set may be added because
+ * the chain is full or has already failed with cv=fail (5.1 step 2). `fields` is the outgoing message without this set.
  */
 export async function arcSet(
   signed: Omit<Signed, "oversigned" | "names">,
@@ -36,7 +36,7 @@ export async function arcSet(
   if (instance > MAX_ARC_SETS) return undefined;
   const newest = sets.get(instance - 1)?.find((field) => kindOf(field) === "arc-seal");
   if (newest !== undefined && tag(newest, "cv")?.toLowerCase() === "fail") return undefined;
-  // If verification found no chain but ARC fields exist, the next hop sees a broken chain.
+  // If verification found no chain although ARC fields exist, the next hop sees a broken chain.
   const cv = chain === "none" && instance > 1 ? "fail" : chain;
   const resultsField = `ARC-Authentication-Results: i=${instance}; ${results}\r\n`;
   const message = await messageSignature(
@@ -68,7 +68,7 @@ function arcFields(fields: readonly string[]): Map<number, string[]> {
   return sets;
 }
 
-/** 5.1.1: by instance; within each set results, signature, seal. */
+/** 5.1.1: ordered by instance; within each set results, signature, seal. */
 const chainFields = (sets: Map<number, string[]>): string[] =>
   [...sets]
     .sort(([a], [b]) => a - b)

@@ -61,7 +61,7 @@ async function chainOf(message: string): Promise<string> {
 const HEADER =
   "From: A <a@a.example>\r\nTo: b@b.example,\r\n\tc@c.example\r\nSubject:  hello   world \r\nList-Unsubscribe: <https://a.example/u>\r\nList-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n";
 
-test("RFC 6376 3.4.5: canonical forms match the example of the standard", () => {
+test("RFC 6376 3.4.5: canonical forms match the example in the standard", () => {
   assert.equal(relaxedField("A: X\r\n"), "a:X");
   assert.equal(relaxedField("B : Y\t\r\n\tZ  \r\n"), "b:Y Z");
   const wanted = createHash("sha256").update(" C\r\nD E\r\n").digest("base64");
@@ -70,11 +70,11 @@ test("RFC 6376 3.4.5: canonical forms match the example of the standard", () => 
   assert.equal(hashOf("\r\n \t\r\n\r\n"), createHash("sha256").digest("base64"));
 });
 
-test("the body hash does not depend on chunking and matches that of other implementations", async () => {
+test("the body hash does not depend on chunking and matches the hash computed by other implementations", async () => {
   const piece = fc.constantFrom(" ", "\t", "\r\n", "a", "xyz", "  ", " \r\n", "\r", ".", "é");
   await fc.assert(
     fc.asyncProperty(fc.array(piece, { maxLength: 40 }), fc.integer({ min: 1, max: 7 }), async (pieces, cut) => {
-      // A lone CR is not a line end here; a lone LF never gets this far.
+      // A lone CR is not a line end here; a lone LF cannot reach this code.
       const body = pieces.join("");
       const whole = hashOf(body);
       assert.equal(hashOf(body, cut), whole);
@@ -99,7 +99,7 @@ test("two signatures, RSA and Ed25519, pass strict verification", async () => {
   for (const line of fields.split("\r\n")) assert.ok(line.length <= 78, line);
 });
 
-test("a second From or another unsubscribe header breaks the signature", async () => {
+test("a second From or another unsubscribe header invalidates the signature", async () => {
   const fields = await dkimSignature(signedOf(HEADER, "x\r\n"), KEYS.rsa!);
   assert.deepEqual(await verify(`${fields}From: evil@evil.example\r\n${HEADER}\r\nx\r\n`), ["fail"]);
   assert.deepEqual(await verify(`${fields}${HEADER}From: evil@evil.example\r\n\r\nx\r\n`), ["fail"]);
@@ -107,7 +107,7 @@ test("a second From or another unsubscribe header breaks the signature", async (
   assert.match(fields.replace(/\s/g, ""), /h=from:to:subject:list-unsubscribe:list-unsubscribe-post:from;/);
 });
 
-test("any header survives folding and canonicalisation by other implementations", async () => {
+test("any header survives folding and canonicalization by other implementations", async () => {
   const value = fc
     .array(fc.constantFrom("a", "b:c", ";", "\t", "  ", "\r\n ", "\r\n\t", "é", "=?", "x".repeat(60)), {
       maxLength: 12,
@@ -126,7 +126,7 @@ test("any header survives folding and canonicalisation by other implementations"
   );
 });
 
-test("successive ARC sets verify; a changed message does not", async () => {
+test("successive ARC sets pass verification; with a changed message they fail", async () => {
   const body = "Hello\r\n";
   let header = (await dkimSignature(signedOf(HEADER, body), KEYS.rsa!)) + HEADER;
   for (const [at, key] of [KEYS.rsa!, KEYS.ed!, KEYS.rsa!].entries()) {
@@ -142,7 +142,7 @@ test("successive ARC sets verify; a changed message does not", async () => {
   assert.equal(await chainOf(`${header.replace("mx0.example", "mx9.example")}\r\n${body}`), "fail");
 });
 
-test("RFC 8617 5.1: a failed chain is sealed once, a full one is left alone", async () => {
+test("RFC 8617 5.1: a failed chain is sealed once, a full chain is not extended", async () => {
   const sealing = { results: "mx.example; none" };
   const sealed = (header: string, chain: "none" | "pass" | "fail") =>
     arcSet(signedOf(header, "x"), KEYS.ed!, { ...sealing, chain });

@@ -17,13 +17,14 @@ export function relaxedField(field: string): string {
 
 export interface BodyHash {
   push(chunk: Uint8Array): void;
-  /** Returns the SHA-256 as base64. Call it only once. */
+  /** Returns the SHA-256 hash as base64. Call it only once. */
   digest(): string;
 }
 
 /**
  * SHA-256 over the relaxed body (3.4.4) in one pass: strips white space at line ends, collapses it to one space within
- * lines, and drops empty lines at the end. Possible trailing lines are counted, not buffered, so memory stays constant.
+ * lines, and drops empty lines at the end. Empty lines that may turn out to be trailing are counted, not buffered, so
+ * memory stays constant.
  */
 export function createBodyHash(): BodyHash {
   const hash = createHash("sha256");
@@ -68,7 +69,7 @@ export function createBodyHash(): BodyHash {
     push: (chunk) => take(chunk, false),
     digest() {
       if (cr) take(Buffer.alloc(0), true);
-      // A body that is not empty ends with one line end.
+      // A non-empty body ends with exactly one line end.
       if (!empty) hash.update("\r\n");
       return hash.digest("base64");
     },

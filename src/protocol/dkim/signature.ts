@@ -6,7 +6,7 @@ import { relaxedField } from "./relaxed.ts";
 const sign = promisify(signSync);
 
 /**
- * A signing key: RSA of 1024 bits or more (RFC 8301 3.2), or Ed25519 (RFC 8463). The public key is published at
+ * A signing key: RSA with at least 1024 bits (RFC 8301 3.2), or Ed25519 (RFC 8463). The public key is published at
  * `<selector>._domainkey.<domain>`.
  */
 export interface SigningKey {
@@ -53,7 +53,7 @@ export const SIGNED_FIELDS: readonly string[] = [
   "feedback-id",
 ];
 
-/** A repeated field is covered at most this many times, from the bottom. */
+/** At most this many occurrences of a repeated field are covered, from the bottom. */
 const MAX_OF_ONE = 10;
 
 export interface Signed {
@@ -61,9 +61,9 @@ export interface Signed {
   fields: readonly string[];
   /** SHA-256 of the relaxed body, as base64. */
   bodyHash: string;
-  /** Names in lower case. Default SIGNED_FIELDS. */
+  /** Field names in lower case. Default SIGNED_FIELDS. */
   names?: readonly string[];
-  /** Signed once more than they occur, so that none can be added (RFC 6376 8.15). Default From only. */
+  /** Fields that are signed once more than they occur, so that none can be added (RFC 6376 8.15). Default From only. */
   oversigned?: readonly string[];
   /** Seconds since the epoch. */
   time: number;
@@ -113,7 +113,7 @@ function coveredFields(fields: readonly string[], names: readonly string[]): [na
 export const algorithmOf = (key: KeyObject): string =>
   key.asymmetricKeyType === "ed25519" ? "ed25519-sha256" : "rsa-sha256";
 
-/** `data` as Latin-1 text. RFC 8463 3: Ed25519 signs the hash. */
+/** Signs `data`, given as Latin-1 text. RFC 8463 3: Ed25519 signs the hash. */
 export async function signData(key: KeyObject, data: string): Promise<string> {
   const bytes = Buffer.from(data, "latin1");
   const signature = await (key.asymmetricKeyType === "ed25519"

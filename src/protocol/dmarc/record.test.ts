@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isDmarc, policyOf, ruaOf, withoutRua, withRua } from "./index.ts";
 
-test("recognises a record by its version tag", () => {
+test("recognizes a record by its version tag", () => {
   assert.deepEqual(["v=DMARC1", "v=dmarc1; p=none", "v=DMARC10; p=none", "p=none; v=DMARC1"].map(isDmarc), [
     true,
     true,

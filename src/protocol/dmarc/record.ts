@@ -38,7 +38,7 @@ export function withRua(text: string, uri: string): string {
   if (ruaOf(text).includes(uri.toLowerCase())) return text;
   const all = tagsOf(text);
   const at = all.findIndex(isRua);
-  // p is the second tag (RFC 7489 6.4), so rua goes to the end.
+  // p must be the second tag (RFC 7489 6.4), so rua is appended at the end.
   return written(at === -1 ? [...all, `rua=${uri}`] : all.with(at, `${all[at]},${uri}`));
 }
 

@@ -3,7 +3,7 @@ import { isIPv4 } from "node:net";
 /** Returns an IPv4 or IPv6 address as 4 or 16 octets. */
 export function addressOctets(address: string): Buffer {
   if (isIPv4(address)) return Buffer.from(address.split(".").map(Number));
-  // `::` stands for all missing groups; an IPv4 tail counts as two.
+  // `::` represents all missing groups; an IPv4 tail counts as two groups.
   const text = address.replace(/\d+\.\d+\.\d+\.\d+$/, (tail) =>
     addressOctets(tail)
       .toString("hex")

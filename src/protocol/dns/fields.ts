@@ -24,9 +24,9 @@ export type FieldKind =
 export type FieldValue = number | string | string[] | Location;
 
 export interface Field {
-  /** Number of words the field takes; undefined means the rest of the line. */
+  /** Number of words that the field takes; undefined means the rest of the line. */
   width: number | undefined;
-  /** Reads the words of a presentation as an unchecked value. `hostOf` makes a name absolute. */
+  /** Reads the words of a presentation as an unvalidated value. `hostOf` makes a name absolute. */
   read(tokens: Token[], hostOf: (token: Token) => string): unknown;
   /** Returns the normal form of a value, or throws DnsSyntaxError. */
   check(value: unknown): FieldValue;
@@ -46,7 +46,7 @@ export const FIELDS: Record<FieldKind, Field> = {
   host: host(false),
   hostOrRoot: host(true),
   string: { width: 1, read: one, check: (value) => printable(value, 255), present: (value) => quote(value as string) },
-  // Octets without a length prefix: the rest of the record (RFC 8659 4.1, RFC 7553 4.5).
+  // Octets without a length prefix, up to the end of the record (RFC 8659 4.1, RFC 7553 4.5).
   text: { width: 1, read: one, check: (value) => printable(value, 4096), present: (value) => quote(value as string) },
   tag: { width: 1, read: one, check: checkTag, present: plain },
   hex: { width: undefined, read: joined, check: checkHex, present: plain },
@@ -106,7 +106,7 @@ function checkIpv4(value: unknown): string {
   return value;
 }
 
-/** In RFC 5952 form, so that each address has one spelling. */
+/** Returns the RFC 5952 form, so that each address has a unique spelling. */
 function checkIpv6(value: unknown): string {
   if (typeof value !== "string" || !isIPv6(value) || value.includes("%"))
     throw new DnsSyntaxError("it is no IPv6 address");
@@ -115,7 +115,7 @@ function checkIpv6(value: unknown): string {
 
 function checkTag(value: unknown): string {
   const tag = text(value).toLowerCase();
-  // RFC 8659 4.1
+  // Property tag (RFC 8659 4.1).
   if (!/^[a-z0-9]{1,255}$/.test(tag)) throw new DnsSyntaxError("a tag consists of letters and digits");
   return tag;
 }

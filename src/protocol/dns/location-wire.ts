@@ -18,7 +18,7 @@ const angle = (degrees: number, minutes: number, seconds: number, positive: bool
   return 2 ** 31 + (positive ? thousandths : -thousandths);
 };
 
-/** Centimetres as one digit and a power of ten; further digits are rounded down. */
+/** Encodes centimetres as one digit and a power of ten, rounded down. */
 function sizeOctet(metres: number): number {
   let base = Math.round(metres * 100);
   let power = 0;

@@ -20,7 +20,7 @@ export interface Location {
 type Range = readonly [min: number, max: number, decimals: number, fallback?: number];
 const MAX_LENGTH = 90_000_000;
 
-/** RFC 1876 3: minimum, maximum, decimals, and the default of optional fields. */
+/** RFC 1876 3: minimum, maximum, number of decimals, and the default for optional fields. */
 const RANGES = {
   lat_degrees: [0, 90, 0],
   lat_minutes: [0, 59, 0, 0],
@@ -61,7 +61,7 @@ function checkNumber(name: string, value: unknown, [min, max, decimals, fallback
   if (typeof value !== "number" || !(value >= min && value <= max))
     throw new DnsSyntaxError(`${name} must be a number from ${min} to ${max}`);
   if (decimals === 0 && !Number.isInteger(value)) throw new DnsSyntaxError(`${name} must be a whole number`);
-  // Adding zero turns -0 into 0.
+  // Adding zero converts -0 to 0.
   return Number(value.toFixed(decimals)) + 0;
 }
 

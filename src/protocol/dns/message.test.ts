@@ -31,12 +31,12 @@ const message = fc.record({
   sections: fc.tuple(records, records, records),
 });
 
-/** SOA and TXT have other shapes in a draft. */
+/** Converts the data: a draft contains the data of SOA and TXT in a different form. */
 const draft = (name: string, { type, ttl: seconds, data }: { type: string; ttl: number; data: object }): RecordDraft =>
   draftOf({ name, type, ttl: seconds, data: type === "TXT" ? (data as { strings: string[] }).strings : data });
 
 describe("a message", () => {
-  test("is read back as written", () => {
+  test("is read back as it was written", () => {
     fc.assert(
       fc.property(message, ({ id, flags, question: [name, type], sections }) => {
         const [answers, authorities, additionals] = sections.map((section) =>
@@ -76,7 +76,7 @@ describe("a message", () => {
   });
 
   const label = fc.uint8Array({ minLength: 1, maxLength: 63 });
-  test("keeps every octet of a name, apart from upper case", () => {
+  test("preserves every octet of a name except upper case", () => {
     fc.assert(
       fc.property(fc.array(label, { minLength: 1, maxLength: 3 }), (labels) => {
         const wire = Buffer.concat([...labels.flatMap((one) => [Buffer.of(one.length), one]), Buffer.of(0)]);
@@ -89,7 +89,7 @@ describe("a message", () => {
     );
   });
 
-  test("combines the response code from its header and OPT (RFC 6891 6.1.3)", () => {
+  test("combines the response code from its header and the OPT record (RFC 6891 6.1.3)", () => {
     const opt = { name: "", type: numberOf("OPT"), class: 1232, ttl: 0x0100_0000 };
     const bytes = testQuery({ name: "example.com", type: "A", flags: FLAG.response, additionals: [opt] });
     assert.equal(readMessage(bytes).rcode, 16);
@@ -97,7 +97,8 @@ describe("a message", () => {
   });
 });
 
-// toLowerCase would only change length octets that are letters (from 65), but a label has at most 63 octets.
+// On the wire, toLowerCase would only change length octets that are letters (65 and above), but a label has at most 63
+// octets.
 const lowerAscii = (wire: Buffer) => wire.toString("latin1").replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 
 describe("compressed names", () => {
@@ -112,7 +113,7 @@ describe("compressed names", () => {
   const read = (bytes: Buffer) => readTestMessage(bytes).answers[0]!;
   const WWW = [3, 0x77, 0x77, 0x77];
 
-  test("are followed in owners and in data", () => {
+  test("are resolved in owners and in data", () => {
     const found = read(answer([...WWW, 0xc0, 12], [1, 0x78, 0xc0, start.length]));
     assert.deepEqual([found.name, found.data], ["www.example.com", { target: "x.www.example.com" }]);
   });
@@ -137,7 +138,8 @@ describe("compressed names", () => {
   });
 
   /**
-   * `count` names from offset 12: the first is a label, each other one is `label` and a pointer to the previous name.
+   * `count` names starting at offset 12: the first is a label, each other one is `label` followed by a pointer to the
+   * previous name.
    */
   function chain(count: number, label: number[]) {
     const names = [Buffer.from([1, 0x61, 0])];
@@ -195,7 +197,7 @@ describe("responses of Knot DNS", () => {
       },
     ));
 
-  test("contain an alias and its target", () =>
+  test("contain an alias and its target's records", () =>
     assert.deepEqual(
       read(
         "000184000001000200000000037777770473686f70076578616d706c6503636f6d0000010001c00c000500010000012c000603776562c010c032000100010000012c0004c0000250",
@@ -273,7 +275,7 @@ describe("arbitrary octets", () => {
     { weight: 1, arbitrary: fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes)) },
   );
 
-  /** Rethrows any error but MalformedMessage. */
+  /** Rethrows any error except MalformedMessage. */
   function orMalformed<Result>(work: () => Result): Result | undefined {
     try {
       return work();
@@ -283,7 +285,7 @@ describe("arbitrary octets", () => {
     }
   }
 
-  test("are either read, with data and signature, or malformed", () => {
+  test("are either read, including data and signature, or rejected as malformed", () => {
     fc.assert(
       fc.property(octets, (bytes) => {
         const read: Message | undefined = orMalformed(() => readMessage(bytes));

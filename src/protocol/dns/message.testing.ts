@@ -7,7 +7,7 @@ import type { RawRecord } from "./wire-reader.ts";
 import { writeData } from "./wire-data-write.ts";
 
 /**
- * A test record. `data`: the only field of A, AAAA, CNAME, NS and PTR; the strings of TXT; otherwise the fields by
+ * A test record. `data`: the only field for A, AAAA, CNAME, NS and PTR; the strings for TXT; otherwise the fields by
  * name.
  */
 export interface TestRecord {
@@ -37,7 +37,7 @@ const typeName = (number: number): string => NAMES.get(number) ?? `TYPE${number}
 export const numberOf = (type: string): number =>
   isRecordType(type) || type === "SOA" ? typeNumber(type) : (OTHER_TYPES[type] ?? Number(type.replace("TYPE", "")));
 
-/** Does not check the data: tests also send records that no server should send. */
+/** Does not validate the data: tests also send records that no server should send. */
 export const draftOf = ({ name, type, ttl, data }: TestRecord): RecordDraft => ({
   name,
   type: numberOf(type),
@@ -75,7 +75,7 @@ export interface ReadTestRecord {
   type: string;
   class: number;
   ttl: number;
-  /** Octets in hex for types that the codec cannot read. */
+  /** Octets in hex if the codec cannot read the type. */
   data: RecordData | string;
 }
 

@@ -29,10 +29,10 @@ interface MessageQuestion {
   class: number;
 }
 
-/** A message with its records; readRecordData reads their data. */
+/** A message with its records, whose data readRecordData reads. */
 export interface Message {
   header: Header;
-  /** Including the upper bits from OPT (RFC 6891 6.1.3). */
+  /** Response code including the upper bits from OPT (RFC 6891 6.1.3). */
   rcode: number;
   questions: MessageQuestion[];
   answers: RawRecord[];
@@ -46,7 +46,7 @@ export function readMessage(message: Buffer): Message {
   if (header === undefined) throw new MalformedMessage("the message ends within the header");
   let at = HEADER_OCTETS;
   const questions: MessageQuestion[] = [];
-  // Each count is at most 65,535, and the first missing question or record ends the loop.
+  // Each count is at most 65,535, and the loop ends at the first missing question or record.
   for (let left = header.counts[0]; left > 0; left--) {
     const { name, end } = readName(message, at);
     if (end + 4 > message.length) throw new MalformedMessage("the message ends within a question");
@@ -82,13 +82,13 @@ export interface RecordDraft {
   /** Default IN. */
   class?: number;
   ttl: number;
-  /** Absent: no data. */
+  /** If absent, the record has no data. */
   write?(out: WireWriter): void;
 }
 
 interface MessageDraft {
   id: number;
-  /** FLAG, opcode and RCODE. */
+  /** Combination of FLAG, opcode and RCODE. */
   flags: number;
   questions: readonly (Omit<MessageQuestion, "class"> & { class?: number })[];
   answers?: readonly RecordDraft[];
@@ -124,5 +124,5 @@ export function writeMessage({
   return out.finish();
 }
 
-/** OPT record of a sender that accepts UDP responses of `payload` octets (RFC 6891 6.1.2). */
+/** OPT record for a sender that accepts UDP responses of `payload` octets (RFC 6891 6.1.2). */
 export const optRecord = (payload: number): RecordDraft => ({ name: "", type: OPT, class: payload, ttl: 0 });

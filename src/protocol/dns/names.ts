@@ -8,8 +8,8 @@ const LABEL = /^[a-z0-9_/]([a-z0-9_/-]{0,61}[a-z0-9_/])?$/;
 const HOST_LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 
 /**
- * Returns a name as it is stored and compared: A-labels in lower case, no final dot; "" is the root. Underscores (RFC
- * 8552), slashes (RFC 2317), and `*` as the first label (RFC 4592) are allowed. Throws DnsSyntaxError.
+ * Returns a name in the form in which it is stored and compared: A-labels in lower case, no final dot; "" is the root.
+ * Underscores (RFC 8552), slashes (RFC 2317), and `*` as the first label (RFC 4592) are allowed. Throws DnsSyntaxError.
  */
 export function normalName(text: string): string {
   if (text === ".") return "";
@@ -28,7 +28,7 @@ export function normalName(text: string): string {
   return name;
 }
 
-// Label by label: domainToASCII would read the whole name 010.1 as an IPv4 address.
+// Converts label by label: domainToASCII would read the whole name 010.1 as an IPv4 address.
 function toALabel(label: string): string {
   if (/^[\x21-\x7e]*$/.test(label)) return label.toLowerCase();
   const ascii = domainToASCII(label);
@@ -38,8 +38,8 @@ function toALabel(label: string): string {
 }
 
 /**
- * A host name as the target of a record: neither an address nor a wildcard. The root (RFC 7505, RFC 2782) is accepted
- * only if `root` is true.
+ * Normalizes a host name that is the target of a record: neither an address nor a wildcard. The root (RFC 7505, RFC
+ * 2782) is accepted only if `root` is true.
  */
 export function normalHost(text: string, { root = false } = {}): string {
   if (isIP(text.replace(/\.$/, "")) !== 0) throw new DnsSyntaxError("it is an IP address, a host name is needed");
@@ -50,8 +50,8 @@ export function normalHost(text: string, { root = false } = {}): string {
 }
 
 /**
- * A domain that can be registered or delegated: at least two labels of letters, digits and hyphens, the last one not a
- * number (RFC 3696 2).
+ * Normalizes a domain that can be registered or delegated: at least two labels of letters, digits and hyphens, the last
+ * one not a number (RFC 3696 2).
  */
 export function normalDomain(text: string): string {
   const name = normalName(text.trim());
@@ -64,7 +64,7 @@ export function normalDomain(text: string): string {
   return name;
 }
 
-/** True if `name` is `zone` or below it; both in normal form. */
+/** Returns true if `name` is `zone` or a name under it. Both must be in normal form. */
 export const isWithin = (name: string, zone: string): boolean => name === zone || name.endsWith(`.${zone}`);
 
 /** Parent names, nearest first, without the root. */

@@ -7,30 +7,30 @@ export interface Query {
   name: string;
   type: number;
   class: number;
-  /** The question as sent: the response repeats it octet by octet, including upper case. */
+  /** The question as sent: the response repeats it octet for octet, including upper case. */
   question: Buffer;
   edns: Edns | undefined;
   /** True if the query is signed (RFC 8945). */
   signed: boolean;
 }
 
-/** RFC 6891 6.1.3. */
+/** Fields of the OPT record (RFC 6891 6.1.3). */
 export interface Edns {
   payload: number;
   version: number;
-  /** DNSSEC OK. */
+  /** The DNSSEC OK (DO) bit. */
   ok: boolean;
 }
 
 const OPT = 41;
 const TSIG = 250;
-/** A query carries at most OPT and a signature; more records only cost time. */
+/** A query carries at most OPT and a signature; reading more records would only waste time. */
 const MAX_RECORDS = 16;
 
 /** Reads a message that has a header and is a query (opcode QUERY). Throws MalformedMessage. */
 export function readQuery(message: Buffer, header: Header = readHeader(message)!): Query {
   const [questions, answers, authority, additional] = header.counts;
-  // RFC 9619 4: exactly one.
+  // RFC 9619 4: a query has exactly one question.
   if (questions !== 1) throw new MalformedMessage("a query asks one question");
   if (answers + authority + additional > MAX_RECORDS)
     throw new MalformedMessage(`a query has at most ${MAX_RECORDS} records`);
@@ -51,7 +51,7 @@ export function readQuery(message: Buffer, header: Header = readHeader(message)!
     at = record.end;
     if (index < answers + authority) continue;
     if (record.type === OPT) {
-      // RFC 6891 6.1.1: only one, owned by the root.
+      // RFC 6891 6.1.1: at most one OPT record, owned by the root.
       if (query.edns !== undefined || record.name !== "")
         throw new MalformedMessage("OPT is there twice, or not at the root");
       query.edns = { payload: record.class, version: (record.ttl >> 16) & 255, ok: (record.ttl & 0x8000) !== 0 };

@@ -1,4 +1,4 @@
-/** RFC 1035 4.1.1, RFC 2136 2.2, RFC 6891 6.1.3. */
+/** Response codes (RFC 1035 4.1.1, RFC 2136 2.2, RFC 6891 6.1.3). */
 export const RCODE = {
   noError: 0,
   formErr: 1,
@@ -10,7 +10,7 @@ export const RCODE = {
   badVersion: 16,
 } as const;
 
-/** By number. */
+/** Names of the response codes, indexed by number. */
 export const RCODE_NAMES = [
   "NOERROR",
   "FORMERR",

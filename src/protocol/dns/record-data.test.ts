@@ -65,7 +65,7 @@ describe("record data", () => {
   test("every type has a layout", () =>
     assert.deepEqual([...new Set(forms.map(([type]) => type))].sort(), [...RECORD_TYPES].sort()));
 
-  test("names end with a dot where a master file needs it", () => {
+  test("names end with a dot where a master file requires it", () => {
     assert.equal(presentData("MX", read("MX", "10 mail.example.net"), { absolute: true }), "10 mail.example.net.");
     assert.equal(presentData("SRV", read("SRV", "0 0 0 ."), { absolute: true }), "0 0 0 .");
   });
@@ -185,7 +185,7 @@ describe("data in wire format", () => {
     });
   });
 
-  test("that ends early or late is rejected", () => {
+  test("is rejected if it is too short or too long", () => {
     for (const hex of ["c00002", "c000020100", ""])
       assert.throws(() => dataFromWire("A", Buffer.from(hex, "hex")), { name: "DnsSyntaxError" }, hex);
     assert.throws(() => dataFromWire("MX", Buffer.from("000ac00c", "hex")), { name: "DnsSyntaxError" });

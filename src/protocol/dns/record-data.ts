@@ -5,12 +5,12 @@ import { DnsSyntaxError } from "./syntax-error.ts";
 import type { Token } from "./tokens.ts";
 
 /**
- * Fields of a record's data by name, in normal form: each record has one spelling. TXT: `strings`, each of at most 255
- * octets (see octets.ts).
+ * Fields of a record's data by name, in normal form, in which each record has a unique spelling. For TXT: `strings`,
+ * each of at most 255 octets (see octets.ts).
  */
 export type RecordData = Record<string, FieldValue>;
 
-/** Invalid record data, with the field concerned. */
+/** Reports invalid record data and the field concerned. */
 export class RecordDataError extends DnsSyntaxError {
   readonly field: string;
   readonly missing: boolean;
@@ -22,10 +22,10 @@ export class RecordDataError extends DnsSyntaxError {
   }
 }
 
-/** Maximum TXT data on the wire. */
+/** Maximum size of TXT data on the wire. */
 export const MAX_TXT_OCTETS = 4096;
 
-/** Normalizes data. LOC takes its fields at the top level. Throws RecordDataError. */
+/** Validates and normalizes data. The fields of LOC are at the top level. Throws RecordDataError. */
 export function checkData(type: RecordType, given: Record<string, unknown>): RecordData {
   if (type === "LOC") return { ...(inField("location", () => FIELDS.location.check(given)) as Location) };
   const data: RecordData = {};
@@ -38,8 +38,8 @@ export function checkData(type: RecordType, given: Record<string, unknown>): Rec
 }
 
 /**
- * Reads the presentation of data (RFC 1035 5.1). Names without a final dot are relative to `origin` if given, otherwise
- * absolute; `@` is `apex`.
+ * Reads data in presentation form (RFC 1035 5.1). Names without a final dot are relative to `origin` if given,
+ * otherwise absolute; `@` is `apex`.
  */
 export function readData(
   type: RecordType,
@@ -65,7 +65,10 @@ export function readData(
   return checkData(type, type === "LOC" ? (raw.location as Record<string, unknown>) : raw);
 }
 
-/** Presents data returned by checkData. `absolute` appends a dot to names, as master files need it. */
+/**
+ * Formats data returned by checkData in presentation form. `absolute` appends a dot to names, as required in master
+ * files.
+ */
 export function presentData(type: RecordType, data: RecordData, { absolute = false } = {}): string {
   if (type === "LOC") return FIELDS.location.present(data as unknown as Location, absolute);
   return layoutOf(type)
@@ -74,7 +77,7 @@ export function presentData(type: RecordType, data: RecordData, { absolute = fal
     .join(" ");
 }
 
-/** A name as written in a master file: `@`, absolute, or relative to the origin. */
+/** Converts a name in a master file, which is `@`, absolute, or relative to the origin. */
 export function absoluteName({ text, quoted, escaped }: Token, apex: string, origin?: string): string {
   if (escaped)
     throw new DnsSyntaxError(`names with escaped characters are not supported, found ${JSON.stringify(text)}`);
@@ -129,7 +132,7 @@ function checkTogether(type: RecordType, data: RecordData): void {
   }
 }
 
-/** RFC 3597 5: `\# <length> <hex>`, the data as octets. Undefined if written otherwise. */
+/** Reads RFC 3597 5 data, `\# <length> <hex>`, as octets. Undefined if the data has a different form. */
 export function readOpaque(tokens: Token[]): Buffer | undefined {
   const [mark, length, ...rest] = tokens;
   if (mark === undefined || mark.text !== "#" || !mark.escaped || mark.quoted) return undefined;

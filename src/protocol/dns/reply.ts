@@ -8,7 +8,7 @@ export interface RecordSet {
   name: string;
   type: number;
   ttl: number;
-  /** One per record. */
+  /** One function for each record. */
   data: readonly ((out: WireWriter) => void)[];
 }
 
@@ -17,9 +17,9 @@ export interface Reply {
   authoritative: boolean;
   answer: readonly RecordSet[];
   authority: readonly RecordSet[];
-  /** Omitted if they do not fit. */
+  /** These records are omitted if they do not fit. */
   additional: readonly RecordSet[];
-  /** The additional records are glue that a referral needs (RFC 9471): if they do not fit, the reply is truncated. */
+  /** The additional records are glue required by a referral (RFC 9471): if they do not fit, the reply is truncated. */
   glue?: boolean;
   /** Reason for an incomplete or failed reply (RFC 8914). */
   reason?: { code: number; text: string };
@@ -34,9 +34,9 @@ export const bareReply = (rcode: number, reason?: Reply["reason"]): Reply => ({
   ...(reason && { reason }),
 });
 
-/** Maximum UDP payload, received and sent: avoids fragments (RFC 9715). */
+/** Maximum UDP payload for received and sent messages, chosen to avoid fragmentation (RFC 9715). */
 export const UDP_PAYLOAD = 1232;
-/** RFC 1035 4.2.1. */
+/** Maximum size of a UDP message without EDNS (RFC 1035 4.2.1). */
 const PLAIN_PAYLOAD = 512;
 const { authoritative: AA, truncated: TC, recursionDesired: RD, response: RESPONSE } = FLAG;
 const EDE = 15;
@@ -45,7 +45,7 @@ const EDE = 15;
 export const udpLimit = ({ edns }: Query): number =>
   edns === undefined ? PLAIN_PAYLOAD : Math.max(PLAIN_PAYLOAD, Math.min(edns.payload, UDP_PAYLOAD));
 
-/** Writes a reply of at most `limit` octets; if the records do not fit, sets TC and omits them. */
+/** Writes a reply of at most `limit` octets. If the records do not fit, omits them and sets TC. */
 export function writeReply(query: Query, reply: Reply, limit: number): Buffer {
   const out = createWireWriter();
   const opt =

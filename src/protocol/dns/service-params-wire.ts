@@ -2,7 +2,7 @@ import { addressOctets } from "./address-octets.ts";
 import { words } from "./tokens.ts";
 import { createWireWriter, type WireWriter } from "./wire-writer.ts";
 
-/** RFC 9460 14.3.2, and keys registered since. */
+/** Keys in RFC 9460 14.3.2, and those registered since. */
 const KEYS = [
   "mandatory",
   "alpn",

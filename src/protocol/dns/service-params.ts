@@ -6,7 +6,9 @@ import { words, type Token } from "./tokens.ts";
 const KEY =
   /^(mandatory|alpn|no-default-alpn|port|ipv4hint|ech|ipv6hint|dohpath|ohttp|tls-supported-groups|key\d{1,5})$/;
 
-/** Returns service parameters of HTTPS and SVCB (RFC 9460 2.1) in their only spelling: each key once, values quoted. */
+/**
+ * Returns service parameters for HTTPS and SVCB (RFC 9460 2.1) in canonical form: each key once, with quoted values.
+ */
 export function normalParams(value: unknown): string {
   if (value === undefined || value === "") return "";
   if (typeof value !== "string") throw new DnsSyntaxError("it must be a string");

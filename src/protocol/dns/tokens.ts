@@ -3,25 +3,25 @@ import { DnsSyntaxError } from "./syntax-error.ts";
 
 /** A word of a master file. */
 export interface Token {
-  /** Octets, without quotes and escapes. */
+  /** Octets without quotes and escapes. */
   text: string;
   quoted: boolean;
-  /** At least one character was escaped: `@` and `#` are then literal, and a dot does not separate labels. */
+  /** At least one character was escaped, in which case `@` and `#` are literal and a dot does not separate labels. */
   escaped: boolean;
 }
 
 /** One record or directive: a line, or several lines joined by parentheses (RFC 1035 5.1). */
 export interface Entry {
-  /** First line, from 1. */
+  /** First line, counted from 1. */
   line: number;
-  /** Begins with white space: inherits the owner of the previous record. */
+  /** The entry begins with white space and inherits the owner of the previous record. */
   blank: boolean;
   tokens: Token[];
-  /** Last comment on its lines, without the semicolon; decoded text. */
+  /** Last comment on the entry's lines, without the semicolon, as decoded text. */
   comment: string;
 }
 
-/** Yields the entries of a master file lazily. Throws DnsSyntaxError with the line. */
+/** Yields the entries of a master file lazily. Throws DnsSyntaxError with the line number. */
 export function* entries(text: string): Generator<Entry> {
   let line = 1;
   let depth = 0;
@@ -60,8 +60,8 @@ export function* entries(text: string): Generator<Entry> {
 }
 
 /**
- * Splits standalone record data into words. Semicolons and parentheses are ordinary characters: there are no lines
- * here.
+ * Splits standalone record data into words. Semicolons and parentheses are ordinary characters, since there are no
+ * lines.
  */
 export function words(text: string): Token[] {
   // oxlint-disable-next-line no-control-regex

@@ -10,10 +10,10 @@ const name = (text: string) =>
   Buffer.concat([...text.split(".").map((label) => Buffer.from([label.length, ...Buffer.from(label)])), Buffer.of(0)]);
 const time48 = (seconds: number) => Buffer.from(seconds.toString(16).padStart(12, "0"), "hex");
 
-/** A message with only a header, with the id of the request. */
+/** A message consisting of a header only, with the id of the request. */
 const empty = Buffer.concat([u16(7), u16(0xa800), Buffer.alloc(8)]);
 
-/** A reply signed over the request's MAC with its length, the message, and the TSIG variables (RFC 8945 4.3). */
+/** A reply signed over the request's MAC with its length prefix, the message, and the TSIG variables (RFC 8945 4.3). */
 function signedReply(
   requestMac: Buffer,
   { seconds = NOW / 1000, fudge = 300, error = 0, secret = key.secret, id = 7 } = {},
@@ -49,7 +49,7 @@ test("accepts a reply within its fudge and rejects it one second later (RFC 8945
     assert.equal(verdict(signedReply(mac), NOW + seconds * 1000), "badTime", String(seconds));
 });
 
-test("rejects a reply to another request, with another key or with a changed message as forged", () => {
+test("rejects a reply to a different request, signed with a different key or with a changed message as forged", () => {
   assert.equal(verdict(signedReply(Buffer.alloc(32))), "forged");
   assert.equal(verdict(signedReply(mac, { secret: Buffer.from("other") })), "forged");
   const changed = signedReply(mac);

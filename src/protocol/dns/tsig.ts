@@ -3,18 +3,20 @@ import { readMessage } from "./message.ts";
 import { MalformedMessage, type RawRecord, readPlainName } from "./wire-reader.ts";
 import { createWireWriter, type WireWriter } from "./wire-writer.ts";
 
-/** RFC 8945 6: those without a known weakness. */
+/** Algorithms in RFC 8945 6 without a known weakness. */
 export const TSIG_ALGORITHMS = ["hmac-sha256", "hmac-sha384", "hmac-sha512"] as const;
 export type TsigAlgorithm = (typeof TSIG_ALGORITHMS)[number];
 
 export interface TsigKey {
-  /** In normal form; both sides know the secret by this name. */
+  /** Name in normal form, under which both sides store the secret. */
   name: string;
   algorithm: TsigAlgorithm;
   secret: Buffer;
 }
 
-/** Reads `algorithm:name:secret`, the secret in base64, as BIND's tools accept it; undefined for anything else. */
+/**
+ * Reads `algorithm:name:secret`, with the secret in base64, as accepted by BIND's tools; undefined for anything else.
+ */
 export function readTsigKey(text: string): TsigKey | undefined {
   const [algorithm, name, secret, ...more] = text.split(":");
   const known = TSIG_ALGORITHMS.find((one) => one === algorithm?.toLowerCase());
@@ -24,8 +26,8 @@ export function readTsigKey(text: string): TsigKey | undefined {
 }
 
 /**
- * "unsigned": the responder does not have the key, or is not the intended server. The others are errors reported by the
- * server (RFC 8945 5.3.2).
+ * "unsigned": the responder does not have the key, or is not the intended server. "badSignature", "badKey" and
+ * "badTime" are errors reported by the server (RFC 8945 5.3.2).
  */
 export type TsigVerdict = "good" | "unsigned" | "forged" | "badSignature" | "badKey" | "badTime";
 
@@ -39,7 +41,7 @@ const COMPLAINTS = new Map<number, TsigVerdict>([
 ]);
 
 /**
- * Returns `message` with the signature as its last record. `mac` is needed to verify the reply. `now`: epoch
+ * Returns `message` with the signature as its last record. `mac` is required to verify the reply. `now` is in epoch
  * milliseconds.
  */
 export function signMessage(message: Buffer, key: TsigKey, now: number): { signed: Buffer; mac: Buffer } {
@@ -71,7 +73,7 @@ export function verifyReply(reply: Buffer, key: TsigKey, requestMac: Buffer, now
   if (record?.type !== TSIG) return "unsigned";
   const tsig = readTsig(record);
   const complaint = COMPLAINTS.get(tsig.error);
-  // Errors about the key or signature cannot be signed; one about the time is.
+  // An error about the key or signature cannot be signed; an error about the time is signed.
   if (tsig.mac.length === 0) return complaint ?? "unsigned";
   const stripped = Buffer.from(reply.subarray(0, record.start));
   stripped.writeUInt16BE(tsig.originalId, 0);

@@ -7,7 +7,7 @@ import type { WireWriter } from "./wire-writer.ts";
 /** Condition of an update; if it fails, nothing changes (RFC 2136 2.4). */
 export type Prerequisite =
   | { kind: "noSet"; name: string; type: RecordType }
-  /** The set has exactly these records, whatever their TTL. */
+  /** The set has exactly these records, regardless of their TTL. */
   | { kind: "set"; name: string; type: RecordType; data: RecordData[] }
   | { kind: "nameFree"; name: string };
 
@@ -18,7 +18,7 @@ export type UpdateStep =
 
 export interface Update {
   id: number;
-  /** In normal form. */
+  /** Zone name in normal form. */
   zone: string;
   prerequisites: readonly Prerequisite[];
   steps: readonly UpdateStep[];

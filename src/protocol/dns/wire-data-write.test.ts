@@ -31,7 +31,7 @@ describe("record data in wire format", () => {
     );
   });
 
-  // RFC 9460 appendix D.
+  // Vectors from RFC 9460 appendix D.
   const vectors: [RecordType, string, string][] = [
     ["HTTPS", "0 foo.example.com", "000003666f6f076578616d706c6503636f6d00"],
     ["SVCB", "1 .", "000100"],
@@ -77,7 +77,7 @@ describe("record data in wire format", () => {
 });
 
 describe("names in a message", () => {
-  test("point to earlier names, never to removed octets", () => {
+  test("refer to earlier names, never to removed octets", () => {
     const out = createWireWriter();
     out.name("a.example.com", true);
     const length = out.length;

@@ -6,7 +6,7 @@ import { layoutOf, type RecordType } from "./record-types.ts";
 import { writeParams } from "./service-params-wire.ts";
 import { createWireWriter, type WireWriter } from "./wire-writer.ts";
 
-/** Types of RFC 1035: only these may have compressed names in their data (RFC 3597 4). */
+/** Types defined in RFC 1035: only these may have compressed names in their data (RFC 3597 4). */
 const COMPRESSED = new Set<RecordType>(["CNAME", "MX", "NS", "PTR"]);
 
 /** Writes data returned by checkData into a message. */
@@ -55,7 +55,7 @@ export function writeData(type: RecordType, data: RecordData, out: WireWriter): 
   }
 }
 
-/** Writes standalone data, without compression. */
+/** Encodes standalone data, without compression. */
 export function dataToWire(type: RecordType, data: RecordData): Buffer {
   const out = createWireWriter();
   writeData(type, data, out);

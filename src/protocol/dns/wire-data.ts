@@ -4,10 +4,10 @@ import { layoutOf, type RecordType } from "./record-types.ts";
 import { DnsSyntaxError } from "./syntax-error.ts";
 import { MalformedMessage, type RawRecord, readName, readPlainName } from "./wire-reader.ts";
 
-/** Types whose data can be read from wire format. LOC, HTTPS and SVCB are only read from text. */
+/** Types whose data can be read from wire format. LOC, HTTPS and SVCB can only be read from text. */
 export type WireType = Exclude<RecordType, "LOC" | "HTTPS" | "SVCB"> | "SOA";
 
-/** RFC 1035 3.3.13. */
+/** Fields of SOA data (RFC 1035 3.3.13). */
 const SOA = [
   ["primary", "host"],
   ["mailbox", "host"],
@@ -19,9 +19,9 @@ const SOA = [
 ] as const;
 
 /**
- * Reads the fields of a record of `message`, which may compress names. They have the names of checkData, but
- * unnormalized values: names are in lower case without the final dot ("." is the root), the data as a whole is not
- * checked. Throws MalformedMessage.
+ * Reads the fields of a record in `message`, which may contain compressed names. The fields have the same names as in
+ * checkData, but their values are not normalized: domain names are in lower case without the final dot ("." is the
+ * root), and the data as a whole is not validated. Throws MalformedMessage.
  */
 export const readRecordData = (message: Buffer, type: WireType, { data, end }: RawRecord): RecordData =>
   readFields(message, type, end - data.length, end, readName);
@@ -88,6 +88,6 @@ function readFields(
   return data;
 }
 
-/** In RFC 5952 form. */
+/** Formats an address as in RFC 5952. */
 const ipv6Text = (octets: Buffer) =>
   new URL(`http://[${octets.toString("hex").match(/.{4}/g)!.join(":")}]`).hostname.slice(1, -1);

@@ -8,12 +8,12 @@ const wire = (...lengths: number[]) =>
     Buffer.of(0),
   ]);
 
-test("limits a name to 255 octets including length octets and root (RFC 1035 2.3.4)", () => {
+test("limits a name to 255 octets, including length octets and the root (RFC 1035 2.3.4)", () => {
   const longest = wire(63, 63, 63, 61);
   assert.equal(longest.length, 255);
   assert.equal(readPlainName(longest, 0).end, 255);
   assert.throws(() => readPlainName(wire(63, 63, 63, 62), 0), MalformedMessage);
-  // The length counts from the start of the name.
+  // The limit applies from the start of the name.
   assert.equal(readPlainName(Buffer.concat([Buffer.alloc(12), longest]), 12).end, 267);
   assert.throws(() => readPlainName(Buffer.concat([Buffer.alloc(12), wire(63, 63, 63, 62)]), 12), MalformedMessage);
 });

@@ -31,8 +31,8 @@ export function readHeader(message: Buffer): Header | undefined {
 
 interface WireName {
   /**
-   * Lower case, without the final dot; the root is "". Octets that are not printable ASCII, dots inside a label, and
-   * backslashes are \DDD (RFC 1035 5.1), so each name has one spelling.
+   * Name in lower case, without the final dot; the root is "". Octets that are not printable ASCII, dots inside a
+   * label, and backslashes are \DDD (RFC 1035 5.1), so that each name has a unique spelling.
    */
   name: string;
   end: number;
@@ -44,12 +44,12 @@ export const readPlainName = (message: Buffer, offset: number): WireName => foll
 /** Reads a name that may be compressed (RFC 1035 4.1.4). Throws MalformedMessage. */
 export const readName = (message: Buffer, offset: number): WireName => followName(message, offset, MAX_POINTERS);
 
-/** Enough for the longest name with each label behind its own pointer. */
+/** Sufficient for the longest name with a pointer before each label. */
 const MAX_POINTERS = 127;
 
 function followName(message: Buffer, offset: number, maxPointers: number): WireName {
   const labels: string[] = [];
-  // RFC 1035 2.3.4: 255 octets including length octets and root.
+  // RFC 1035 2.3.4: 255 octets including length octets and the root.
   let left = 254;
   let pointers = 0;
   let end: number | undefined;
@@ -59,7 +59,7 @@ function followName(message: Buffer, offset: number, maxPointers: number): WireN
     if (length >= 0xc0) {
       const target = ((length & 0x3f) << 8) | octet(message, at + 1);
       if (++pointers > maxPointers) throw new MalformedMessage("a name has too many compression pointers");
-      // Each pointer must lead before the labels that preceded it, so names cannot loop.
+      // Each pointer must refer to an offset before the labels that preceded it, so names cannot loop.
       if (target >= start || target < HEADER_OCTETS)
         throw new MalformedMessage("a compression pointer does not lead to an earlier name");
       end ??= at + 2;
@@ -87,7 +87,7 @@ const escaped = (char: string) => `\\${String(char.charCodeAt(0)).padStart(3, "0
 export interface RawRecord {
   /** See WireName. */
   name: string;
-  /** Offset of its name. */
+  /** Offset of the record's name. */
   start: number;
   type: number;
   class: number;
@@ -97,7 +97,7 @@ export interface RawRecord {
   end: number;
 }
 
-/** Throws MalformedMessage. */
+/** Reads one record. Throws MalformedMessage. */
 export function readRecord(message: Buffer, start: number): RawRecord {
   const { name, end: nameEnd } = readName(message, start);
   if (nameEnd + 10 > message.length) throw new MalformedMessage("the message ends within a record");

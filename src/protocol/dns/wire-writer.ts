@@ -1,4 +1,4 @@
-/** Builds a message from octets, with names compressed (RFC 1035 4.1.4). */
+/** Builds a message from octets, compressing names (RFC 1035 4.1.4). */
 export interface WireWriter {
   /** Octets written so far. */
   readonly length: number;
@@ -7,16 +7,16 @@ export interface WireWriter {
   u32(value: number): void;
   bytes(octets: Uint8Array): void;
   /**
-   * Writes a name as returned by readName; "" and "." are the root. `compress` only for types that every reader knows
-   * (RFC 3597 4).
+   * Writes a name as returned by readName; "" and "." are the root. Use `compress` only for types that every reader
+   * knows (RFC 3597 4).
    */
   name(name: string, compress: boolean): void;
   /** Records that `name` is written at `offset`, so that later names can point to it. */
   remember(name: string, offset: number): void;
-  /** Writes the output of `write`, preceded by its length in two octets. */
+  /** Writes the output of `write`, preceded by its length as two octets. */
   sized(write: () => void): void;
   setU16(offset: number, value: number): void;
-  /** Discards everything from `length` on. */
+  /** Discards everything from offset `length` on. */
   cut(length: number): void;
   finish(): Buffer;
 }
@@ -86,7 +86,7 @@ export function createWireWriter(): WireWriter {
       let at = offset;
       for (let rest = name; rest !== "" && at <= MAX_POINTER;) {
         names.set(rest, at);
-        // The labels may be spelled differently there, but each has the length in its length octet.
+        // The labels may be spelled differently there, but their lengths match the length octets.
         at += 1 + buffer[at]!;
         const dot = rest.indexOf(".");
         rest = dot === -1 ? "" : rest.slice(dot + 1);
@@ -107,6 +107,6 @@ export function createWireWriter(): WireWriter {
   return writer;
 }
 
-/** Replaces \DDD in a label by the octets (RFC 1035 5.1). */
+/** Replaces \DDD in a label with the octets (RFC 1035 5.1). */
 const unescaped = (label: string) =>
   label.replace(/\\(\d{3})/g, (_, code: string) => String.fromCharCode(Number(code) & 0xff));

@@ -8,26 +8,26 @@ import { dataFromWire } from "./wire-data.ts";
 
 export interface ZoneFileRecord {
   line: number;
-  /** Normal and absolute, without the final dot. */
+  /** Name in normal form, absolute, without the final dot. */
   name: string;
-  /** Seconds; undefined if neither the record nor anything before it states one. */
+  /** Seconds; undefined if neither the record nor any earlier line specifies a TTL. */
   ttl: number | undefined;
-  /** In upper case. Only those of RECORD_TYPES have `data`. */
+  /** Type in upper case. Only types in RECORD_TYPES have `data`. */
   type: string;
   data?: RecordData;
-  /** For a type without a layout, written as octets (RFC 3597 5). */
+  /** Data of a type without a layout, written as octets (RFC 3597 5). */
   opaque?: Buffer;
   comment: string;
 }
 
 export interface ZoneFile {
   records: ZoneFileRecord[];
-  /** Lines that could not be read. All others were. */
+  /** Lines that could not be read. All other lines were read. */
   problems: { line: number; message: string }[];
 }
 
 export interface ReadOptions {
-  /** Name of the zone: `@`, until $ORIGIN changes it. In normal form. */
+  /** Name of the zone in normal form: the value of `@` until $ORIGIN changes it. */
   origin: string;
   maxRecords?: number;
   maxProblems?: number;
@@ -73,7 +73,7 @@ interface State {
   /** "" is the root. */
   origin: string;
   defaultTtl: number | undefined;
-  /** The most recent TTL, which applies if there is no $TTL (RFC 1035 5.1). */
+  /** The most recent TTL, which applies without $TTL (RFC 1035 5.1). */
   lastTtl: number | undefined;
   owner: string | undefined;
 }
@@ -114,7 +114,7 @@ function readRecord({ line, blank, tokens, comment }: Entry, state: State): Zone
   return { ...record, data: opaque === undefined ? readData(type, rest, state) : dataFromWire(type, opaque) };
 }
 
-/** `[ttl] [class] type`, the first two in either order. */
+/** Reads `[ttl] [class] type`, the first two in either order. */
 function readHead(tokens: Token[], from: number): { ttl: number | undefined; type: string; end: number } {
   let ttl: number | undefined;
   let inClass = false;
@@ -131,7 +131,7 @@ function readHead(tokens: Token[], from: number): { ttl: number | undefined; typ
   throw new DnsSyntaxError("the line ends before the record type");
 }
 
-/** The SOA is only used for a TTL: its last number is the default for records without one (RFC 1035 3.3.13). */
+/** The SOA record is only used for a TTL: its last number is the default for records without one (RFC 1035 3.3.13). */
 function soa(record: ZoneFileRecord, rest: Token[], state: State): ZoneFileRecord {
   if (rest.length !== 7) throw new DnsSyntaxError("SOA has seven fields");
   const minimum = needTtl(rest[6]!.text);
@@ -141,10 +141,10 @@ function soa(record: ZoneFileRecord, rest: Token[], state: State): ZoneFileRecor
 
 const isTtl = (word: string) => /^(\d+|(\d+[SMHDW])+)$/.test(word);
 const UNITS: Record<string, number> = { S: 1, M: 60, H: 3600, D: 86_400, W: 604_800 };
-/** RFC 2181 8. */
+/** Maximum TTL (RFC 2181 8). */
 const MAX_TTL = 2 ** 31 - 1;
 
-/** Seconds, or BIND's `1h30m` form. */
+/** Reads a TTL in seconds, or in BIND's `1h30m` form. */
 function needTtl(text: string): number {
   const word = text.toUpperCase();
   if (!isTtl(word)) throw new DnsSyntaxError(`a TTL is expected, found ${JSON.stringify(text)}`);

@@ -2,17 +2,17 @@ import { presentData, type RecordData } from "./record-data.ts";
 import type { RecordType } from "./record-types.ts";
 
 export interface WritableRecord {
-  /** Normal, without the final dot. */
+  /** Name in normal form, without the final dot. */
   name: string;
   ttl: number;
   comment?: string | undefined;
 }
 
-/** One line of a master file. All names are absolute, so that no line depends on another. */
+/** Formats one line of a master file. All names are absolute, so that no line depends on another. */
 export const zoneFileLine = (record: WritableRecord & { type: RecordType; data: RecordData }): string =>
   line(record, record.type, presentData(record.type, record.data, { absolute: true }));
 
-/** The same for a type without a layout (RFC 3597 5). */
+/** Formats one line for a type without a layout (RFC 3597 5). */
 export const opaqueLine = (record: WritableRecord & { type: string; opaque: Buffer }): string =>
   line(record, record.type, `\\# ${record.opaque.length} ${record.opaque.toString("hex")}`.trimEnd());
 
@@ -22,8 +22,8 @@ export interface StartOfAuthority {
 }
 
 /**
- * Seconds. `minimum`: how long resolvers cache negative answers (RFC 2308 4); short, so that new records become visible
- * quickly.
+ * Times in seconds. `minimum` determines how long resolvers cache negative responses (RFC 2308 4); it is short so that
+ * new records become visible quickly.
  */
 export const SOA_TIMES = { ttl: 3600, refresh: 10_000, retry: 2400, expire: 604_800, minimum: 300 } as const;
 

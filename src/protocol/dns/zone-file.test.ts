@@ -20,7 +20,7 @@ const shown = (text: string) => {
 };
 
 describe("a master file", () => {
-  test("is read in every spelling of RFC 1035", () => {
+  test("is read in every spelling that RFC 1035 allows", () => {
     assert.deepEqual(
       shown(`
 $TTL 1h30m
@@ -60,7 +60,7 @@ other.example.com. CLASS1 TYPE1 192.0.2.5
     );
   });
 
-  test("without $TTL uses the most recent TTL, before that the minimum of SOA", () => {
+  test("without $TTL uses the most recent TTL, and before the first TTL the minimum field of SOA", () => {
     assert.deepEqual(
       shown("a A 192.0.2.1\n").map(([, ttl]) => ttl),
       [undefined],
@@ -71,7 +71,7 @@ other.example.com. CLASS1 TYPE1 192.0.2.5
     );
   });
 
-  test("may have CRLF line ends, a byte order mark, tabs, no final line end, comments only", () => {
+  test("may have CRLF line ends, a byte order mark, tabs, no final line end, or comments only", () => {
     assert.deepEqual(shown("\uFEFF; head\r\na\t60\tIN\tA\t192.0.2.1 ; c\r\n\r\n   ; more\r\nb A 192.0.2.2"), [
       ["a.example.com", 60, "A", "192.0.2.1"],
       ["b.example.com", 60, "A", "192.0.2.2"],
@@ -79,7 +79,7 @@ other.example.com. CLASS1 TYPE1 192.0.2.5
     assert.equal(read("a A 192.0.2.1 ; ünder ; all\n").records[0]!.comment, "ünder ; all");
   });
 
-  test("may have octets for unknown and known types (RFC 3597)", () => {
+  test("may specify data as octets, for unknown and known types (RFC 3597)", () => {
     assert.deepEqual(shown("a TYPE65280 \\# 3 ab cd01\na A \\# 4 C0000201\na TYPE731 \\# 0\n"), [
       ["a.example.com", undefined, "TYPE65280", "abcd01"],
       ["a.example.com", undefined, "A", "192.0.2.1"],
@@ -87,7 +87,7 @@ other.example.com. CLASS1 TYPE1 192.0.2.5
     ]);
   });
 
-  test("reports every invalid line and reads the others", () => {
+  test("reports every invalid line and reads all others", () => {
     const { records, problems } = read(`
 a A 192.0.2.1
 b A 192.0.2
@@ -154,7 +154,7 @@ j A 192.0.2.7
     );
   });
 
-  test("keeps unknown types as they were read", () => {
+  test("preserves unknown types as they were read", () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 40 }), (bytes) => {
         const opaque = Buffer.from(bytes);

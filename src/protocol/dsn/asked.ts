@@ -2,8 +2,9 @@ import type { MailRequest, RecipientRequest } from "./params.ts";
 import type { Action } from "./report.ts";
 
 /**
- * True if the sender wants a notification (RFC 3461 4.1, 5.2). Never for the null sender (RFC 5321 4.5.5): bounces of
- * bounces would loop. Without NOTIFY, failures are reported, and delays if `delays` is true (the default).
+ * Returns true if the sender requested a notification (RFC 3461 4.1, 5.2). Always false for the null sender (RFC 5321
+ * 4.5.5), since bounces of bounces would loop. Without NOTIFY, failures are reported, and delays if `delays` is true
+ * (the default).
  */
 export function isTold(
   sender: string,
@@ -18,8 +19,8 @@ export function isTold(
 }
 
 /**
- * How much of the message is returned (RFC 3461 4.3): all of it only on failure, if requested, and if not larger than
- * `maxBytes`.
+ * Returns how much of the message is returned (RFC 3461 4.3): the whole message only on failure, if requested, and if
+ * not larger than `maxBytes`.
  */
 export const returnedPart = (
   action: Action,

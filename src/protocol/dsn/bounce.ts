@@ -11,11 +11,11 @@ import { readParts, type Part } from "./mime-parts.ts";
 import type { Action } from "./report.ts";
 import { decodeUtf8Address } from "./xtext.ts";
 
-/** Delivery status of another message, extracted from a bounce. */
+/** Delivery status of the original message, extracted from a bounce. */
 export interface Bounce {
   /**
-   * "report": RFC 3464. "guess": parsed from human-readable text; suitable for display, and with care for counting hard
-   * failures.
+   * "report": in RFC 3464 format. "guess": parsed from human-readable text; suitable for display, and with care for
+   * counting hard failures.
    */
   kind: "report" | "guess";
   reportingMta?: string;
@@ -28,24 +28,24 @@ export interface Bounce {
 
 export interface BouncedRecipient {
   address: string;
-  /** Original-Recipient: the address we sent to, if different. */
+  /** Original-Recipient: the address the message was sent to, if different. */
   original?: string;
   action: Action;
-  /** RFC 3463; the last two numbers are 0 if only the class is known. */
+  /** RFC 3463 status; the last two numbers are 0 if only the class is known. */
   status: string;
   /** Reply text of the remote server. */
   diagnostic?: string;
   remoteMta?: string;
 }
 
-/** Only the beginning of a longer message is read: the machine-readable part precedes the returned message. */
+/** For longer messages, only the beginning is read: the machine-readable part precedes the returned message. */
 export const MAX_BOUNCE_BYTES = 256 * 1024;
 const MAX_RECIPIENTS = 100;
 const GROUP_LIMITS = { maxBytes: 16 * 1024, maxFields: 100 };
 
 /**
  * Reads a bounce or another delivery report. Undefined for any other message, including autoreplies. The caller must
- * check that it is trustworthy: from the null sender, to a return path that only we could have generated.
+ * check that it is trustworthy: sent from the null sender to a return path that only this server could have generated.
  */
 export function readBounce(message: Uint8Array): Bounce | undefined {
   const bytes = Buffer.from(message.buffer, message.byteOffset, Math.min(message.length, MAX_BOUNCE_BYTES));
@@ -59,7 +59,7 @@ export function readBounce(message: Uint8Array): Bounce | undefined {
   return { kind: "report", ...report, ...(messageId === undefined ? {} : { messageId }) };
 }
 
-/** RFC 3464 2.1: a group of fields for the message, then one per recipient, separated by empty lines. */
+/** RFC 3464 2.1: one group of fields for the message, then one for each recipient, separated by empty lines. */
 function readStatus(body: Buffer): Pick<Bounce, "reportingMta" | "envelopeId" | "recipients"> | undefined {
   const groups = groupsOf(body);
   const recipients = groups.flatMap((fields) => readRecipient(fields) ?? []).slice(0, MAX_RECIPIENTS);
@@ -107,7 +107,7 @@ const CLASS_STATUS: Record<Action, string> = {
 };
 const ACTIONS = Object.keys(CLASS_STATUS) as Action[];
 
-/** Some servers append comments, write "failure" for "failed", or leave it empty. */
+/** Some servers append comments, write "failure" instead of "failed", or leave the field empty. */
 function actionOf(value: string | undefined, status: string | undefined): Action | undefined {
   const word = /^[a-z]+/.exec(value?.trim().toLowerCase() ?? "")?.[0];
   if (word === "failure") return "failed";
@@ -117,7 +117,7 @@ function actionOf(value: string | undefined, status: string | undefined): Action
   );
 }
 
-/** `rfc822; a@b`, `utf-8; \x{E4}@b`, `a@b`, with or without brackets. */
+/** Reads `rfc822; a@b`, `utf-8; \x{E4}@b` or `a@b`, with or without brackets. */
 function addressOf(value: string | undefined): string | undefined {
   if (value === undefined) return undefined;
   const text = decodeUtf8Address(afterType(value)).replace(/^<(.*)>$/, "$1");

@@ -85,7 +85,7 @@ test("a report is read back with all its fields", () => {
   assert.doesNotMatch(built.toString("latin1"), /(?<!\r)\n|\r(?!\n)/);
 });
 
-test("RFC 3464 2, RFC 3834 5: the header of a report", () => {
+test("RFC 3464 2, RFC 3834 5: a report has the required header", () => {
   const reading = readHeader(buildReport(report()).before);
   assert.ok(reading.ok);
   const value = (name: string) => headerValue(reading.fields, name);
@@ -96,7 +96,7 @@ test("RFC 3464 2, RFC 3834 5: the header of a report", () => {
   assert.throws(() => buildReport(report({ recipients: [] })), /recipient/);
 });
 
-test("the returned part has only headers or everything, in the type that fits its octets (RFC 6533)", () => {
+test("the returned part contains only headers or the whole message, with a content type that matches its octets (RFC 6533)", () => {
   const typeOf = (changes: Partial<Report>) =>
     /boundary|Content-Type: ((?:message|text)\/(?:rfc822|global)[a-z0-9-]*)/.exec(
       buildReport(report(changes)).before.toString().split("--b0undary").at(-1)!,
@@ -107,7 +107,7 @@ test("the returned part has only headers or everything, in the type that fits it
   assert.equal(typeOf({ returned: "full", returnedUtf8: true }), "message/global");
 });
 
-test("text of remote servers cannot end a line or open a part", () => {
+test("text from remote servers cannot end a line or start a part", () => {
   const words = fc.oneof(
     fc.string({ unit: "binary", maxLength: 60 }),
     fc.constant("550 no\r\n\r\n--b0undary--\r\nX: y"),
@@ -130,7 +130,7 @@ test("text of remote servers cannot end a line or open a part", () => {
   );
 });
 
-test("RFC 3461 5.2, RFC 5321 4.5.5: decides who is notified", () => {
+test("RFC 3461 5.2, RFC 5321 4.5.5: decides whether the sender is notified", () => {
   const told = (notify: RecipientRequest["notify"], action: Action, delays?: boolean) =>
     isTold("a@b.example", action, notify === undefined ? {} : { notify }, delays === undefined ? {} : { delays });
   assert.equal(told(undefined, "failed"), true);
@@ -145,7 +145,7 @@ test("RFC 3461 5.2, RFC 5321 4.5.5: decides who is notified", () => {
     assert.equal(isTold("", action, { notify: ["FAILURE", "DELAY", "SUCCESS"] }), false);
 });
 
-test("RFC 3461 4.3: the whole message is returned only if requested and failed", () => {
+test("RFC 3461 4.3: the whole message is returned only if requested and delivery failed", () => {
   assert.equal(returnedPart("failed", { ret: "FULL" }, 10, 10), "full");
   assert.equal(returnedPart("failed", { ret: "FULL" }, 11, 10), "headers");
   assert.equal(returnedPart("delayed", { ret: "FULL" }, 1, 10), "headers");
@@ -209,7 +209,7 @@ test("invalid parameters are rejected with the reason", () => {
   });
 });
 
-test("xtext holds any text", () => {
+test("xtext encodes any text", () => {
   fc.assert(
     fc.property(
       fc.string({ unit: "grapheme" }).filter((text) => text.isWellFormed()),
@@ -221,7 +221,7 @@ test("xtext holds any text", () => {
   );
 });
 
-test("reports of other servers are read", () => {
+test("reports from other servers are read", () => {
   const exchange = [
     "From: postmaster@corp.example",
     "Subject: Undeliverable: hi",

@@ -10,7 +10,7 @@ import {
 import { MAX_BOUNCE_BYTES } from "./bounce.ts";
 import { readParts, type Part } from "./mime-parts.ts";
 
-/** Feedback about a message from its reader, or from the provider on the reader's behalf (RFC 5965). */
+/** Feedback about a message from its recipient, or from the provider on the recipient's behalf (RFC 5965). */
 export interface Feedback {
   /** "abuse", "fraud", "not-spam", "virus", "other", "auth-failure" ..., lower case. */
   type: string;
@@ -21,7 +21,7 @@ export interface Feedback {
   /** From the returned copy of the original message. */
   messageId?: string;
   returnPath?: string;
-  /** The To field, used if the report does not name the recipients: providers omit or redact them. */
+  /** Addresses in the To field, used if the report does not contain the recipients: providers omit or redact them. */
   to: string[];
 }
 
@@ -29,7 +29,7 @@ const LIMITS = { maxBytes: 64 * 1024, maxFields: 1000 };
 const MAX_RECIPIENTS = 50;
 const RETURNED = new Set(["message/rfc822", "text/rfc822-headers", "message/global", "message/global-headers"]);
 
-/** Undefined if it is not a feedback report. Reads the first 256 KiB. */
+/** Reads the first 256 KiB of a feedback report. Undefined if the message is not a feedback report. */
 export function readFeedback(message: Uint8Array): Feedback | undefined {
   const bytes = Buffer.from(message.buffer, message.byteOffset, Math.min(message.length, MAX_BOUNCE_BYTES));
   const { fields, leaves } = readParts(bytes);
@@ -37,7 +37,7 @@ export function readFeedback(message: Uint8Array): Feedback | undefined {
   const report = leaves.find(({ type }) => type === "message/feedback-report");
   if (report === undefined) return undefined;
   const told = fieldsOf(report.body);
-  // 3.1: the only required field besides User-Agent and Version.
+  // 3.1: the only required field apart from User-Agent and Version.
   const type = /^[a-z0-9-]{1,40}/.exec(headerValue(told, "feedback-type")?.trim().toLowerCase() ?? "")?.[0];
   if (type === undefined) return undefined;
   const about = aboutReturned(leaves);
@@ -71,5 +71,5 @@ function fieldsOf(body: Buffer): HeaderField[] {
   return reading.ok ? reading.fields : [];
 }
 
-/** `<a@b>` or `a@b`. */
+/** Reads `<a@b>` or `a@b`. */
 const pathOf = (value: string | undefined) => parseAddress((value ?? "").trim().replace(/^<(.*)>$/, "$1"))?.address;

@@ -10,15 +10,15 @@ import type { Bounce, BouncedRecipient } from "./bounce.ts";
 import type { Part } from "./mime-parts.ts";
 
 /**
- * Parses bounces that are not RFC 3464 reports: those of qmail and its descendants, Exim, and appliances. Only messages
- * that look like server-generated bounces are read, only the beginning of the text, and only a few recipients are
- * extracted.
+ * Parses bounces that are not RFC 3464 reports, such as those from qmail and its descendants, Exim, and appliances.
+ * Reads only messages that look like server-generated bounces and only the beginning of the text, and extracts only a
+ * few recipients.
  */
 const MAX_TEXT = 32 * 1024;
 const MAX_LINES = 400;
 const MAX_LINE = 1000;
 const MAX_GUESSED = 20;
-/** Maximum distance between a code and its address. */
+/** Maximum number of lines between a code and its address. */
 const NEAR_LINES = 4;
 
 export function guessBounce(fields: HeaderField[], leaves: Part[]): Bounce | undefined {
@@ -44,7 +44,7 @@ const COPY_BELOW = /^-{2,}\s*(?:below this line is a copy|this is a copy of|orig
 
 function looksLikeBounce(fields: HeaderField[]): boolean {
   if (headerValue(fields, "x-failed-recipients") !== undefined) return true;
-  // Autoreplies also come from the null sender.
+  // The null sender also sends autoreplies.
   if (
     /^auto-generated\b/i.test(headerValue(fields, "auto-submitted") ?? "") &&
     headerValue(fields, "x-autoreply") !== undefined
@@ -56,7 +56,7 @@ function looksLikeBounce(fields: HeaderField[]): boolean {
 }
 
 function failedRecipients(fields: HeaderField[], lines: string[]): BouncedRecipient[] {
-  // Exim and Google name the recipients in a header field.
+  // Exim and Google list the recipients in a header field.
   const named = headerValues(fields, "x-failed-recipients")
     .flatMap((value) => parseAddressList(value.slice(0, 10_000)) ?? [])
     .map(({ address }) => address);
@@ -72,7 +72,7 @@ function failedRecipients(fields: HeaderField[], lines: string[]): BouncedRecipi
   return [...found.values()].slice(0, MAX_GUESSED);
 }
 
-/** Matches lines about one address: `<a@b>:`, `a@b`, `  a@b: ...`; not passing mentions. */
+/** Matches lines about one address, such as `<a@b>:`, `a@b`, `  a@b: ...`, but not passing mentions. */
 function addressIn(line: string): string | undefined {
   const [, bracketed, bare] =
     /^[ \t>*]{0,8}(?:<([^<>\s]{3,254})>|([^<>\s:;,()]{3,254}@[A-Za-z0-9.-]{1,253}))[ \t]*(?::|$|\(|;|\s-\s)/.exec(
@@ -81,7 +81,7 @@ function addressIn(line: string): string | undefined {
   return parseAddress(bracketed ?? bare ?? "")?.address;
 }
 
-/** The first server reply at or below the line, before the next address. */
+/** The first server reply on or below the line, before the next address. */
 function reasonNear(
   lines: string[],
   at: number,

@@ -13,7 +13,10 @@ const LIMITS = { maxBytes: 64 * 1024, maxFields: 1000 };
 const MAX_DEPTH = 4;
 const MAX_PARTS = 50;
 
-/** A broken structure yields fewer parts, never an error; the number of parts and the depth are bounded. */
+/**
+ * Reads the parts of a message. A broken structure yields fewer parts, never an error; the number of parts and the
+ * depth are bounded.
+ */
 export function readParts(message: Buffer): { fields: HeaderField[]; leaves: Part[] } {
   const leaves: Part[] = [];
   walk(message, leaves, 0);
@@ -39,7 +42,7 @@ function splitPart(bytes: Buffer): Part {
   return { type: mediaTypeOf(fields), fields, body: bytes.subarray(Math.min(end + skip, bytes.length)) };
 }
 
-/** RFC 2046 5.1.1: returns the bodies between boundary lines; a truncated part is included as far as it exists. */
+/** RFC 2046 5.1.1: returns the bodies between boundary lines; a truncated part is included as far as it is present. */
 function pieces(body: Buffer, boundary: string): Buffer[] {
   const found: Buffer[] = [];
   const delimiter = Buffer.from(`--${boundary}`, "latin1");

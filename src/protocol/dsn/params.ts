@@ -3,7 +3,7 @@ import { decodeUtf8Address, decodeXtext, encodeUtf8Address, encodeXtext } from "
 /** Delivery notification parameters of MAIL (RFC 3461 4.3, 4.4). */
 export interface MailRequest {
   ret?: "FULL" | "HDRS";
-  /** Decoded. */
+  /** Decoded ENVID value. */
   envid?: string;
 }
 
@@ -11,7 +11,7 @@ export interface MailRequest {
 export interface RecipientRequest {
   notify?: DsnEvent[];
   /**
-   * The address as the sender wrote it, before any forwarding: type in lower case, a semicolon, and the decoded
+   * The address as specified by the sender, before any forwarding: type in lower case, a semicolon, and the decoded
    * address.
    */
   orcpt?: string;
@@ -24,18 +24,18 @@ export type DsnEvent = "NEVER" | "SUCCESS" | "FAILURE" | "DELAY";
 export interface OriginalRecipient {
   /** "rfc822", "utf-8", "x400" ... */
   type: string;
-  /** Decoded. */
+  /** Decoded ENVID value. */
   address: string;
 }
 
-/** `why` is the text of a 501 5.5.4 reply. */
+/** `why` is the text for a 501 5.5.4 reply. */
 export type Reading<T> = { ok: true; value: T } | { ok: false; why: string };
 
-/** RFC 3461 4.4 and 4.2. */
+/** Maximum lengths (RFC 3461 4.4 and 4.2). */
 const MAX_ENVID = 100;
 const MAX_ORCPT = 500;
 
-/** Reads the parameters of MAIL, as on the wire ("RET=HDRS"); those of other extensions are ignored. */
+/** Reads the parameters of MAIL, as on the wire ("RET=HDRS"); ignores parameters of other extensions. */
 export function readMailRequest(params: readonly string[]): Reading<MailRequest> {
   const found = valuesOf(params, ["RET", "ENVID"]);
   if (!found.ok) return found;
@@ -85,7 +85,7 @@ export function originalRecipient(orcpt: string): OriginalRecipient | undefined 
 function readOriginal(orcpt: string): OriginalRecipient | undefined {
   const [, type, text] = /^([A-Za-z0-9-]{1,64});(.+)$/.exec(orcpt) ?? [];
   if (type === undefined || text === undefined) return undefined;
-  // RFC 6533 3: the utf-8 type has its own encoding, and raw UTF-8 if the session uses SMTPUTF8.
+  // RFC 6533 3: the utf-8 type has its own encoding, or uses raw UTF-8 if the session uses SMTPUTF8.
   if (type.toLowerCase() === "utf-8")
     return /\p{Cc}|\s/u.test(text)
       ? undefined
@@ -96,7 +96,7 @@ function readOriginal(orcpt: string): OriginalRecipient | undefined {
     : { type: type.toLowerCase(), address };
 }
 
-/** Formats the parameters for the next hop, which must have announced DSN. */
+/** Formats the parameters for a next hop, which must have announced DSN. */
 export function formatMailRequest({ ret, envid }: MailRequest): string[] {
   return [
     ...(ret === undefined ? [] : [`RET=${ret}`]),

@@ -12,27 +12,27 @@ export interface ReportedRecipient {
   /** ORCPT, if the sender provided one. */
   original?: OriginalRecipient;
   action: Action;
-  /** RFC 3463, like "5.1.1". */
+  /** RFC 3463 status, such as "5.1.1". */
   status: string;
-  /** Reply of the remote server, code first: "550 5.1.1 No such user". */
+  /** Reply of the remote server, starting with the code: "550 5.1.1 No such user". */
   diagnostic?: string;
   /** The server that replied. */
   remoteMta?: string;
   lastAttempt?: Date;
-  /** If delayed: when retries end. */
+  /** Set if delayed: the time at which retries end. */
   retryUntil?: Date;
 }
 
 export interface Report {
-  /** Our own host name. */
+  /** This server's host name. */
   reportingMta: string;
-  /** The header From, like "MAILER-DAEMON@mx.example". */
+  /** The From header, such as "MAILER-DAEMON@mx.example". */
   from: string;
   /** Envelope sender of the original message; never "". */
   to: string;
   messageId: string;
   date: Date;
-  /** Random; must not occur in the returned message. */
+  /** Random string, which must not occur in the returned message. */
   boundary: string;
   envelopeId?: string;
   arrived?: Date;
@@ -40,7 +40,7 @@ export interface Report {
   inReplyTo?: string;
   recipients: readonly ReportedRecipient[];
   returned: "headers" | "full";
-  /** True if the header section of the returned part has non-ASCII octets (RFC 6533 4). */
+  /** True if the header section of the returned message has non-ASCII octets (RFC 6533 4). */
   returnedUtf8?: boolean;
 }
 
@@ -48,8 +48,8 @@ export interface Report {
 export const REPORT_SENDER = "";
 
 /**
- * Builds a delivery report (RFC 3464, a multipart/report of RFC 6522): the octets before and after the returned message
- * or header section, which is inserted unchanged. Throws TypeError for a report to the null sender or without
+ * Builds a delivery report (RFC 3464, a multipart/report of RFC 6522). Returns the octets before and after the returned
+ * message or header section, which is inserted unchanged. Throws TypeError for a report to the null sender or without
  * recipients.
  */
 export function buildReport(report: Report): { before: Buffer; after: Buffer } {
@@ -95,7 +95,7 @@ function header({ from, to, date, messageId, inReplyTo, recipients, boundary, re
     `Date: ${rfc5322Date(date)}`,
     `Message-ID: ${clean(messageId)}`,
     ...(inReplyTo === undefined ? [] : [`In-Reply-To: ${clean(inReplyTo)}`, `References: ${clean(inReplyTo)}`]),
-    // RFC 3834 5: prevents replies by autoresponders.
+    // RFC 3834 5: prevents autoresponders from replying.
     "Auto-Submitted: auto-replied",
     "MIME-Version: 1.0",
     `Content-Type: multipart/report; report-type=delivery-status;\r\n\tboundary="${boundary}"`,
@@ -128,7 +128,7 @@ const EXPLAINED: Record<Action, string> = {
   expanded: "the message was delivered to the members of a list",
 };
 
-/** RFC 3464 2.2. */
+/** Fields for the whole message (RFC 3464 2.2). */
 function messageFields({ envelopeId, reportingMta, arrived }: Report): string[] {
   return [
     ...(envelopeId === undefined ? [] : [`Original-Envelope-Id: ${ascii(envelopeId)}`]),
@@ -137,7 +137,7 @@ function messageFields({ envelopeId, reportingMta, arrived }: Report): string[] 
   ];
 }
 
-/** RFC 3464 2.3. */
+/** Fields for each recipient (RFC 3464 2.3). */
 function recipientFields({
   address,
   original,
@@ -156,12 +156,12 @@ function recipientFields({
     ...(remoteMta === undefined ? [] : [`Remote-MTA: dns; ${ascii(remoteMta)}`]),
     ...(diagnostic === undefined ? [] : [`Diagnostic-Code: smtp; ${ascii(diagnostic)}`]),
     ...(lastAttempt === undefined ? [] : [`Last-Attempt-Date: ${rfc5322Date(lastAttempt)}`]),
-    // 2.3.9: only if the action is delayed.
+    // 2.3.9: only present if the action is delayed.
     ...(retryUntil === undefined || action !== "delayed" ? [] : [`Will-Retry-Until: ${rfc5322Date(retryUntil)}`]),
   ];
 }
 
-/** RFC 6533 3: this part stays ASCII. */
+/** RFC 6533 3: this part remains ASCII. */
 function addressField(address: string, type: string): string {
   return isAscii(Buffer.from(address)) && type !== "utf-8"
     ? `${ascii(type)}; ${ascii(address)}`
@@ -177,7 +177,7 @@ function returnedHeader({ returned, returnedUtf8 = false }: Report): string[] {
   ];
 }
 
-/** Text of remote servers: must not end a line or make one too long (RFC 5322 2.1.1). */
+/** Text from remote servers must not end a line or make it too long (RFC 5322 2.1.1). */
 const clean = (text: string) =>
   text
     .replace(/[\p{Cc}\u2028\u2029]+/gu, " ")

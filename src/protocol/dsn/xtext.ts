@@ -1,6 +1,6 @@
 /**
- * Encodes text for an ESMTP parameter (RFC 3461 4): printable ASCII; "+", "=" and everything else become "+" and two
- * upper-case hex digits.
+ * Encodes text for an ESMTP parameter (RFC 3461 4): printable ASCII is unchanged, but "+", "=" and everything else
+ * become "+" and two upper-case hex digits.
  */
 export const encodeXtext = (text: string): string =>
   [...Buffer.from(text)]
@@ -11,7 +11,7 @@ export const encodeXtext = (text: string): string =>
 
 const hex = (byte: number) => `+${byte.toString(16).toUpperCase().padStart(2, "0")}`;
 
-/** Undefined if it is not valid xtext. */
+/** Decodes xtext. Undefined if the text is not valid xtext. */
 export function decodeXtext(text: string): string | undefined {
   if (!/^(?:[\x21-\x2a\x2c-\x3c\x3e-\x7e]|\+[0-9A-F]{2})*$/.test(text)) return undefined;
   return Buffer.from(
@@ -20,7 +20,7 @@ export function decodeXtext(text: string): string | undefined {
   ).toString("utf8");
 }
 
-/** Encodes a non-ASCII address where only ASCII is allowed (RFC 6533 3): `\x{E4}` for the letter. */
+/** Encodes a non-ASCII address where only ASCII is allowed (RFC 6533 3): `\x{E4}` represents the letter. */
 export const encodeUtf8Address = (address: string): string =>
   [...address]
     .map((char) =>

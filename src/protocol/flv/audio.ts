@@ -6,15 +6,15 @@ export type FlvAudioCodec = "aac" | "opus" | "mp3";
 
 /** Body of an audio message or tag. */
 export type FlvAudio =
-  | { kind: "config"; codec: FlvAudioCodec; /** AudioSpecificConfig, OpusHead. */ config: Buffer }
+  | { kind: "config"; codec: FlvAudioCodec; /** AudioSpecificConfig or OpusHead. */ config: Buffer }
   | { kind: "frame"; codec: FlvAudioCodec; data: Buffer }
-  /** In an unsupported codec. */
+  /** Audio in an unsupported codec. */
   | { kind: "unknown"; codec: string }
-  /** Sequence ends, channel layouts, additional tracks, silence. */
+  /** Messages such as sequence ends, channel layouts, additional tracks and silence. */
   | { kind: "other" };
 
 const OTHER = { kind: "other" } as const;
-/** FLV 10.1, E.4.2.1; 9 starts an extended header (Enhanced RTMP v2). */
+/** Sound formats in FLV 10.1, E.4.2.1; 9 indicates an extended header (Enhanced RTMP v2). */
 const FORMAT = { mp3: 2, extended: 9, aac: 10, mp3Of8kHz: 14 } as const;
 const OLD_CODECS = [
   "PCM",
@@ -31,10 +31,10 @@ const OLD_CODECS = [
   "Speex",
 ];
 const FOUR_CC: Record<string, FlvAudioCodec> = { mp4a: "aac", Opus: "opus", ".mp3": "mp3" };
-/** Stereo, 16 bits, 44 kHz: always declared for AAC, whatever the real format (E.4.2.1). */
+/** Stereo, 16 bits, 44 kHz: always declared for AAC, regardless of the actual format (E.4.2.1). */
 const QUALITY = 0x0f;
 
-/** Throws FlvError. The result points into `bytes`. */
+/** Reads the body of an audio message. Throws FlvError. The result refers to memory in `bytes`. */
 export function readAudio(bytes: Buffer): FlvAudio {
   // An empty message means that there is currently no audio.
   if (bytes.length === 0) return OTHER;
@@ -61,7 +61,7 @@ const configOf = (codec: FlvAudioCodec, config: Buffer): FlvAudio =>
 const frame = (codec: FlvAudioCodec, data: Buffer): FlvAudio =>
   data.length === 0 ? OTHER : { kind: "frame", codec, data };
 
-/** AAC and MP3 in the legacy format, Opus by its FourCC. Undefined if the codec has no configuration. */
+/** Writes AAC and MP3 in the legacy format, Opus by its FourCC. Undefined if the codec has no configuration. */
 export function writeAudioConfig(codec: FlvAudioCodec, config: Buffer): Buffer | undefined {
   if (codec === "mp3" || config.length === 0) return undefined;
   return Buffer.concat([
@@ -70,7 +70,7 @@ export function writeAudioConfig(codec: FlvAudioCodec, config: Buffer): Buffer |
   ]);
 }
 
-/** Constant octets that precede the data of a frame. */
+/** Fixed octets that precede the data of a frame. */
 export const frameHead = (codec: FlvAudioCodec): Buffer => FRAME_HEAD[codec];
 
 const extended = (type: number) =>

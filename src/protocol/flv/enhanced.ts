@@ -19,7 +19,7 @@ const TRACKS = { one: 0, many: 1, manyCodecs: 2 } as const;
 
 /**
  * Reads the octets after the first one, whose lower half is `type`. Undefined if the first track is not included:
- * additional tracks are alternatives and are ignored.
+ * additional tracks are alternatives, which are ignored.
  */
 export function readEnhanced(kind: "audio" | "video", type: number, bytes: Buffer): EnhancedBody | undefined {
   let at = 1;
@@ -33,7 +33,8 @@ export function readEnhanced(kind: "audio" | "video", type: number, bytes: Buffe
 
   const fourCc = () => bytes.toString("latin1", take(4), at);
 
-  // Packet modifiers, each preceded by its size; only the nanosecond offset is defined, and milliseconds suffice here.
+  // Packet modifiers, each preceded by its size. Only the nanosecond offset is defined, which is skipped because
+  // milliseconds suffice here.
   while (type === PACKET.modEx) {
     let size = bytes[take(1)]! + 1;
     if (size === 256) size = bytes.readUInt16BE(take(2)) + 1;

@@ -52,7 +52,7 @@ test("audio of every codec is read back as written", () => {
   );
 });
 
-test("garbage is either read or rejected with FlvError", () => {
+test("invalid data is either read or rejected with FlvError", () => {
   fc.assert(
     fc.property(
       fc.uint8Array({ maxLength: 60 }),
@@ -87,7 +87,8 @@ test("extended headers: without a composition time, with modifiers, and for the 
   assert.deepEqual(readVideo(bytes(0x97, 2, 1, 2, 3, 0x03, "hvc1", "data")), picture);
   // A modifier of 256 octets, whose size does not fit into one octet.
   assert.deepEqual(readVideo(bytes(0x97, 255, 0, 255, "x".repeat(256), 0x03, "hvc1", "data")), picture);
-  // One track; several tracks of one codec, with the first track second; several with one codec each.
+  // A single track; several tracks with the same codec, where the first track is in second position; several tracks
+  // with different codecs.
   assert.deepEqual(readVideo(bytes(0x96, 0x03, "hvc1", 0, "data")), picture);
   assert.deepEqual(readVideo(bytes(0x96, 0x13, "hvc1", 1, 0, 0, 1, "x", 0, 0, 0, 4, "data")), picture);
   assert.deepEqual(readVideo(bytes(0x96, 0x23, "av01", 1, 0, 0, 1, "x", "hvc1", 0, 0, 0, 4, "data")), picture);
@@ -95,7 +96,7 @@ test("extended headers: without a composition time, with modifiers, and for the 
   assert.deepEqual(readAudio(bytes(0x95, 0x01, "mp4a", 0, "data")), { kind: "frame", codec: "aac", data });
 });
 
-test("names known but unsupported codecs", () => {
+test("reports the names of known but unsupported codecs", () => {
   assert.deepEqual(readVideo(bytes(0x12, "x")), { kind: "unknown", codec: "Sorenson H.263" });
   assert.deepEqual(readVideo(bytes(0x91, "vvc1", "x")), { kind: "unknown", codec: "vvc1" });
   assert.deepEqual(readAudio(bytes(0xb0, "x")), { kind: "unknown", codec: "Speex" });
@@ -104,10 +105,10 @@ test("names known but unsupported codecs", () => {
     assert.deepEqual(readVideo(nothing), { kind: "other" });
 });
 
-test("sample rates and channels of audio", () => {
+test("sample rates and channels of audio are read", () => {
   assert.deepEqual(soundOfAac(Buffer.from([0x11, 0x90])), { sampleRate: 48_000, channels: 2 });
   assert.deepEqual(soundOfAac(Buffer.from([0x12, 0x08, 0x56, 0xe5])), { sampleRate: 44_100, channels: 1 });
-  // 24-bit rate: 5 bits 2, 4 bits 15, 24 bits 48,000, 4 bits 6.
+  // Bit fields with a 24-bit rate: 5 bits with the value 2, 4 bits with 15, 24 bits with 48,000, 4 bits with 6.
   assert.deepEqual(soundOfAac(Buffer.from([0x17, 0x80, 0x5d, 0xc0, 0x30])), { sampleRate: 48_000, channels: 6 });
   assert.equal(soundOfAac(Buffer.from([0x16, 0x90])), undefined);
   assert.equal(soundOfAac(Buffer.from([0x11])), undefined);
@@ -116,7 +117,7 @@ test("sample rates and channels of audio", () => {
   assert.deepEqual(soundOfOpus(Buffer.from("OpusHead\x01\x01", "latin1")), { sampleRate: 48_000, channels: 1 });
 });
 
-test("tags of a file, with times above 2^24", () => {
+test("tags of a file are read, with times above 2^24", () => {
   const tags = [
     { type: 9, time: 0xfedcba98, data: Buffer.from("picture") },
     { type: 8, time: 7, data: Buffer.alloc(0) },

@@ -4,15 +4,15 @@ export interface Sound {
   channels: number;
 }
 
-/** ISO 14496-3, 1.6.3.4. */
+/** Sample rates by index (ISO 14496-3, 1.6.3.4). */
 const AAC_RATES = [96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8000, 7350];
-/** By channel configuration (1.6.3.5). */
+/** Channels by channel configuration (1.6.3.5). */
 const AAC_CHANNELS = [0, 1, 2, 3, 4, 5, 6, 8, 0, 0, 0, 7, 8, 0, 8];
 const EXPLICIT_RATE = 15;
 
 /**
- * Format of an AudioSpecificConfig (ISO 14496-3, 1.6.2.1); undefined if it is invalid, or declares its channels
- * elsewhere.
+ * Returns the format in an AudioSpecificConfig (ISO 14496-3, 1.6.2.1); undefined if it is invalid or does not declare
+ * its channels.
  */
 export function soundOfAac(config: Buffer): Sound | undefined {
   if (config.length < 2) return undefined;
@@ -20,7 +20,7 @@ export function soundOfAac(config: Buffer): Sound | undefined {
   config.copy(bits, 0, 0, 8);
   const wide = bits.readBigUInt64BE(0);
   const read = (at: number, count: number) => Number((wide >> BigInt(64 - at - count)) & ((1n << BigInt(count)) - 1n));
-  // Object types above 30 take six more bits.
+  // Object types above 30 occupy six more bits.
   const rateAt = read(0, 5) === 31 ? 11 : 5;
   const index = read(rateAt, 4);
   const sampleRate = index === EXPLICIT_RATE ? read(rateAt + 4, 24) : AAC_RATES[index];
@@ -28,7 +28,7 @@ export function soundOfAac(config: Buffer): Sound | undefined {
   return sampleRate && channels ? { sampleRate, channels } : undefined;
 }
 
-/** By version: 1, 2, and 2.5 for the lowest rates. */
+/** Sample rates by version: 1, 2, and 2.5 for the lowest rates. */
 const MP3_RATES: Record<number, number[]> = {
   3: [44_100, 48_000, 32_000],
   2: [22_050, 24_000, 16_000],
@@ -36,14 +36,16 @@ const MP3_RATES: Record<number, number[]> = {
 };
 const MONO = 3;
 
-/** Format of an MPEG audio frame header (ISO 11172-3, 2.4.1.3); undefined if it is not one. */
+/**
+ * Returns the format in an MPEG audio frame header (ISO 11172-3, 2.4.1.3); undefined if the data is not such a header.
+ */
 export function soundOfMp3(frame: Buffer): Sound | undefined {
   if (frame.length < 4 || frame.readUInt16BE(0) < 0xffe0) return undefined;
   const sampleRate = MP3_RATES[(frame[1]! >> 3) & 3]?.[(frame[2]! >> 2) & 3];
   return sampleRate === undefined ? undefined : { sampleRate, channels: frame[3]! >> 6 === MONO ? 1 : 2 };
 }
 
-/** Format of an OpusHead (RFC 7845, 5.1). Opus always decodes at 48 kHz, whatever its source. */
+/** Returns the format in an OpusHead (RFC 7845, 5.1). Opus always decodes at 48 kHz, regardless of its source. */
 export const soundOfOpus = (head: Buffer): Sound => ({
   sampleRate: 48_000,
   channels: head.length > 9 && head.toString("latin1", 0, 8) === "OpusHead" ? Math.max(1, head[9]!) : 2,

@@ -11,7 +11,7 @@ export interface FlvTag {
 const TAG_HEADER = 11;
 const BEHIND = 4;
 /**
- * File header (E.2) and the size field before the first tag. Readers wait for exactly the streams that it announces.
+ * File header (E.2) and the size field before the first tag. Readers wait for all streams that the header announces.
  */
 export const flvHeader = ({ video, audio }: { video: boolean; audio: boolean }): Buffer =>
   Buffer.from([0x46, 0x4c, 0x56, 1, (audio ? 4 : 0) | (video ? 1 : 0), 0, 0, 0, 9, 0, 0, 0, 0]);
@@ -20,7 +20,7 @@ export function writeTag({ type, time, data }: FlvTag): Buffer {
   const bytes = Buffer.allocUnsafe(TAG_HEADER + data.length + BEHIND);
   bytes[0] = type;
   bytes.writeUIntBE(data.length, 1, 3);
-  // The upper eight bits of the time follow the lower ones.
+  // The upper eight bits of the time follow the lower 24.
   bytes.writeUIntBE(time & 0xffffff, 4, 3);
   bytes[7] = time >>> 24;
   bytes.writeUIntBE(0, 8, 3);
@@ -30,7 +30,7 @@ export function writeTag({ type, time, data }: FlvTag): Buffer {
 }
 
 /**
- * Reads consecutive tags, as in a file after its header, or in an RTMP aggregate message (7.1.6 there). Throws FlvError
+ * Reads consecutive tags, as in a file after its header, or in an RTMP aggregate message (RTMP 7.1.6). Throws FlvError
  * for a truncated tag.
  */
 export function* readTags(bytes: Buffer): Iterable<FlvTag> {

@@ -5,22 +5,26 @@ export type FlvVideoCodec = "h264" | "hevc" | "av1" | "vp8" | "vp9";
 
 /** Body of a video message or tag. */
 export type FlvVideo =
-  | { kind: "config"; codec: FlvVideoCodec; /** avcC, hvcC, av1C or vpcC, without a box header. */ config: Buffer }
+  | {
+      kind: "config";
+      codec: FlvVideoCodec;
+      /** Content of the avcC, hvcC, av1C or vpcC box, without a box header. */ config: Buffer;
+    }
   | {
       kind: "picture";
       codec: FlvVideoCodec;
       key: boolean;
-      /** Milliseconds from decoding to presentation; may be negative. */ composition: number;
+      /** Time from decoding to presentation in milliseconds; may be negative. */ composition: number;
       data: Buffer;
     }
-  /** In an unsupported codec. */
+  /** Audio in an unsupported codec. */
   | { kind: "unknown"; codec: string }
-  /** Sequence ends, commands, metadata, additional tracks. */
+  /** Messages such as sequence ends, commands, metadata and additional tracks. */
   | { kind: "other" };
 
 const FRAME = { key: 1, inter: 2, generatedKey: 4, command: 5 } as const;
 const OTHER = { kind: "other" } as const;
-/** FLV 10.1, E.4.3.1; 12 is the unofficial number that Chinese encoders use for HEVC. */
+/** Codecs in FLV 10.1, E.4.3.1; 12 is the unofficial number that Chinese encoders use for HEVC. */
 const NUMBERED: Record<number, FlvVideoCodec> = { 7: "h264", 12: "hevc" };
 const OLD_CODECS: Record<number, string> = {
   2: "Sorenson H.263",
@@ -35,7 +39,7 @@ const FOUR_CC_OF = { h264: "avc1", hevc: "hvc1", av1: "av01", vp8: "vp08", vp9: 
 const AVC = 7;
 const WITH_COMPOSITION = new Set<FlvVideoCodec>(["h264", "hevc"]);
 
-/** Throws FlvError. The result points into `bytes`. */
+/** Reads the body of an audio message. Throws FlvError. The result refers to memory in `bytes`. */
 export function readVideo(bytes: Buffer): FlvVideo {
   if (bytes.length === 0) return OTHER;
   const first = bytes[0]!;
@@ -69,10 +73,10 @@ const picture = (codec: FlvVideoCodec, frame: number, composition: number, data:
     ? OTHER
     : { kind: "picture", codec, key: frame === FRAME.key || frame === FRAME.generatedKey, composition, data };
 
-/** For error messages. */
+/** Makes a FourCC printable for error messages. */
 export const printable = (fourCc: string): string => fourCc.replace(/[^\x20-\x7e]/g, "?");
 
-/** H.264 in the legacy format, which every reader supports; other codecs by FourCC (Enhanced RTMP). */
+/** Writes H.264 in the legacy format, which every reader supports, and other codecs by FourCC (Enhanced RTMP). */
 export function writeVideoConfig(codec: FlvVideoCodec, config: Buffer): Buffer {
   const head =
     codec === "h264"

@@ -5,21 +5,21 @@ import { readSps } from "./sps.ts";
 export interface AvcConfig {
   sps: Buffer[];
   pps: Buffer[];
-  /** Octets of the length field before each NAL unit. */
+  /** Number of octets in the length field before each NAL unit. */
   lengthSize: number;
 }
 
 /** Profiles whose record declares the chroma format. */
 const WITH_CHROMA = new Set([100, 110, 122, 144]);
 
-/** For packets with four-octet lengths. Throws H264Error if the first of `sps` is malformed. */
+/** Writes a record for packets with four-octet lengths. Throws H264Error if the first of `sps` is malformed. */
 export function writeAvcConfig(sps: readonly Buffer[], pps: readonly Buffer[]): Buffer {
   const [first] = sps;
   if (first === undefined || pps.length === 0 || sps.length > 31 || pps.length > 255)
     throw new H264Error("there is no parameter set, or there are too many");
   const { profile } = readSps(first);
   const head = Buffer.from([1, first[1]!, first[2]!, first[3]!, 0xff, 0xe0 | sps.length]);
-  // 4:2:0 with 8 bits, the only format that browsers and cameras send live.
+  // Declares 4:2:0 with 8 bits, the only format that browsers and cameras send live.
   const tail = WITH_CHROMA.has(profile) ? Buffer.from([0xfd, 0xf8, 0xf8, 0]) : Buffer.alloc(0);
   return Buffer.concat([head, ...sps.flatMap(sized), Buffer.from([pps.length]), ...pps.flatMap(sized), tail]);
 }
@@ -30,7 +30,7 @@ function sized(nal: Buffer): Buffer[] {
   return [length, nal];
 }
 
-/** Throws H264Error if the record is truncated. */
+/** Reads a decoder configuration record. Throws H264Error if the record is truncated. */
 export function readAvcConfig(record: Buffer): AvcConfig {
   if (record.length < 7 || record[0] !== 1) throw new H264Error("this is no decoder configuration record of version 1");
   let at = 5;

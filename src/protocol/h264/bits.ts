@@ -1,14 +1,14 @@
-/** Reads the bits of a parameter set (ITU-T H.264, 7.2 and 9.1). Throws H264Error beyond its end. */
+/** Reads the bits of a parameter set (ITU-T H.264, 7.2 and 9.1). Throws H264Error when reading beyond its end. */
 export interface BitReader {
-  /** Up to 32 bits, most significant bit first. */
+  /** Reads up to 32 bits, most significant bit first. */
   bits(count: number): number;
   flag(): boolean;
-  /** Exp-Golomb codes: ue(v) and se(v). */
+  /** Reads Exp-Golomb codes: ue(v) and se(v). */
   ue(): number;
   se(): number;
 }
 
-/** The H.264 data violates the standard; the message describes the error. */
+/** The H.264 data violates the standard; the error message gives the reason. */
 export class H264Error extends Error {
   override readonly name: string = "H264Error";
 }

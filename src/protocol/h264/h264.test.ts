@@ -35,7 +35,7 @@ async function encoded(size: string, ...options: string[]): Promise<Buffer[]> {
 }
 const sets = (nals: readonly Buffer[], type: number) => nals.filter((nal) => nalType(nal) === type);
 
-describe("parameter sets of real encoders", needsFfmpeg, () => {
+describe("parameter sets from actual encoders are read", needsFfmpeg, () => {
   for (const [size, options, expected] of [
     [
       "320x180",
@@ -75,7 +75,7 @@ describe("parameter sets of real encoders", needsFfmpeg, () => {
     });
   }
 
-  test("a configuration record is read back as written, and joined packets are split again", async () => {
+  test("a configuration record is read back as written, and joined NAL units are split again", async () => {
     const nals = await encoded("320x180", "-pix_fmt", "yuv420p");
     const [sps, pps] = [sets(nals, NAL.sps), sets(nals, NAL.pps)];
     const record = writeAvcConfig(sps, pps);
@@ -84,7 +84,7 @@ describe("parameter sets of real encoders", needsFfmpeg, () => {
     assert.deepEqual(splitLengths(joinLengths(nals)), nals);
   });
 
-  test("a truncated or changed parameter set is rejected or read differently: it never hangs or fails in another way", async () => {
+  test("a truncated or changed parameter set is either rejected with H264Error or read with different values, and never hangs", async () => {
     const [sps] = sets(await encoded("320x180", "-pix_fmt", "yuv420p"), NAL.sps);
     fc.assert(
       fc.property(

@@ -1,4 +1,4 @@
-/** NAL unit types in use here (ITU-T H.264, table 7-1). */
+/** NAL unit types used here (ITU-T H.264, table 7-1). */
 export const NAL = {
   slice: 1,
   idr: 5,
@@ -15,7 +15,7 @@ export const nalType = (nal: Buffer): number => nal[0]! & 31;
 
 /**
  * Splits NAL units that are each preceded by a length of `lengthSize` octets (ISO 14496-15, 5.3.4.2.1). Stops at a
- * truncated one.
+ * truncated NAL unit.
  */
 export function splitLengths(data: Buffer, lengthSize = 4): Buffer[] {
   const nals: Buffer[] = [];
@@ -29,7 +29,7 @@ export function splitLengths(data: Buffer, lengthSize = 4): Buffer[] {
   return nals;
 }
 
-/** Precedes each NAL unit by a four-octet length. */
+/** Prepends a four-octet length to each NAL unit. */
 export function joinLengths(nals: readonly Buffer[]): Buffer {
   const joined = Buffer.allocUnsafe(nals.reduce((sum, nal) => sum + 4 + nal.length, 0));
   let at = 0;

@@ -1,31 +1,31 @@
 import { type BitReader, createBitReader, H264Error, withoutEmulation } from "./bits.ts";
 
-/** Frame properties from a sequence parameter set (ITU-T H.264, 7.3.2.1.1 and annex E). */
+/** Frame properties read from a sequence parameter set (ITU-T H.264, 7.3.2.1.1 and annex E). */
 export interface Sps {
   profile: number;
-  /** The octet of constraint_set flags. */
+  /** Octet containing the constraint_set flags. */
   compatibility: number;
   level: number;
   /** In pixels, after cropping. */
   width: number;
   height: number;
   /**
-   * Maximum number of frames decoded before one that is displayed earlier: above 0 there are B-frames. Undefined if not
-   * declared.
+   * Maximum number of frames that are decoded before a frame displayed earlier: if above 0, there are B-frames.
+   * Undefined if not declared.
    */
   reordered: number | undefined;
 }
 
 /** Profiles whose parameter sets declare the chroma format. */
 const WITH_CHROMA = new Set([100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139, 134, 135]);
-/** Baseline has no reordering by definition (A.2.1). */
+/** The Baseline profile has no reordering by definition (A.2.1). */
 const BASELINE = 66;
 /** Maximum accepted width and height in pixels. */
 const LONGEST = 16_384;
 const MOST_CYCLE = 255;
 const EXTENDED_SHAPE = 255;
 
-/** `nal` including its header octet. Throws H264Error. */
+/** Reads a sequence parameter set; `nal` includes its header octet. Throws H264Error. */
 export function readSps(nal: Buffer): Sps {
   if ((nal[0]! & 31) !== 7) throw new H264Error("this is no sequence parameter set");
   const bits = createBitReader(withoutEmulation(nal.subarray(1)));
@@ -43,7 +43,7 @@ export function readSps(nal: Buffer): Sps {
   bits.flag();
   const rows = progressive ? 1 : 2;
   const [left, right, top, bottom] = bits.flag() ? [bits.ue(), bits.ue(), bits.ue(), bits.ue()] : [0, 0, 0, 0];
-  // 6-19 to 6-22: cropping is in chroma samples, doubled vertically for fields.
+  // Equations 6-19 to 6-22: cropping is specified in chroma samples, doubled vertically for fields.
   const width = across - (left + right) * (chroma === 1 || chroma === 2 ? 2 : 1);
   const height = units * 16 * rows - (top + bottom) * (chroma === 1 ? 2 : 1) * rows;
   if (width < 1 || height < 1 || width > LONGEST || height > LONGEST)
@@ -82,7 +82,7 @@ function skipPictureOrder(bits: BitReader): void {
   for (let i = 0; i < cycle; i++) bits.se();
 }
 
-/** max_num_reorder_frames, at the very end of the VUI parameters (E.1.1). */
+/** Reads max_num_reorder_frames, near the end of the VUI parameters (E.1.1). */
 function readReordered(bits: BitReader): number | undefined {
   if (!bits.flag()) return undefined;
   if (bits.flag() && bits.bits(8) === EXTENDED_SHAPE) bits.bits(32);

@@ -27,7 +27,7 @@ async function encoded(size: string, ...options: string[]): Promise<Buffer[]> {
 }
 const sets = (nals: readonly Buffer[], type: number) => nals.filter((nal) => hevcNalType(nal) === type);
 
-test("parameter sets yield the size and the same record as ffmpeg", needsFfmpeg, async () => {
+test("parameter sets yield the size and the same record as with ffmpeg", needsFfmpeg, async () => {
   for (const [size, options, expected] of [
     ["320x180", ["-pix_fmt", "yuv420p"], { width: 320, height: 180, chroma: 1, lumaBits: 8, chromaBits: 8 }],
     ["322x182", ["-pix_fmt", "yuv420p10le"], { width: 322, height: 182, chroma: 1, lumaBits: 10, chromaBits: 10 }],
@@ -59,14 +59,15 @@ test("parameter sets yield the size and the same record as ffmpeg", needsFfmpeg,
     ]);
     const at = mp4.indexOf("hvcC", 0, "latin1") + 4;
     const theirs = mp4.subarray(at, at + mp4.readUInt32BE(at - 8) - 8);
-    // Version, profile, tier, level; chroma format and bit depths. ffmpeg's record also has the SEI of x265.
+    // Compares version, profile, tier, level, chroma format and bit depths. ffmpeg's record also contains the SEI of
+    // x265.
     assert.deepEqual(record.subarray(0, 13), theirs.subarray(0, 13));
     assert.deepEqual(record.subarray(16, 19), theirs.subarray(16, 19));
     assert.ok(nals.some((nal) => isHevcKey(hevcNalType(nal))));
   }
 });
 
-test("truncated or changed data is rejected or read differently", needsFfmpeg, async () => {
+test("truncated or changed data is rejected or read with different values", needsFfmpeg, async () => {
   const nals = await encoded("320x180");
   const [sps] = sets(nals, HEVC_NAL.sps);
   const record = writeHevcConfig(sets(nals, HEVC_NAL.vps), [sps!], sets(nals, HEVC_NAL.pps));

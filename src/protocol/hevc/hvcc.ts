@@ -5,8 +5,8 @@ import { readHevcSps } from "./sps.ts";
 const FIXED = 23;
 
 /**
- * Decoder configuration record (ISO 14496-15, 8.3.3.1) for four-octet lengths. Throws H264Error if the first of `sps`
- * is malformed.
+ * Writes a decoder configuration record (ISO 14496-15, 8.3.3.1) for four-octet lengths. Throws H264Error if the first
+ * of `sps` is malformed.
  */
 export function writeHevcConfig(vps: readonly Buffer[], sps: readonly Buffer[], pps: readonly Buffer[]): Buffer {
   const [first] = sps;
@@ -43,7 +43,7 @@ export function writeHevcConfig(vps: readonly Buffer[], sps: readonly Buffer[], 
   return Buffer.concat([head, ...arrays]);
 }
 
-/** Parameter sets of a record, in order. Throws H264Error if the record is truncated. */
+/** Returns the parameter sets in a record, in order. Throws H264Error if the record is truncated. */
 export function readHevcConfig(record: Buffer): Buffer[] {
   const sets: Buffer[] = [];
   const need = (end: number) => {

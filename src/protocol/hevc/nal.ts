@@ -1,4 +1,4 @@
-/** NAL unit types in use here (ITU-T H.265, table 7-1). */
+/** NAL unit types used here (ITU-T H.265, table 7-1). */
 export const HEVC_NAL = {
   vps: 32,
   sps: 33,
@@ -11,5 +11,5 @@ export const HEVC_NAL = {
 
 export const hevcNalType = (nal: Buffer): number => (nal[0]! >> 1) & 63;
 
-/** True for a random access point: BLA, IDR or CRA. */
+/** Returns true for a random access point: BLA, IDR or CRA. */
 export const isHevcKey = (type: number): boolean => type >= 16 && type <= 21;

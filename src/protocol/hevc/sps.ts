@@ -1,9 +1,9 @@
 import { createBitReader, H264Error, withoutEmulation } from "../h264/bits.ts";
 import { HEVC_NAL, hevcNalType } from "./nal.ts";
 
-/** Frame properties from a sequence parameter set (ITU-T H.265, 7.3.2.2.1). */
+/** Frame properties read from a sequence parameter set (ITU-T H.265, 7.3.2.2.1). */
 export interface HevcSps {
-  /** The twelve raw octets of profile, tier and level (7.3.3). */
+  /** The twelve raw octets for profile, tier and level (7.3.3). */
   general: Buffer;
   layers: number;
   nested: boolean;
@@ -17,10 +17,10 @@ export interface HevcSps {
 }
 
 const LONGEST = 16_384;
-/** Octets before the general part: the NAL unit header, and one with the VPS id and the layer count. */
+/** Octets before the general fields: the NAL unit header, and one octet with the VPS id and the layer count. */
 const BEFORE = 3;
 
-/** `nal` including its header. Throws H264Error. */
+/** Reads a sequence parameter set; `nal` includes its header. Throws H264Error. */
 export function readHevcSps(nal: Buffer): HevcSps {
   if (nal.length < 2 || hevcNalType(nal) !== HEVC_NAL.sps)
     throw new H264Error("this is no sequence parameter set of HEVC");
@@ -37,7 +37,7 @@ export function readHevcSps(nal: Buffer): HevcSps {
   if (chroma === 3) bits.flag();
   const [across, down] = [bits.ue(), bits.ue()];
   const [left, right, top, bottom] = bits.flag() ? [bits.ue(), bits.ue(), bits.ue(), bits.ue()] : [0, 0, 0, 0];
-  // 7.4.3.2.1: cropping is in chroma samples.
+  // 7.4.3.2.1: cropping is specified in chroma samples.
   const width = across - (left + right) * (chroma === 1 || chroma === 2 ? 2 : 1);
   const height = down - (top + bottom) * (chroma === 1 ? 2 : 1);
   if (width < 1 || height < 1 || width > LONGEST || height > LONGEST)

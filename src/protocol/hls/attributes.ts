@@ -1,7 +1,7 @@
 /** Value in an attribute list (RFC 8216 4.2): a quoted string, or an unquoted word, number or resolution. */
 export type AttributeValue = { quoted: string } | string | number;
 
-/** Formats "NAME=value,NAME=\"value\"". Undefined values are omitted. */
+/** Formats attributes as "NAME=value,NAME=\"value\"". Undefined values are omitted. */
 export function attributeList(values: Record<string, AttributeValue | undefined>): string {
   return Object.entries(values)
     .flatMap(([name, value]) =>

@@ -1,15 +1,19 @@
-/** Bits per second of a media playlist, as in BANDWIDTH and AVERAGE-BANDWIDTH. */
+/** Bit rates of a media playlist in bits per second, as used in BANDWIDTH and AVERAGE-BANDWIDTH. */
 export interface BitRates {
   peak: number;
   average: number;
 }
 
-/** Seconds, rounded up: RFC 8216 4.3.3.1 compares EXTINF rounded to the nearest second, older players the exact value. */
+/**
+ * Target duration in seconds, rounded up: RFC 8216 4.3.3.1 compares EXTINF rounded to the nearest second, but older
+ * players compare the exact value.
+ */
 export const targetDurationOf = (longest: number): number => Math.max(1, Math.ceil(longest - 1e-6));
 
 /**
- * RFC 8216 4.1: the peak is the largest bit rate of any contiguous set of segments lasting 0.5 to 1.5 target durations, so a short
- * last segment does not count alone. The average is that of all segments. `size` in octets, `duration` in seconds.
+ * RFC 8216 4.1: the peak is the largest bit rate of any contiguous set of segments lasting 0.5 to 1.5 target durations,
+ * so a short last segment does not count alone. The average covers all segments. `size` is in octets, `duration` in
+ * seconds.
  */
 export function bitRatesOf(segments: readonly { size: number; duration: number }[]): BitRates {
   const target = targetDurationOf(segments.reduce((longest, { duration }) => Math.max(longest, duration), 0));
@@ -27,6 +31,6 @@ export function bitRatesOf(segments: readonly { size: number; duration: number }
     }
   }
   const average = bits / Math.max(seconds, 0.001);
-  // Less than half a target duration has no such set.
+  // A playlist shorter than half a target duration contains no such set.
   return { peak: Math.max(peak, average), average };
 }

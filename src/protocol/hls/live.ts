@@ -1,31 +1,34 @@
 import { type AttributeValue, attributeList } from "./attributes.ts";
 
 /**
- * A media playlist that grows, slides, or combines runs of several publishers (draft-pantos-hls-rfc8216bis, 4.4).
- * Durations in seconds. The tags of a segment do not depend on the other segments listed, so successive playlists are
- * consistent.
+ * A media playlist that grows, slides, or combines runs from several publishers (draft-pantos-hls-rfc8216bis, 4.4).
+ * Durations are in seconds. The tags of a segment do not depend on the other segments listed, so successive playlists
+ * are consistent.
  */
 export interface LivePlaylist {
-  /** Minimum protocol version; raised if a tag needs it. Default 6. */
+  /** Minimum protocol version; raised if a tag requires it. Default 6. */
   version?: number;
-  /** In whole seconds: no segment, rounded to the nearest second, is longer (4.4.3.1). */
+  /** In whole seconds: no segment duration, rounded to the nearest second, exceeds it (4.4.3.1). */
   targetDuration: number;
-  /** Number of the first segment, including skipped ones. */
+  /** Number of the first segment, counting skipped segments. */
   mediaSequence: number;
   /** Number of discontinuities before the first segment (4.4.3.3). */
   discontinuitySequence: number;
-  /** No segments will be added. `whole`: none were removed from the beginning. */
+  /** No segments will be added. `whole`: no segments have been removed from the beginning. */
   ended?: "whole" | "window";
-  /** Absent: whole segments only. */
+  /** If absent, only whole segments are listed. */
   lowLatency?: LowLatency;
-  /** On request, the playlist can be delivered without segments that end this many seconds before its end (4.4.3.8). */
+  /**
+   * On request, the playlist can be delivered without the segments that end at least this many seconds before its end
+   * (4.4.3.8).
+   */
   canSkipUntil?: number;
-  /** Number of leading segments omitted; the client knows them (4.4.5.2). */
+  /** Number of leading segments omitted because the client knows them (4.4.5.2). */
   skipped?: number;
-  /** Where players start, relative to the start of the first segment (4.4.2.2). */
+  /** Position where players start, relative to the start of the first segment (4.4.2.2). */
   start?: number;
   segments: readonly LiveHlsSegment[];
-  /** Available parts of the segment after the last one. */
+  /** Available parts of the incomplete segment after the last one. */
   open?: Omit<LiveHlsSegment, "uri" | "duration" | "gap"> & { parts: readonly HlsPart[] };
 }
 
@@ -35,7 +38,7 @@ export interface LowLatency {
   /** How far players stay behind the live edge. */
   partHoldBack: number;
   holdBack: number;
-  /** URL of the next part. Absent: unknown whether there will be one. */
+  /** URL of the next part. Absent if it is unknown whether there will be one. */
   hint?: string;
   /** Latest segment and part of the other renditions (4.4.5.4). */
   reports?: readonly { uri: string; lastSequence: number; lastPart?: number }[];
@@ -44,7 +47,9 @@ export interface LowLatency {
 export interface LiveHlsSegment {
   uri: string;
   duration: number;
-  /** Initialisation segment; written if it differs from the previous one. Absent for a gap of unknown format. */
+  /**
+   * URL of the initialisation segment; written if it differs from the previous one. Absent for a gap of unknown format.
+   */
   init?: string;
   /** Timestamps and formats restart. */
   discontinuity?: boolean;
@@ -58,7 +63,7 @@ export interface LiveHlsSegment {
 export interface HlsPart {
   uri: string;
   duration: number;
-  /** Decoding can start in it. */
+  /** Decoding can start in this part. */
   independent: boolean;
 }
 
@@ -88,7 +93,7 @@ export function writeLivePlaylist(playlist: LivePlaylist): string {
       : [`#EXT-X-START:${attributeList({ "TIME-OFFSET": seconds(start), PRECISE: "YES" })}`]),
     ...(skipped > 0 ? [`#EXT-X-SKIP:${attributeList({ "SKIPPED-SEGMENTS": skipped })}`] : []),
   ];
-  // Tags of skipped segments still apply to the segments after them.
+  // Tags of skipped segments still apply to the segments that follow.
   let init =
     skipped > 0 ? segments.slice(0, skipped).findLast((segment) => segment.init !== undefined)?.init : undefined;
   const head = (segment: Omit<LiveHlsSegment, "uri" | "duration" | "gap">) => {
@@ -115,7 +120,7 @@ export function writeLivePlaylist(playlist: LivePlaylist): string {
   return `${lines.join("\n")}\n`;
 }
 
-/** Section 8: 8 for EXT-X-GAP, 9 for EXT-X-SKIP. */
+/** Section 8: version 8 for EXT-X-GAP, 9 for EXT-X-SKIP. */
 function versionOf({ version = 6, segments, skipped = 0 }: LivePlaylist): number {
   return Math.max(version, segments.some(({ gap }) => gap === true) ? 8 : 0, skipped > 0 ? 9 : 0);
 }
@@ -139,5 +144,5 @@ function serverControl(lowLatency: LowLatency | undefined, canSkipUntil: number 
 const partAttributes = ({ uri, duration, independent }: HlsPart) =>
   attributeList({ DURATION: seconds(duration), URI: { quoted: uri }, INDEPENDENT: independent ? "YES" : undefined });
 
-/** Microsecond precision; at least three decimals, as older players expect. */
+/** Formats seconds with microsecond precision and at least three decimals, as older players expect. */
 const seconds = (value: number) => value.toFixed(6).replace(/0{1,3}$/, "");

@@ -3,7 +3,7 @@ import { targetDurationOf } from "./bit-rates.ts";
 
 /** A rendition that has ended, with all its segments from the beginning (RFC 8216 4.3.3). */
 export interface MediaPlaylist {
-  /** Initialisation segment; absent for WebVTT. */
+  /** URL of the initialisation segment; absent for WebVTT. */
   init?: string;
   segments: Iterable<HlsSegment>;
 }
@@ -25,7 +25,7 @@ export function writeMediaPlaylist({ init, segments }: MediaPlaylist): string {
   for (const { uri, duration } of segments) {
     longest = Math.max(longest, duration);
     end += duration;
-    // Players add up the written durations: 20 seconds in three segments must not become 19.999999.
+    // Players sum the written durations: 20 seconds in three segments must not become 19.999999.
     const part = Math.round(end * MICRO) - told;
     told += part;
     list.push(`#EXTINF:${(part / MICRO).toFixed(6).replace(/0{1,3}$/, "")},\n${uri}`);

@@ -1,22 +1,22 @@
 import { attributeList } from "./attributes.ts";
 
-/** RFC 8216 4.3.4: the choices of a player. */
+/** The variants and renditions between which a player can choose (RFC 8216 4.3.4). */
 export interface MultivariantPlaylist {
-  /** At least one. Many players start with the first. */
+  /** At least one variant. Many players start with the first. */
   variants: readonly HlsVariant[];
   renditions?: readonly HlsRendition[];
 }
 
 export interface HlsVariant {
   uri: string;
-  /** Peak bits per second, including all renditions played with it. */
+  /** Peak bits per second, including all renditions played with the variant. */
   bandwidth: number;
   averageBandwidth?: number;
-  /** RFC 6381, one per format it contains. */
+  /** RFC 6381 codec strings, one for each format in the variant. */
   codecs: readonly string[];
   resolution?: { width: number; height: number };
   frameRate?: number;
-  /** GROUP-ID of its renditions. */
+  /** GROUP-ID of the variant's audio renditions. */
   audio?: string;
   subtitles?: string;
 }
@@ -26,16 +26,19 @@ export interface HlsRendition {
   group: string;
   /** Unique within its group; shown to viewers. */
   name: string;
-  /** BCP 47. */
+  /** BCP 47 language tag. */
   language?: string;
   uri: string;
   default: boolean;
-  /** True if a player may select it by the user's language. */
+  /** True if a player may select the rendition based on the user's language. */
   autoselect: boolean;
   channels?: number;
 }
 
-/** Protocol version 6: EXT-X-MAP in playlists other than I-frame-only ones (RFC 8216 7). URLs are written unchanged. */
+/**
+ * Protocol version 6 is required for EXT-X-MAP in playlists that are not I-frame-only (RFC 8216 7). URLs are written
+ * unchanged.
+ */
 export function writeMultivariant({ variants, renditions = [] }: MultivariantPlaylist): string {
   const lines = ["#EXTM3U", "#EXT-X-VERSION:6", "#EXT-X-INDEPENDENT-SEGMENTS"];
   for (const rendition of renditions) lines.push(`#EXT-X-MEDIA:${renditionAttributes(rendition)}`);
@@ -59,7 +62,7 @@ function renditionAttributes({
     NAME: { quoted: name },
     LANGUAGE: language === undefined ? undefined : { quoted: language },
     DEFAULT: isDefault ? "YES" : "NO",
-    // RFC 8216 4.3.4.1: must be YES if DEFAULT is.
+    // RFC 8216 4.3.4.1: must be YES if DEFAULT is YES.
     AUTOSELECT: isDefault || autoselect ? "YES" : "NO",
     FORCED: type === "SUBTITLES" ? "NO" : undefined,
     CHANNELS: channels === undefined ? undefined : { quoted: String(channels) },
@@ -84,7 +87,7 @@ function variantAttributes({
     "FRAME-RATE": frameRate?.toFixed(3),
     AUDIO: audio === undefined ? undefined : { quoted: audio },
     SUBTITLES: subtitles === undefined ? undefined : { quoted: subtitles },
-    // RFC 8216 4.3.4.2: states that the video has no embedded captions, otherwise players offer them.
+    // RFC 8216 4.3.4.2: states that the video has no embedded captions, which players would otherwise offer.
     "CLOSED-CAPTIONS": resolution && "NONE",
   });
 }

@@ -14,7 +14,7 @@ test("ffmpeg reads the tracks, all frames, and their times to the microsecond", 
     { kind: "video", codec: "V_VP8", config: Buffer.alloc(0), width: 320, height: 180 },
     { kind: "audio", codec: "A_AAC", config: Buffer.from("1190", "hex"), sampleRate: 48_000, channels: 2 },
   ]);
-  // More than 16 bits of ticks apart, and sizes beyond 7 bits.
+  // Frames more than 16 bits of ticks apart, and sizes that need more than 7 bits.
   const frames = [
     [1, 0, true, 300],
     [2, 1, true, 5],

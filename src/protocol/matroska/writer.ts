@@ -1,13 +1,15 @@
-/** A Matroska stream (RFC 9559) for a program that reads it while it is written: its duration is not declared. */
+/**
+ * A Matroska stream (RFC 9559) for a program that reads it while it is being written, so its duration is not declared.
+ */
 export interface MatroskaWriter {
   /** Returns everything before the first block. */
   header(): Buffer;
-  /** Returns one frame. `time`: presentation time in microseconds, from 0. `track`: from 1. */
+  /** Returns one frame. `time`: presentation time in microseconds, starting at 0. `track`: starting at 1. */
   block(track: number, time: number, key: boolean, data: Buffer): Buffer[];
 }
 
 export type MatroskaTrack = {
-  /** "V_MPEG4/ISO/AVC", "A_OPUS" (RFC 9559, section 6 and the codec mappings). */
+  /** Codec id, such as "V_MPEG4/ISO/AVC" or "A_OPUS" (RFC 9559, section 6 and the codec mappings). */
   codec: string;
   /** CodecPrivate; empty if there is none. */
   config: Buffer;
@@ -47,7 +49,7 @@ const ID = {
 };
 /** Unknown size, in eight octets (RFC 8794, 6.2). */
 const UNKNOWN = Buffer.from("01ffffffffffffff", "hex");
-/** Nanoseconds per tick: microsecond ticks keep times exact. */
+/** Nanoseconds per tick: with microsecond ticks, times are exact. */
 const SCALE = 1000;
 const KEY = 0x80;
 
@@ -58,7 +60,7 @@ function idOf(id: number): Buffer {
   return bytes;
 }
 
-/** Always eight octets. */
+/** Encodes a size, always in eight octets. */
 function sizeOf(size: number): Buffer {
   const bytes = Buffer.alloc(8);
   bytes.writeBigUInt64BE((1n << 56n) | BigInt(size));
@@ -100,7 +102,7 @@ function trackEntry(track: MatroskaTrack, number: number): Buffer {
   );
 }
 
-/** At most 126 tracks: track numbers take one octet. */
+/** Accepts at most 126 tracks, since track numbers occupy one octet. */
 export function createMatroskaWriter(tracks: readonly MatroskaTrack[]): MatroskaWriter {
   return {
     header: () =>
@@ -120,8 +122,8 @@ export function createMatroskaWriter(tracks: readonly MatroskaTrack[]): Matroska
         element(ID.info, uint(ID.scale, SCALE), text(ID.muxer, "reelpost"), text(ID.writer, "reelpost")),
         element(ID.tracks, ...tracks.map((track, i) => trackEntry(track, i + 1))),
       ]),
-    // One cluster per block: times within a cluster have 16 bits, which is little in microseconds. The size is known,
-    // so that a reader passes the block on as soon as it arrives.
+    // Writes one cluster per block: times within a cluster have 16 bits, which is a short time in microseconds. The
+    // size is known, so that a reader passes the block on as soon as it arrives.
     block(track, time, key, data) {
       const head = Buffer.from([0x80 | track, 0, 0, key ? KEY : 0]);
       const blockHead = Buffer.concat([

@@ -1,17 +1,17 @@
 import { headerValue, type HeaderField } from "../rfc5322/index.ts";
 
-/** The media type of an entity, lower case; default "text/plain" (RFC 2045 5.2). */
+/** Returns the media type of an entity in lower case; default "text/plain" (RFC 2045 5.2). */
 export const mediaTypeOf = (fields: HeaderField[]): string =>
   /^[^\s;]+/.exec(headerValue(fields, "content-type") ?? "")?.[0].toLowerCase() ?? "text/plain";
 
-/** The boundary parameter of a Content-Type (RFC 2046 5.1.1), if present. */
+/** Returns the boundary parameter of a Content-Type (RFC 2046 5.1.1), if present. */
 export function boundaryOf(contentType: string): string | undefined {
   const [, quoted, plain] =
     /;\s*boundary\s*=\s*(?:"((?:[^"\\]|\\.){1,200})"|([^\s;"]{1,200}))/i.exec(contentType) ?? [];
   return quoted?.replace(/\\(.)/g, "$1") ?? plain;
 }
 
-/** The content transfer encoding, lower case; default "7bit" (RFC 2045 6.1). */
+/** Returns the content transfer encoding in lower case; default "7bit" (RFC 2045 6.1). */
 export const transferEncodingOf = (fields: HeaderField[]): string =>
   (headerValue(fields, "content-transfer-encoding") ?? "7bit")
     .replace(/\([^()]*\)/g, "")

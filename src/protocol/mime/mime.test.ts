@@ -166,7 +166,7 @@ test("parses nested parts, an attached message and an unclosed multipart", () =>
   ]);
 });
 
-test("returns every byte for any chunk boundaries", () => {
+test("returns every byte regardless of chunk boundaries", () => {
   const line = fc.oneof(
     fc.constantFrom(
       "--a",
@@ -301,7 +301,7 @@ test("rejects parts that must not be encoded", async () => {
   assert.deepEqual(MIME_LIMITS.entities, 1000);
 });
 
-test("changes no octet of a signed part", async () => {
+test("does not change a signed part", async () => {
   const signed = "Content-Type: text/plain\nContent-Transfer-Encoding: 8bit\n\nASCII only\n";
   const message = `Content-Type: multipart/mixed; boundary=b\n\npreämble\n--b\nContent-Type: multipart/signed; boundary=s\n\n--s\n${signed}--s\nContent-Type: application/pgp-signature\n\nx\n--s--\n--b\n\nü\n--b--\n`;
   const text = (await sevenBit(crlf(message))).toString("latin1");
@@ -319,7 +319,7 @@ print(json.dumps([[part.get_content_type(), part.get_payload(decode=True).hex()]
 `;
 
 test(
-  "Python's parser finds the same parts and contents before and after conversion",
+  "Python's parser finds the same parts and contents before and after the conversion",
   { skip: !existsSync(PYTHON) && "there is no python3" },
   async () => {
     const leaves = (text: Buffer) =>

@@ -5,7 +5,7 @@ import { boundaryOf, mediaTypeOf, transferEncodingOf } from "./content-type.ts";
 export interface Entity {
   /** Index in order of appearance; the message itself is 0. */
   index: number;
-  /** `message`: its content is an embedded message, whose header is the next entity. */
+  /** `message`: the content is an embedded message, whose header is the next entity. */
   kind: "leaf" | "multipart" | "message";
   /** Media type in lower case, such as "text/plain". */
   type: string;
@@ -17,11 +17,11 @@ export interface Entity {
   blank: Buffer;
   /** True inside multipart/signed and multipart/encrypted, which must not be changed in transit (RFC 1847 2.1). */
   sealed: boolean;
-  /** Multiparts around it. */
+  /** Number of enclosing multiparts. */
   depth: number;
 }
 
-/** All bytes after the header section, in order: concatenated, they are the original message. */
+/** All bytes after the header section, in order; concatenated, they yield the original message. */
 export interface MimeEvents {
   entity(entity: Entity): void;
   /** Content of the latest leaf. */
@@ -37,7 +37,7 @@ export interface MimeScanner {
   end(): void;
 }
 
-/** The message exceeds MIME_LIMITS: too many parts, too deeply nested, or header sections too large. */
+/** The message exceeds MIME_LIMITS: too many parts, too deeply nested, or header sections that are too large. */
 export class MimeLimitError extends Error {
   override readonly name = "MimeLimitError";
 }
@@ -45,7 +45,10 @@ export class MimeLimitError extends Error {
 export const MIME_LIMITS = { entities: 1000, depth: 20, headerBytes: 256 * 1024 };
 
 const HEADER_LIMITS = { maxBytes: 2 * 1024 * 1024, maxFields: 20_000 };
-/** "--", 70 characters, "--" (RFC 2046 5.1.1); some senders use longer boundaries and trailing white space. */
+/**
+ * A delimiter has "--", at most 70 characters, and "--" (RFC 2046 5.1.1); some senders use longer boundaries and
+ * trailing white space.
+ */
 const MAX_DELIMITER = 512;
 
 const CR = 0x0d;
@@ -73,7 +76,7 @@ export function createMimeScanner(header: Uint8Array, events: MimeEvents): MimeS
   /** Number of open embedded messages. */
   let nested = 0;
   let lineStart = true;
-  /** A pending line end: it belongs to a delimiter that follows. */
+  /** A pending line end, which is part of the delimiter if one follows. */
   let eol: Uint8Array = NONE;
   let rest: Buffer = NONE;
 
@@ -91,7 +94,7 @@ export function createMimeScanner(header: Uint8Array, events: MimeEvents): MimeS
       throw new MimeLimitError(`the message has more than ${MIME_LIMITS.entities} parts`);
     const { fields } = reading;
     const [type, encoding] = [mediaTypeOf(fields), transferEncodingOf(fields)];
-    // RFC 2045 6.4: a composite type must not be encoded; clients do not decode one that is.
+    // RFC 2045 6.4: a composite type must not be encoded, and clients do not decode it if it is.
     const plain = encoding === "7bit" || encoding === "8bit" || encoding === "binary";
     const boundary =
       plain && type.startsWith("multipart/")
@@ -166,7 +169,7 @@ export function createMimeScanner(header: Uint8Array, events: MimeEvents): MimeS
     else events.frame(bytes);
   }
 
-  /** Reads one header line; undefined while it is incomplete. */
+  /** Reads one header line; undefined if it is incomplete. */
   function headerLine(bytes: Buffer, at: number): number | undefined {
     const lf = bytes.indexOf(LF, at);
     if (headerBytes + (lf === -1 ? bytes.length : lf) - at > MIME_LIMITS.headerBytes)
@@ -193,7 +196,7 @@ export function createMimeScanner(header: Uint8Array, events: MimeEvents): MimeS
     }
     const next = bytes.indexOf(LINE_OF_DASHES, at);
     let end = next === -1 ? bytes.length : next + 1;
-    // A trailing dash may start a delimiter.
+    // A trailing dash may be the start of a delimiter.
     if (next === -1 && bytes.length - at > 1 && bytes.at(-1) === DASH && bytes.at(-2) === LF) end--;
     text(bytes.subarray(at, end));
     lineStart = bytes[end - 1] === LF;

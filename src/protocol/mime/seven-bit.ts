@@ -4,11 +4,11 @@ import { createMimeScanner, MimeLimitError, type Entity, type MimeEvents } from 
 import { createBase64, createQuotedPrintable, type Encoder } from "./transfer-encoding.ts";
 
 /**
- * Converts an 8-bit message to 7 bits for a server without 8BITMIME (RFC 6152 3): leaves with non-ASCII octets are encoded, everything else
- * stays unchanged. The message is streamed twice, first for this plan.
+ * Converts an 8-bit message to 7 bits for a server without 8BITMIME (RFC 6152 3): leaves with non-ASCII octets are
+ * encoded, everything else is unchanged. The message is streamed twice, the first time to create this plan.
  */
 export interface SevenBitPlan {
-  /** Keyed by entity index. */
+  /** Indexed by entity. */
   actions: Action[];
   /** Charset to declare for a message that is not MIME. */
   charset: string;
@@ -24,14 +24,14 @@ export interface NotEncodable {
 
 type Chunks = AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
 
-/** `header`: the header section without the empty line. `body`: the rest, starting with that line. */
+/** Creates the plan. `header`: the header section without the empty line. `body`: the rest, starting with that line. */
 export async function planSevenBit(header: Uint8Array, body: Chunks): Promise<SevenBitPlan | NotEncodable> {
   const actions: Action[] = [];
   const utf8 = new TextDecoder("utf-8", { fatal: true });
   let isUtf8 = true;
   let current: Entity | undefined;
   let eightBit = false;
-  /** A multipart whose first part has not started: its preamble is not displayed, unless no part follows. */
+  /** A multipart whose first part has not started. Its preamble is not displayed, unless no part follows. */
   let preamble: { depth: number; eightBit: boolean } | undefined;
 
   function endPreamble(depth: number) {
@@ -43,7 +43,7 @@ export async function planSevenBit(header: Uint8Array, body: Chunks): Promise<Se
   function settle() {
     if (current === undefined) return;
     if (eightBit) actions[current.index] = encodingFor(current);
-    // The label is covered by the signature.
+    // The signature covers the label, so it cannot be changed.
     else if (!current.sealed && (current.encoding === "8bit" || current.encoding === "binary"))
       actions[current.index] = "relabel";
   }
@@ -57,7 +57,7 @@ export async function planSevenBit(header: Uint8Array, body: Chunks): Promise<Se
       actions[entity.index] = "keep";
       current = entity;
       eightBit = false;
-      // After conversion a composite contains only ASCII.
+      // After the conversion, a composite contains only ASCII.
       if (entity.kind !== "leaf") settle();
     },
     content(bytes) {
@@ -91,7 +91,10 @@ class Unencodable extends Error {}
 
 const SEALED = "a signed or encrypted part contains 8-bit data (RFC 1847 2.1)";
 
-/** True if the data is valid UTF-8 so far; without `bytes`, true if it ends on a complete sequence. */
+/**
+ * Returns true if the data so far is valid UTF-8; without `bytes`, returns true if the data ends with a complete
+ * sequence.
+ */
 function decodes(decoder: InstanceType<typeof TextDecoder>, bytes?: Uint8Array): boolean {
   try {
     decoder.decode(bytes, { stream: bytes !== undefined });
@@ -103,7 +106,7 @@ function decodes(decoder: InstanceType<typeof TextDecoder>, bytes?: Uint8Array):
 
 function encodingFor({ type, encoding, sealed }: Entity): Action {
   if (sealed) throw new Unencodable(SEALED);
-  // RFC 2045 6.4: clients would not find the parts of an encoded multipart.
+  // RFC 2045 6.4: clients would not find the parts inside an encoded multipart.
   if (type.startsWith("multipart/"))
     throw new Unencodable("a multipart contains 8-bit data and has no readable boundary");
   if (encoding !== "7bit" && encoding !== "8bit" && encoding !== "binary")
@@ -114,7 +117,7 @@ function encodingFor({ type, encoding, sealed }: Entity): Action {
   return type.startsWith("text/") && encoding !== "binary" ? "quoted-printable" : "base64";
 }
 
-/** The header section of the message with converted MIME fields; all other fields stay unchanged. */
+/** Returns the header section of the message with converted MIME fields; all other fields are unchanged. */
 export function sevenBitHeader(
   header: Uint8Array,
   { actions: [action = "keep"], charset }: SevenBitPlan,
@@ -128,7 +131,7 @@ export function sevenBitHeader(
   return Buffer.concat([encoded, Buffer.from(`MIME-Version: 1.0\r\n${type}`)]);
 }
 
-/** The matching body, starting with the empty line. */
+/** Returns the matching body, starting with the empty line. */
 export async function* sevenBitBody(
   header: Uint8Array,
   body: Chunks,

@@ -69,7 +69,7 @@ export function createQuotedPrintable(): Encoder {
   }
 
   function begin(octets: number) {
-    // Three bytes per octet, a soft line break for every 25 octets, and the buffered white space.
+    // Reserves three bytes per octet, a soft line break for every 25 octets, and space for the buffered white space.
     out = Buffer.allocUnsafe(octets * 4 + 32);
     used = 0;
   }
@@ -93,7 +93,7 @@ export function createQuotedPrintable(): Encoder {
 /** Input bytes per base64 line of 76 characters (RFC 2045 6.8). */
 const BASE64_LINE = 57;
 
-/** Base64 in lines of 76 characters, without a line end after the last. */
+/** Base64 in lines of 76 characters, without a line end after the last line. */
 export function createBase64(): Encoder {
   let rest = Buffer.alloc(0);
   let begun = false;

@@ -5,14 +5,15 @@ import { box, flat, u16, zeros } from "./write.ts";
 export interface AacDescription {
   channels: number;
   sampleRate: number;
-  /** "mp4a.40.2" */
+  /** RFC 6381 codec string "mp4a.40.2". */
   codecs: string;
-  /** The standard entry, reduced to what a decoder needs. */
+  /** The sample entry, reduced to the fields that a decoder needs. */
   entry: Buffer;
 }
 
 /**
- * Fixed part of an audio sample entry (14496-12, 12.2.3), box header included; QuickTime versions 1 and 2 extend it.
+ * Size of the fixed part of an audio sample entry (14496-12, 12.2.3), including the box header; QuickTime versions 1
+ * and 2 extend it.
  */
 const AUDIO_ENTRY = 36;
 const QUICKTIME_MORE = [0, 16, 36];
@@ -20,7 +21,10 @@ const MOST_CONFIG = 4096;
 const LOW_COMPLEXITY = 2;
 const RATES = [96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8000, 7350];
 
-/** Undefined for anything but AAC-LC with one or two channels. Throws Mp4Error for a malformed entry. */
+/**
+ * Reads an audio sample description. Undefined for anything except AAC-LC with one or two channels. Throws Mp4Error for
+ * a malformed entry.
+ */
 export function readAac(description: Buffer): AacDescription | undefined {
   if (description.toString("latin1", 4, 8) !== "mp4a") return undefined;
   if (description.length < AUDIO_ENTRY) throw new Mp4Error("the sample description mp4a is cut off");
@@ -28,14 +32,14 @@ export function readAac(description: Buffer): AacDescription | undefined {
   const esds = more === undefined ? undefined : findConfig(description, AUDIO_ENTRY + more);
   const config = esds && specificConfig(esds.subarray(4));
   if (config === undefined || config.length < 2 || esds!.length > MOST_CONFIG) return undefined;
-  // ISO 14496-3, 1.6.2.1: object type, sampling rate index, channels.
+  // ISO 14496-3, 1.6.2.1: object type, sampling rate index and channels.
   const bits = config.readUInt16BE(0);
   const sampleRate = RATES[(bits >> 7) & 15];
   const channels = (bits >> 3) & 15;
   if (bits >> 11 !== LOW_COMPLEXITY || sampleRate === undefined || channels < 1 || channels > 2) return undefined;
-  // Frames of 960 samples are used in broadcasting; no browser plays them.
+  // Frames of 960 samples are used in broadcasting, but no browser plays them.
   if ((bits & 4) !== 0) return undefined;
-  // 16.16 cannot hold more than 65,535 Hz; decoders use the configuration.
+  // The 16.16 format cannot represent more than 65,535 Hz; decoders use the configuration.
   const rate = sampleRate > 0xffff ? 0 : sampleRate;
   const entry = flat(box("mp4a", zeros(6), u16(1), zeros(8), u16(channels, 16, 0, 0, rate, 0), box("esds", esds!)));
   return { channels, sampleRate, codecs: "mp4a.40.2", entry };
@@ -52,10 +56,10 @@ function findConfig(description: Buffer, from: number): Buffer | undefined {
 const ES = 3;
 const DECODER_CONFIG = 4;
 const DECODER_SPECIFIC = 5;
-/** ISO 14496-1, 7.2.6.6: audio, ISO 14496-3. */
+/** ISO 14496-1, 7.2.6.6: object type of ISO 14496-3 audio. */
 const MPEG4_AUDIO = 0x40;
 
-/** Returns the AudioSpecificConfig inside the descriptors of an esds (ISO 14496-1, 7.2.6). */
+/** Returns the AudioSpecificConfig inside the descriptors of an esds box (ISO 14496-1, 7.2.6). */
 function specificConfig(bytes: Buffer): Buffer | undefined {
   const es = descriptor(bytes, ES);
   if (es === undefined || es.length < 3) return undefined;
@@ -70,7 +74,7 @@ function specificConfig(bytes: Buffer): Buffer | undefined {
     : descriptor(config.subarray(13), DECODER_SPECIFIC);
 }
 
-/** Returns the body of the first descriptor, which must have this tag. Sizes have seven bits per octet. */
+/** Returns the body of the first descriptor, which must have this tag. Sizes are encoded with seven bits per octet. */
 function descriptor(bytes: Buffer, tag: number): Buffer | undefined {
   if (bytes[0] !== tag) return undefined;
   let size = 0;

@@ -4,25 +4,25 @@ import { boxesIn, Mp4Error, type Box } from "./boxes.ts";
 export interface AvcDescription {
   width: number;
   height: number;
-  /** RFC 6381: "avc1.64001f". */
+  /** RFC 6381 codec string, such as "avc1.64001f". */
   codecs: string;
-  /** True for 4:2:0 with 8 bits, as far as the profile determines it. */
+  /** True for 4:2:0 with 8 bits, if the profile determines this. */
   plain: boolean;
-  /** The entry, reduced to what a decoder needs. */
+  /** The sample entry, reduced to the fields that a decoder needs. */
   entry: Buffer;
 }
 
-/** Fixed part of a visual sample entry (14496-12, 12.1.3), box header included. */
+/** Size of the fixed part of a visual sample entry (14496-12, 12.1.3), including the box header. */
 const VISUAL_ENTRY = 86;
-/** Boxes passed on to players: decoder configuration, pixel aspect ratio, colours. */
+/** Boxes passed on to players: decoder configuration, pixel aspect ratio and colours. */
 const KEPT = ["avcC", "pasp", "colr"];
 const MOST_KEPT = 64 * 1024;
-/** Baseline, main, extended and high: always 4:2:0 with 8 bits. */
+/** Baseline, main, extended and high profiles always use 4:2:0 with 8 bits. */
 const PLAIN_PROFILES = new Set([66, 77, 88, 100]);
 
 /**
- * Undefined for anything but `avc1`: in `avc3`, parameter sets are in the samples and may change; `encv` is encrypted.
- * Throws Mp4Error for a malformed entry.
+ * Reads a video sample description. Undefined for anything except `avc1`: in `avc3`, parameter sets are in the samples
+ * and may change; `encv` is encrypted. Throws Mp4Error for a malformed entry.
  */
 export function readAvc(description: Buffer): AvcDescription | undefined {
   if (description.toString("latin1", 4, 8) !== "avc1") return undefined;
@@ -51,7 +51,7 @@ function cleaned(description: Buffer, inside: readonly Box[]): Buffer {
   if (entry.length > MOST_KEPT)
     throw new Mp4Error(`a sample description has ${entry.length} octets, at most ${MOST_KEPT} are handled`);
   entry.writeUInt32BE(entry.length, 0);
-  // 8.5.2: data reference index; written files have only one.
+  // 8.5.2: data reference index; written files have only one data reference.
   entry.writeUInt16BE(1, 14);
   return entry;
 }

@@ -1,4 +1,4 @@
-/** A file or segment violates ISO 14496-12, or uses an unsupported feature; the message says which. */
+/** A file or segment violates ISO 14496-12 or uses an unsupported feature; the error message gives the reason. */
 export class Mp4Error extends Error {
   override readonly name: string = "Mp4Error";
 }
@@ -11,7 +11,7 @@ export interface Box {
   end: number;
 }
 
-/** Maximum number of sibling boxes: real files have a few dozen, and hostile ones must stay cheap. */
+/** Maximum number of sibling boxes: real files have a few dozen, and hostile ones must be cheap to process. */
 const MOST_BOXES = 4096;
 
 /** Reads the box header at `at`; the container ends at `limit`. `end` may exceed the available bytes. */
@@ -21,7 +21,7 @@ export function boxAt(bytes: Buffer, at: number, limit: number): Box {
   const short = bytes.readUInt32BE(at);
   const body = at + (short === 1 ? 16 : 8);
   if (body > limit || body > bytes.length) throw new Mp4Error(`box ${printable(type)} is cut off in its header`);
-  // Size 0 extends to the end of the container; size 1 means 64 bits after the type.
+  // Size 0 means that the box extends to the end of the container; size 1 means that 64 bits follow the type.
   const size = short === 1 ? Number(bytes.readBigUInt64BE(at + 8)) : short === 0 ? limit - at : short;
   if (size < body - at || at + size > limit)
     throw new Mp4Error(`box ${printable(type)} has a size of ${size} where ${limit - at} octets are left`);
@@ -51,17 +51,20 @@ export function needBox(bytes: Buffer, inside: Pick<Box, "body" | "end">, type: 
   return box;
 }
 
-/** Follows a path of types. */
+/** Follows a path of box types. */
 export const needPath = (bytes: Buffer, inside: Pick<Box, "body" | "end">, ...types: string[]): Box =>
   types.reduce<Pick<Box, "body" | "end">>((box, type) => needBox(bytes, box, type), inside) as Box;
 
-/** Returns version, flags and the offset after them of a full box (4.2); at least `needs` octets must follow. */
+/**
+ * Returns the version and flags of a full box (4.2) and the offset after them, where at least `needs` octets must
+ * follow.
+ */
 export function fullBox(bytes: Buffer, box: Box, needs = 0): { version: number; flags: number; at: number } {
   if (box.end - box.body < 4 + needs) throw new Mp4Error(`box ${printable(box.type)} is too short`);
   return { version: bytes[box.body]!, flags: bytes.readUIntBE(box.body + 1, 3), at: box.body + 4 };
 }
 
-/** Reads a full box with a count and that many entries of `width` octets, all of which must fit in it. */
+/** Reads a full box containing a count and that many entries of `width` octets, all of which must fit in the box. */
 export function entriesOf(
   bytes: Buffer,
   box: Box,

@@ -1,11 +1,11 @@
 import { Mp4Error } from "./boxes.ts";
 import { box, flat, u16, u32, zeros } from "./write.ts";
 
-/** Sample entry built from a codec configuration, as received from a broadcast. */
+/** Sample entry built from the codec configuration received from a broadcast. */
 export interface SampleEntry {
-  /** RFC 6381. */
+  /** RFC 6381 codec string. */
   codecs: string;
-  /** Box header included. */
+  /** The sample entry, including its box header. */
   entry: Buffer;
 }
 
@@ -16,8 +16,8 @@ const need = (record: Buffer, least: number, name: string) => {
 };
 
 /**
- * `avc1` from an AVCDecoderConfigurationRecord (ISO 14496-15, 5.3.3.1), for samples with four-octet NAL unit lengths.
- * Throws Mp4Error.
+ * Builds `avc1` from an AVCDecoderConfigurationRecord (ISO 14496-15, 5.3.3.1), for samples with four-octet NAL unit
+ * lengths. Throws Mp4Error.
  */
 export function avcEntry(record: Buffer, width: number, height: number): SampleEntry {
   need(record, 7, "avcC");
@@ -30,8 +30,8 @@ export function avcEntry(record: Buffer, width: number, height: number): SampleE
 }
 
 /**
- * `hvc1` from an HEVCDecoderConfigurationRecord (ISO 14496-15, 8.3.3.1; codec string: annex E.3), also for four-octet
- * lengths. Throws Mp4Error.
+ * Builds `hvc1` from an HEVCDecoderConfigurationRecord (ISO 14496-15, 8.3.3.1; codec string: annex E.3), also for
+ * four-octet lengths. Throws Mp4Error.
  */
 export function hevcEntry(record: Buffer, width: number, height: number): SampleEntry {
   need(record, 23, "hvcC");
@@ -57,7 +57,8 @@ export function hevcEntry(record: Buffer, width: number, height: number): Sample
 }
 
 /**
- * `av01` from an AV1CodecConfigurationRecord (AV1 Codec ISO Media File Format Binding, 2.3.3 and 5). Throws Mp4Error.
+ * Builds `av01` from an AV1CodecConfigurationRecord (AV1 Codec ISO Media File Format Binding, 2.3.3 and 5). Throws
+ * Mp4Error.
  */
 export function av1Entry(record: Buffer, width: number, height: number): SampleEntry {
   need(record, 4, "av1C");
@@ -67,7 +68,7 @@ export function av1Entry(record: Buffer, width: number, height: number): SampleE
   return { codecs, entry: visual("av01", width, height, "av1C", record) };
 }
 
-/** ISO 14496-12, 12.1.3. */
+/** Builds a visual sample entry (ISO 14496-12, 12.1.3). */
 function visual(type: string, width: number, height: number, name: string, config: Buffer): Buffer {
   return flat(
     box(
@@ -89,9 +90,9 @@ function visual(type: string, width: number, height: number, name: string, confi
 export interface AacConfig {
   /** Audio object type: 2 is AAC-LC; 5 and 29 are HE-AAC. */
   kind: number;
-  /** Coded sample rate: for HE-AAC, half of the output rate. */
+  /** Coded sample rate; for HE-AAC, half of the output rate. */
   sampleRate: number;
-  /** Channel configuration: the number of channels up to 6; 0: defined elsewhere. */
+  /** Channel configuration: the number of channels up to 6; 0 means that it is defined elsewhere. */
   channels: number;
   /** Samples per frame. */
   frame: number;
@@ -103,7 +104,7 @@ const EXTENDED_KIND = 31;
 /** SBR, without and with parametric stereo: their own fields precede the core configuration. */
 const EXTENSIONS = new Set([5, 29]);
 
-/** Throws Mp4Error if it is truncated or has no sample rate. */
+/** Reads an AudioSpecificConfig. Throws Mp4Error if it is truncated or has no sample rate. */
 export function readAacConfig(config: Buffer): AacConfig {
   let at = 0;
   const bits = (count: number) => {
@@ -133,17 +134,17 @@ export function readAacConfig(config: Buffer): AacConfig {
   return { kind, sampleRate, channels, frame: bits(1) === 1 ? 960 : 1024 };
 }
 
-/** ISO 14496-1, 7.2.2: all descriptors here are shorter than 16 KiB. */
+/** ISO 14496-1, 7.2.2: all descriptors written here are shorter than 16 KiB. */
 const descriptor = (tag: number, ...inside: Uint8Array[]) => {
   const body = Buffer.concat(inside);
   return Buffer.concat([Buffer.from([tag, 0x80 | (body.length >> 7), body.length & 127]), body]);
 };
 
-/** `mp4a` (ISO 14496-14, 5.6). Throws Mp4Error. */
+/** Builds `mp4a` (ISO 14496-14, 5.6). Throws Mp4Error. */
 export function aacEntry(config: Buffer): SampleEntry & AacConfig {
   const read = readAacConfig(config);
   if (config.length > 1024) throw new Mp4Error(`an AudioSpecificConfig of ${config.length} octets`);
-  // Object type 0x40: ISO 14496-3 audio; stream type 5: audio.
+  // Object type 0x40 is ISO 14496-3 audio; stream type 5 is audio.
   const decoder = descriptor(4, Buffer.from([0x40, 0x15]), zeros(11), descriptor(5, config));
   const esds = box("esds", u32(0), descriptor(3, Buffer.from([0, 1, 0]), decoder, descriptor(6, Buffer.from([2]))));
   const rate = read.sampleRate > 0xffff ? 0 : read.sampleRate;

@@ -1,7 +1,7 @@
 import { boxAt, boxesIn, findBox, fullBox, Mp4Error, needBox, type Box } from "./boxes.ts";
 import type { ReadAt } from "./locate.ts";
 
-/** A fragment of a single-track segment: its samples, and where their contiguous data is. */
+/** A fragment of a single-track segment: its samples, and the location of their contiguous data. */
 export interface Fragment {
   /** Decoding time of the first sample. */
   time: number;
@@ -10,18 +10,18 @@ export interface Fragment {
   sizes: Uint32Array;
   shifts: Int32Array;
   syncs: Uint8Array;
-  /** Offset in the segment. */
+  /** Offset within the segment. */
   dataStart: number;
   dataSize: number;
 }
 
 const MOST_FRAGMENTS = 1000;
 const MOST_SAMPLES = 1_000_000;
-/** Larger than the header of a segment of a few seconds, so that one read suffices. */
+/** Larger than the headers in a segment of a few seconds, so that one read suffices. */
 const FIRST_READ = 32 * 1024;
 const MOST_HEADER = 16 * 1024 * 1024;
 
-/** Reads the fragments of a segment, headers only. Throws Mp4Error. */
+/** Reads the headers of a segment's fragments. Throws Mp4Error. */
 export async function readFragments(read: ReadAt, size: number): Promise<Fragment[]> {
   const head = await read(0, Math.min(size, FIRST_READ));
   const bytesAt = async (at: number, length: number) =>
@@ -66,7 +66,7 @@ interface Defaults {
   flags: number;
 }
 
-/** ISO 14496-12, 8.8.7. Ignores trex: our segments state these defaults themselves. */
+/** ISO 14496-12, 8.8.7. Ignores trex: segments written by Reelpost contain these defaults. */
 function readDefaults(bytes: Buffer, tfhd: Box): Defaults {
   const { flags, at } = fullBox(bytes, tfhd, 4);
   if ((flags & 1) !== 0) throw new Mp4Error("a fragment's data is addressed from the beginning of a file");
@@ -86,7 +86,7 @@ function readTime(bytes: Buffer, traf: Box): number {
   return version === 1 ? Number(bytes.readBigUInt64BE(at)) : bytes.readUInt32BE(at);
 }
 
-/** ISO 14496-12, 8.8.8. */
+/** Reads a track run (ISO 14496-12, 8.8.8). */
 function readRun(bytes: Buffer, trun: Box, defaults: Defaults, start: number): Omit<Fragment, "time"> {
   const { flags, at } = fullBox(bytes, trun, 4);
   const count = bytes.readUInt32BE(at);
@@ -107,7 +107,7 @@ function readRun(bytes: Buffer, trun: Box, defaults: Defaults, start: number): O
     durations[i] = next(0x100, defaults.duration);
     sizes[i] = next(0x200, defaults.size);
     const sampleFlags = next(0x400, i === 0 && firstFlags !== undefined ? firstFlags : defaults.flags);
-    // Bit 16: sample_is_non_sync_sample.
+    // Bit 16 is sample_is_non_sync_sample.
     syncs[i] = (sampleFlags & 0x1_0000) === 0 ? 1 : 0;
     shifts[i] = next(0x800, 0);
     dataSize += sizes[i]!;

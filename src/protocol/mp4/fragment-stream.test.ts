@@ -38,12 +38,12 @@ test("the fragments of a file do not depend on chunking", () => {
   );
 });
 
-test("input that is not made of boxes, or never ends, is rejected", () => {
+test("input that does not consist of boxes, or has a box that never ends, is rejected", () => {
   assert.throws(() => createPieceReader().push(Buffer.alloc(16)), Mp4Error);
   assert.throws(() => createPieceReader(1000).push(box("mdat", 5000).subarray(0, 2000)), Mp4Error);
 });
 
-test("AAC frames do not depend on chunking, and anything else is rejected", () => {
+test("AAC frames do not depend on chunking, and other data is rejected", () => {
   const frames = fc.array(fc.uint8Array({ minLength: 0, maxLength: 60 }), { maxLength: 6 });
   fc.assert(
     fc.property(frames, places, (bodies, where) => {

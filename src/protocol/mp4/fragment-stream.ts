@@ -1,7 +1,7 @@
 import { Mp4Error } from "./boxes.ts";
 
 /**
- * Parts of a fragmented file as an encoder writes it: first `init` (ftyp and moov), then one fragment (moof and mdat)
+ * Pieces of a fragmented file as an encoder writes it: first `init` (ftyp and moov), then one fragment (moof and mdat)
  * per segment.
  */
 interface Piece {
@@ -10,20 +10,20 @@ interface Piece {
 }
 
 interface PieceReader {
-  /** Returns the parts that are complete. Throws Mp4Error. */
+  /** Returns the complete pieces. Throws Mp4Error. */
   push(chunk: Buffer): Piece[];
-  /** Octets of the incomplete part. */
+  /** Number of octets of the incomplete piece. */
   readonly left: number;
 }
 
 /** Many times the size of a segment at the highest bit rate. */
 const MOST_BYTES = 256 * 1024 * 1024;
 
-/** Splits input chunks of any size into parts. */
+/** Splits input chunks of any size into pieces. */
 export function createPieceReader(mostBytes = MOST_BYTES): PieceReader {
   let chunks: Buffer[] = [];
   let size = 0;
-  /** Octets of the current part's boxes known to be complete. */
+  /** Number of octets of the current piece in boxes known to be complete. */
   let seen = 0;
   let needed = 8;
 
@@ -36,7 +36,7 @@ export function createPieceReader(mostBytes = MOST_BYTES): PieceReader {
     return { kind, bytes: all.subarray(0, end) };
   }
 
-  /** The box header at `seen`; undefined if it has not arrived yet. */
+  /** Returns the box header at `seen`; undefined if it has not arrived yet. */
   function boxHere(): { type: string; end: number } | undefined {
     if (size < seen + 8) return undefined;
     if (chunks.length > 1) chunks = [Buffer.concat(chunks)];

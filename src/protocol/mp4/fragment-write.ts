@@ -9,7 +9,7 @@ export interface FragmentSample {
 }
 
 const SYNC = 0x0200_0000;
-/** Depends on other samples and is not a sync sample. */
+/** Flags of a sample that depends on other samples and is not a sync sample. */
 const NOT_SYNC = 0x0101_0000;
 const DEFAULT_BASE_IS_MOOF = 0x02_0000;
 const HAS_DEFAULT_FLAGS = 0x20;
@@ -33,13 +33,13 @@ export function writeInit(track: TrackHeader): Buffer {
     trackBox(track, { duration: 0, mediaDuration: 0, ...edits, tables: empty }),
     box("mvex", trex),
   );
-  // ISO 23000-19, 7.7.3: cmf2 allows negative composition offsets but no edit list, cmfc the reverse.
+  // ISO 23000-19, 7.7.3: cmf2 allows negative composition offsets but no edit list; cmfc is the reverse.
   return flat(fileType("iso6", 0, "iso6", delay > 0 ? "cmfc" : "cmf2", "mp41"), moov);
 }
 
 /**
- * Size in octets of the header that `writeFragment` returns. `mixed`: has both sync and non-sync samples; `shifted`:
- * has non-zero composition offsets.
+ * Size in octets of the header that `writeFragment` returns. `mixed`: there are both sync and non-sync samples;
+ * `shifted`: there are non-zero composition offsets.
  */
 export function fragmentHeadSize({
   count,
@@ -52,13 +52,13 @@ export function fragmentHeadSize({
   shifted: boolean;
   bytes: number;
 }): number {
-  // moof, mfhd, traf, tfhd, tfdt, trun.
+  // Sizes of moof, mfhd, traf, tfhd, tfdt and trun.
   return 8 + 16 + 8 + 20 + 20 + 20 + 4 * count * (2 + Number(mixed) + Number(shifted)) + mediaHeader(bytes).length;
 }
 
 /**
  * Returns everything before the samples of a segment: the moof box and the header of mdat. `time`: decoding time of the
- * first sample; `sequence` from 1.
+ * first sample; `sequence` starts at 1.
  */
 export function writeFragment({
   track,

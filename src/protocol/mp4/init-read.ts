@@ -3,7 +3,7 @@ import { locateMovie } from "./locate.ts";
 import { readMovie } from "./movie.ts";
 import type { TrackHeader } from "./write-track.ts";
 
-/** Reads the only track of an initialisation segment, for writing it into a file. Throws Mp4Error. */
+/** Reads the only track of an initialisation segment, so that it can be written into a file. Throws Mp4Error. */
 export async function readInit(init: Buffer): Promise<Omit<TrackHeader, "id">> {
   const { movie } = await locateMovie(async (start, length) => init.subarray(start, start + length), init.length);
   const {
@@ -23,7 +23,7 @@ export async function readInit(init: Buffer): Promise<Omit<TrackHeader, "id">> {
   const delay = (edit?.mediaTime ?? 0) > 0 ? { delay: edit!.mediaTime } : {};
   if (handler === "soun") return { handler, timescale, language, description, width: 0, height: 0, ...delay };
   if (description.length < 36) throw new Mp4Error("a sample description is cut off");
-  // ISO 14496-12, 12.1.3: every visual sample entry has its dimensions here.
+  // ISO 14496-12, 12.1.3: every visual sample entry has its dimensions at this offset.
   return {
     handler,
     timescale,

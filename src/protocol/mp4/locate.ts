@@ -1,15 +1,18 @@
 import { boxAt, Mp4Error } from "./boxes.ts";
 
-/** Reads `length` octets of a file from `start`; fewer only at the end of the file. */
+/** Reads `length` octets of a file from `start`; returns fewer only at the end of the file. */
 export type ReadAt = (start: number, length: number) => Promise<Buffer>;
 
 export interface LocateOptions {
   /**
-   * Maximum size of the index in octets. Ten hours of 60 frames per second with 50 audio packets per second need about
+   * Maximum size of the index in octets. Ten hours of video with 60 frames and 50 audio packets per second need about
    * 60 MiB.
    */
   maxMovieBytes?: number;
-  /** Accepts a file truncated after its index: the caller must check that each sample exists. Default false. */
+  /**
+   * Accepts a file truncated after its index, in which case the caller must check that each sample exists. Default
+   * false.
+   */
   mayBeCutOff?: boolean;
 }
 
@@ -21,11 +24,14 @@ export interface Located {
 }
 
 const DEFAULT_MAX_MOVIE = 96 * 1024 * 1024;
-/** Holds the first boxes and, in files made for streaming, usually the index itself. */
+/** Contains the first boxes and, in files created for streaming, usually the index. */
 const FIRST_READ = 64 * 1024;
 const MOST_TOP_BOXES = 512;
 
-/** Finds the index of a file by box headers, wherever it is, and reads nothing else. Throws Mp4Error. */
+/**
+ * Finds the index of a file, regardless of its position, by following box headers, and reads nothing else. Throws
+ * Mp4Error.
+ */
 export async function locateMovie(
   read: ReadAt,
   size: number,
@@ -39,7 +45,7 @@ export async function locateMovie(
   let at = 0;
   for (let count = 0; at + 8 <= size; count++) {
     if (count >= MOST_TOP_BOXES) {
-      // A long fragmented file has thousands of boxes; everything needed is known by then.
+      // A long fragmented file has thousands of boxes, but the required ones have been found by this point.
       if (fragmented) break;
       throw new Mp4Error(`the file has more than ${MOST_TOP_BOXES} boxes at its top`);
     }
@@ -60,7 +66,7 @@ export async function locateMovie(
 }
 
 function topBox(header: Buffer, at: number, limit: number): { type: string; size: number } {
-  // Only the header was read: the box extends beyond these bytes.
+  // Only the header has been read: the box extends beyond these bytes.
   const box = boxAt(header, 0, limit - at);
   return { type: box.type, size: box.end };
 }

@@ -1,37 +1,37 @@
 import { type Box, boxesIn, entriesOf, findBox, fullBox, Mp4Error, needBox, needPath } from "./boxes.ts";
 import { readSampleTables, type SampleTables } from "./sample-tables.ts";
 
-/** Contents of an index (moov). */
+/** Contents of a file's index (moov). */
 export interface Movie {
   /** Ticks per second of the edit lists. */
   timescale: number;
-  /** The file may continue in fragments, which may also contain samples. */
+  /** The file may continue in fragments, which may contain more samples. */
   extends: boolean;
   tracks: Track[];
 }
 
 export interface Track {
   id: number;
-  /** "vide", "soun", … */
+  /** Handler type: "vide", "soun", … */
   handler: string;
   /** Ticks per second of the sample times. */
   timescale: number;
-  /** ISO 639-2, if valid. */
+  /** ISO 639-2 language code, if valid. */
   language: string | undefined;
   edits: Edit[];
-  /** Raw sample descriptions, header included; several mean that the codec changes within the track. */
+  /** Raw sample descriptions including their headers; more than one means that the codec changes within the track. */
   descriptions: Buffer[];
-  /** All samples are in this file (8.7.2: a data reference may point to another). */
+  /** True if all samples are in this file (8.7.2: a data reference may refer to another file). */
   selfContained: boolean;
-  /** Reads the tables, which are large, so only for tracks that need them. Throws Mp4Error. */
+  /** Reads the sample tables. They are large, so call this only for tracks that need them. Throws Mp4Error. */
   samples(): SampleTables;
 }
 
-/** ISO 14496-12, 8.6.6. */
+/** An edit list entry (ISO 14496-12, 8.6.6). */
 export interface Edit {
   /** In movie ticks. */
   duration: number;
-  /** In track ticks; undefined: an empty edit. */
+  /** In track ticks; undefined for an empty edit. */
   mediaTime: number | undefined;
   /** Usually 1. */
   rate: number;
@@ -80,7 +80,7 @@ function readTimes(bytes: Buffer, box: Box): { timescale: number; language: stri
   return { timescale, language: languageOf(bytes.readUInt16BE(at + (version === 1 ? 28 : 16))) };
 }
 
-/** Three letters of five bits each. */
+/** The language is packed as three letters of five bits each. */
 function languageOf(packed: number): string | undefined {
   const letters = [10, 5, 0].map((shift) => ((packed >> shift) & 31) + 0x60);
   return letters.every((letter) => letter > 0x60 && letter <= 0x7a) ? String.fromCharCode(...letters) : undefined;
@@ -112,7 +112,7 @@ function readEdits(bytes: Buffer, trak: Box): Edit[] {
 
 function readDescriptions(bytes: Buffer, stsd: Box): Buffer[] {
   const { at } = fullBox(bytes, stsd, 4);
-  // Copied, so that the large index can be freed.
+  // The descriptions are copied, so that the large index can be freed.
   return boxesIn(bytes, at + 4, stsd.end).map(({ start, end }) => Buffer.from(bytes.subarray(start, end)));
 }
 

@@ -61,7 +61,7 @@ function segmentOf(samples: readonly FragmentSample[], time: number, sequence: n
   return Buffer.concat([writeFragment({ track: 1, sequence, time, samples }), Buffer.alloc(size, sequence)]);
 }
 
-/** Builds a file from fragments, as the file writer does. */
+/** Builds a file from fragments in the same way as the file writer. */
 async function fileOf(parts: readonly FragmentSample[][], start = 0) {
   const samples = createSampleLog();
   const chunks: Chunk[] = [];
@@ -99,7 +99,7 @@ async function readBack(bytes: Buffer) {
 }
 
 describe("a written file", () => {
-  test("has the samples of its segments, at their positions and times", async () => {
+  test("has the samples of its segments, at the correct positions and times", async () => {
     await fc.assert(
       fc.asyncProperty(segments, fc.nat(200_000), async (parts, start) => {
         const { bytes } = await fileOf(parts, start);
@@ -112,7 +112,7 @@ describe("a written file", () => {
         const placement = placementOf(track, movie)!;
         let time = start;
         for (const [i, one] of given.entries()) {
-          // Edits are in milliseconds.
+          // Edits are measured in milliseconds.
           const shown = samples[i]!.time + samples[i]!.shift - placement.offset;
           const from = Math.min(...shownTimes(given, start));
           assert.ok(
@@ -151,7 +151,7 @@ describe("a written file", () => {
     );
   });
 
-  test("uses 64-bit offsets and data sizes beyond 4 GiB", async () => {
+  test("uses 64-bit offsets and sizes for data beyond 4 GiB", async () => {
     const { track } = await fileOf([
       [{ duration: 3000, size: 10, shift: 0, sync: true }],
       [{ duration: 3000, size: 10, shift: 0, sync: false }],
@@ -168,7 +168,7 @@ describe("a written file", () => {
     assert.equal(walk.offset, head.length + 5e9);
   });
 
-  test("the last frame fills a gap between two segments; an overlap is rejected", async () => {
+  test("the last frame is extended to fill a gap between two segments; an overlap is rejected", async () => {
     const log = createSampleLog();
     const at = async (time: number) => {
       const segment = segmentOf(
@@ -234,7 +234,7 @@ describe("a written file", () => {
     assert.deepEqual(await readInit(init), { ...told, delay: 6000 });
     const { movie } = await locateMovie(readerOf(init), init.length);
     const parsed = readMovie(movie);
-    // Open-ended, with media_rate 1.
+    // The edit is open-ended, with media_rate 1.
     assert.deepEqual(parsed.tracks[0]!.edits, [{ duration: 0, mediaTime: 6000, rate: 1 }]);
     assert.deepEqual(placementOf(parsed.tracks[0]!, parsed), { offset: 6000, end: Infinity });
     assert.equal(init.includes("cmfc"), true);
@@ -249,7 +249,7 @@ describe("hostile bytes", () => {
     minLength: 1,
     maxLength: 6,
   });
-  /** False values in place of sizes and counts. */
+  /** False values for sizes and counts. */
   const words = fc.array(
     fc.record({
       at: fc.nat(1200),
@@ -261,7 +261,7 @@ describe("hostile bytes", () => {
     Array.from({ length: 5 }, (_, i) => ({ duration: 3000 + n, size: 20 * i, shift: i * 100, sync: i === 0 })),
   );
 
-  test("yield either an Mp4Error or samples, quickly", async () => {
+  test("quickly yield either an Mp4Error or samples", async () => {
     const { bytes } = await fileOf(parts);
     await fc.assert(
       fc.asyncProperty(places, words, fc.option(fc.nat(2000)), async (changes, lies, cut) => {
@@ -278,7 +278,7 @@ describe("hostile bytes", () => {
     );
   });
 
-  test("are handled in segment headers as well", async () => {
+  test("are also handled in segment headers", async () => {
     const segment = segmentOf(parts[0]!, 5, 1);
     await fc.assert(
       fc.asyncProperty(places, words, async (changes, lies) => {

@@ -19,8 +19,8 @@ const MILLISECONDS = 1000;
 const LARGEST_32 = 0xffff_ffff;
 
 /**
- * Returns the whole file except the media data that follows: the index comes first, so that playback can start
- * immediately. `kind`: "M4A " marks audio-only files. `mediaBytes`: size of the media data in octets.
+ * Returns the whole file except for the media data, which follows: the index comes first, so that playback can start
+ * immediately. `kind`: "M4A " indicates audio-only files. `mediaBytes`: size of the media data in octets.
  */
 export function writeMovie(tracks: readonly WrittenTrack[], mediaBytes: number, kind: "isom" | "M4A "): Uint8Array[] {
   const type =
@@ -29,7 +29,7 @@ export function writeMovie(tracks: readonly WrittenTrack[], mediaBytes: number, 
       : fileType("M4A ", 0x200, "M4A ", "isom", "iso2");
   const header = mediaHeader(mediaBytes);
   const layOut = (width: 4 | 8) => {
-    // The offsets depend on the size of the index that contains them: their space is reserved first and filled in
+    // The offsets depend on the size of the index that contains them, so their space is reserved first and filled in
     // later.
     const offsets = tracks.map(({ chunks }) => Buffer.alloc(chunks.length * width));
     return { offsets, width, moov: moov(tracks, offsets, width) };
@@ -56,15 +56,15 @@ function moov(tracks: readonly WrittenTrack[], offsets: Buffer[], width: 4 | 8):
   return box("moov", movieHeader(Math.max(0, ...durations), tracks.length + 1), ...boxes);
 }
 
-/** Ticks before second zero, which prime an audio decoder. */
+/** Ticks before second zero, during which an audio decoder is primed. */
 const primingOf = ({ handler, delay = 0 }: TrackHeader): number => (handler === "soun" ? delay : 0);
 
-/** From the start of the movie to the end of the track. */
+/** Duration from the start of the movie to the end of the track. */
 const shownMs = ({ header, samples }: WrittenTrack) =>
   Math.round(((samples.shown().to - primingOf(header)) / header.timescale) * MILLISECONDS);
 
 function trak({ header, samples, chunks }: WrittenTrack, duration: number, offsets: Parts): Parts {
-  // Old players require that every frame is presented after decoding; the edit list removes the delay.
+  // Old players require every frame to be presented after its decoding time; the edit list removes the resulting delay.
   const delay = -Math.min(0, samples.leastShift);
   const tables = [fullBox("stts", 0, 0, ...runs(samples.durations()))];
   if (!samples.allSync) tables.push(fullBox("stss", 0, 0, ...list(samples.syncs())));
@@ -79,7 +79,7 @@ function trak({ header, samples, chunks }: WrittenTrack, duration: number, offse
   });
 }
 
-/** Decoding of the first sample starts at 0: a later start of the track becomes an empty edit. */
+/** The first sample is decoded at 0; a later start of the track becomes an empty edit. */
 function editList(header: TrackHeader, samples: SampleLog, duration: number, delay: number): Parts {
   const { timescale } = header;
   const priming = primingOf(header);
@@ -89,7 +89,7 @@ function editList(header: TrackHeader, samples: SampleLog, duration: number, del
   return editListBox(...(emptyMs > 0 ? [[emptyMs, -1] as const] : []), [duration - emptyMs, first]);
 }
 
-/** A count and big-endian numbers, `width` per entry. Swaps the byte order in place. */
+/** Writes a count and big-endian numbers, `width` per entry. Swaps the byte order in place. */
 function list(numbers: Uint32Array, width = 1): Buffer[] {
   return [u32(numbers.length / width), Buffer.from(numbers.buffer, numbers.byteOffset, numbers.byteLength).swap32()];
 }
@@ -100,7 +100,7 @@ function runs(pairs: Uint32Array | Int32Array, more = 0): Buffer[] {
   return list(numbers, 2);
 }
 
-/** ISO 14496-12, 8.7.4: one entry per chunk whose sample count differs from the previous one. */
+/** ISO 14496-12, 8.7.4: one entry for each chunk whose sample count differs from that of the previous chunk. */
 function chunkRuns(chunks: readonly Chunk[]): Uint32Array {
   const entries: number[] = [];
   for (const [i, { count }] of chunks.entries()) if (count !== entries.at(-2)) entries.push(i + 1, count, 1);

@@ -1,27 +1,27 @@
 import { Mp4Error } from "./boxes.ts";
 import type { Fragment } from "./fragment-read.ts";
 
-/** Samples of a track, collected for an index in the form of the index: a day takes a few dozen megabytes. */
+/** Collects the samples of a track in the same form as in an index: a day of samples occupies a few dozen megabytes. */
 export interface SampleLog {
   readonly count: number;
   /** Time of the first sample. */
   readonly start: number;
   /** Decoding time of the next sample. */
   readonly end: number;
-  /** Presentation time range: from the first frame to the end of the last. */
+  /** Presentation time range: from the start of the first frame to the end of the last. */
   shown(): { from: number; to: number };
-  /** Smallest composition offset; 0 without any. */
+  /** Smallest composition offset; 0 without offsets. */
   readonly leastShift: number;
   readonly shifted: boolean;
   /** True if all samples are sync samples. */
   readonly allSync: boolean;
   sizes(): Uint32Array;
-  /** Pairs, as in stts. */
+  /** Pairs in the same form as in stts. */
   durations(): Uint32Array;
-  /** Pairs, as in ctts. */
+  /** Pairs in the same form as in ctts. */
   shifts(): Int32Array;
   syncs(): Uint32Array;
-  /** Throws Mp4Error if the fragment begins before the end of the existing samples. */
+  /** Throws Mp4Error if the fragment begins before the end of the samples added so far. */
   add(fragment: Fragment): void;
 }
 

@@ -1,26 +1,26 @@
 import { type Box, entriesOf, findBox, fullBox, Mp4Error, needBox } from "./boxes.ts";
 
-/** Location and times of a track's samples (ISO 14496-12, 8.6 and 8.7), run-length encoded as in the file. */
+/** Locations and times of a track's samples (ISO 14496-12, 8.6 and 8.7), run-length encoded as in the file. */
 export interface SampleTables {
   count: number;
-  /** Octets: one size for all samples, or one for each. */
+  /** Sizes in octets: either one for all samples, or one for each sample. */
   sizes: number | Uint32Array;
   /** Pairs of a sample count and the duration of each. */
   durations: Uint32Array;
-  /** Pairs of a sample count and their composition offset. Absent: all 0. */
+  /** Pairs of a sample count and the composition offset of each. If absent, all offsets are 0. */
   shifts: Int32Array | undefined;
   /** Offset of each chunk in the file. */
   chunks: Float64Array;
-  /** Triples: first chunk from 1, samples per chunk, sample description. */
+  /** Triples: number of the first chunk, starting at 1; samples per chunk; sample description. */
   chunkRuns: Uint32Array;
-  /** Numbers of the sync samples, from 1. Absent: all samples. */
+  /** Numbers of the sync samples, starting at 1. If absent, all samples are sync samples. */
   syncs: Uint32Array | undefined;
 }
 
-/** More than a day at 120 frames per second. */
+/** Number of samples in more than a day at 120 frames per second. */
 const MOST_SAMPLES = 12_000_000;
 
-/** Copies the tables, so that the bytes can be freed. Throws Mp4Error. */
+/** Copies the tables, so that `bytes` can be freed. Throws Mp4Error. */
 export function readSampleTables(bytes: Buffer, stbl: Box): SampleTables {
   const sizes = readSizes(bytes, needBox(bytes, stbl, "stsz"));
   const ctts = findBox(bytes, stbl, "ctts");

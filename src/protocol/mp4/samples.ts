@@ -2,24 +2,25 @@ import { Mp4Error } from "./boxes.ts";
 import type { SampleTables } from "./sample-tables.ts";
 
 /**
- * Iterates over the samples of a track in decoding order; the fields describe the current one. Times in track ticks.
+ * Iterates over the samples of a track in decoding order; the fields describe the current sample. Times are in track
+ * ticks.
  */
 export interface SampleWalk {
-  /** From 0. */
+  /** Starts at 0. */
   index: number;
   /** Decoding time. */
   time: number;
   duration: number;
   /** The presentation time is `time + shift`. */
   shift: number;
-  /** Offset in the file. */
+  /** Size in octets. */
   offset: number;
-  /** Octets. */
+  /** Maximum size in bytes. */
   size: number;
   sync: boolean;
-  /** Advances to the next sample; false if there is none, and then the fields are invalid. */
+  /** Advances to the next sample. Returns false if there is none, in which case the fields are invalid. */
   next(): boolean;
-  /** Returns the current position, to resume from. */
+  /** Returns the current position, from which iteration can resume. */
   mark(): SampleMark;
 }
 
@@ -37,7 +38,10 @@ export interface SampleMark {
   syncAt: number;
 }
 
-/** Undefined for a track without samples. Throws Mp4Error, also during iteration, if the tables are inconsistent. */
+/**
+ * Starts an iteration; undefined for a track without samples. Throws Mp4Error if the tables are inconsistent, also
+ * during iteration.
+ */
 export function walkSamples(tables: SampleTables, from: SampleMark = START): SampleWalk | undefined {
   const { count, sizes, durations, shifts, chunks, chunkRuns, syncs } = tables;
   if (count === 0) return undefined;

@@ -5,16 +5,17 @@ export interface TrackHeader {
   id: number;
   handler: "vide" | "soun";
   timescale: number;
-  /** In pixels as displayed; 0 for audio. */
+  /** In pixels, as displayed; 0 for audio. */
   width: number;
   height: number;
-  /** ISO 639-2; default "und". */
+  /** ISO 639-2 language code; default "und". */
   language?: string | undefined;
-  /** A sample entry, box header included. */
+  /** A sample entry, including its box header. */
   description: Buffer;
   /**
-   * Ticks that an edit list subtracts from the presentation time. Default 0: no edit list. Video, in initialisation segments only: they are added to
-   * every composition offset, so that none is negative. Audio: the samples before second zero, which prime the decoder.
+   * Ticks that an edit list subtracts from the presentation time. Default 0: no edit list. For video, in initialisation
+   * segments only: these ticks are added to every composition offset, so that none is negative. For audio: the samples
+   * before second zero, which prime the decoder.
    */
   delay?: number | undefined;
 }
@@ -22,7 +23,10 @@ export interface TrackHeader {
 const IDENTITY = [0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x4000_0000];
 const ENABLED_IN_MOVIE = 3;
 
-/** ISO 14496-12, 8.2.2; `duration` in milliseconds. Version 1 is a precaution: ten hours fit into 32 bits. */
+/**
+ * Movie header (ISO 14496-12, 8.2.2); `duration` is in milliseconds. Version 1 is a precaution: ten hours fit into 32
+ * bits.
+ */
 export const movieHeader = (duration: number, nextTrack: number): Parts =>
   fullBox(
     "mvhd",
@@ -39,11 +43,14 @@ export const movieHeader = (duration: number, nextTrack: number): Parts =>
     u32(nextTrack),
   );
 
-/** ISO 14496-12, 8.6.6. `edits`: pairs of duration in milliseconds and media time in ticks, -1 for an empty edit. */
+/**
+ * Edit list (ISO 14496-12, 8.6.6). `edits`: pairs of the duration in milliseconds and the media time in ticks, or -1
+ * for an empty edit.
+ */
 export const editListBox = (...edits: (readonly [duration: number, mediaTime: number])[]): Parts =>
   fullBox("elst", 0, 0, u32(edits.length), ...edits.map(([duration, mediaTime]) => u32(duration, mediaTime, 0x10000)));
 
-/** `duration` in milliseconds, `mediaDuration` in track ticks. */
+/** Track box. `duration` is in milliseconds, `mediaDuration` in track ticks. */
 export function trackBox(
   track: TrackHeader,
   {

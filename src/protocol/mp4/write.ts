@@ -1,4 +1,6 @@
-/** Output as a list of buffers that are not concatenated until needed: an index may have dozens of megabytes. */
+/**
+ * Output as a list of buffers that are not concatenated until needed, since an index may occupy dozens of megabytes.
+ */
 export interface Parts {
   size: number;
   pieces: Uint8Array[];
@@ -16,7 +18,7 @@ export const fullBox = (type: string, version: number, flags: number, ...inside:
 
 export const flat = (...parts: Parts[]): Buffer => Buffer.concat(parts.flatMap(({ pieces }) => pieces));
 
-/** 32-bit numbers, negative ones in two's complement. */
+/** Encodes 32-bit numbers, negative ones in two's complement. */
 export function u32(...numbers: number[]): Buffer {
   const bytes = Buffer.alloc(numbers.length * 4);
   for (const [i, number] of numbers.entries()) bytes.writeInt32BE(number | 0, i * 4);
@@ -38,7 +40,7 @@ export function u16(...numbers: number[]): Buffer {
 export const ascii = (text: string): Buffer => Buffer.from(text, "latin1");
 export const zeros = (count: number): Buffer => Buffer.alloc(count);
 
-/** Header of an mdat box with `size` octets of content: 64-bit if 32 bits do not suffice. */
+/** Header of an mdat box with `size` octets of content, using a 64-bit size if 32 bits do not suffice. */
 export function mediaHeader(size: number): Buffer {
   return size + 8 < 0x1_0000_0000
     ? Buffer.concat([u32(size + 8), ascii("mdat")])

@@ -1,8 +1,8 @@
 import { createSoundFrames, type Timed } from "./sound-frames.ts";
 
-/** AAC as in a transport stream: each frame with a header describing it (ISO 14496-3, 1.A.2.2). */
+/** A frame of AAC in a transport stream, where each frame has a header that describes it (ISO 14496-3, 1.A.2.2). */
 export interface AdtsFrame {
-  /** Without the header. */
+  /** Frame without its header. */
   data: Buffer;
   /** AudioSpecificConfig (1.6.2.1), two octets. */
   config: Buffer;
@@ -17,7 +17,7 @@ const CHANNELS = [0, 1, 2, 3, 4, 5, 6, 8];
 const HEADER = 7;
 const MOST_REST = 16 * 1024;
 
-/** `pts`: that of the packet, in any unit. Skips octets that are not a frame. */
+/** Reads frames from packets; `pts` is the time of the packet, in any unit. Skips octets that are not a frame. */
 export function createAdtsReader(): { read(bytes: Buffer, pts: number): (AdtsFrame & Timed)[] } {
   return { read: createSoundFrames({ header: HEADER, mostRest: MOST_REST, frameAt }) };
 }
@@ -29,7 +29,7 @@ function frameAt(bytes: Buffer, at: number): { frame: AdtsFrame; end: number } |
   const size = ((fourth & 3) << 11) | (bytes[at + 4]! << 3) | (bytes[at + 5]! >> 5);
   const header = (bytes[at + 1]! & 1) === 1 ? HEADER : HEADER + 2;
   const sampleRate = RATES[rate];
-  // Not used in practice: several blocks per frame, and channels declared only in the blocks.
+  // Variants not used in practice: several blocks per frame, or channels declared only in the blocks.
   if (sampleRate === undefined || channels === 0 || size <= header || (bytes[at + 6]! & 3) !== 0) return undefined;
   if (at + size > bytes.length) return "incomplete";
   const config = Buffer.alloc(2);
@@ -47,8 +47,8 @@ function frameAt(bytes: Buffer, at: number): { frame: AdtsFrame; end: number } |
 }
 
 /**
- * Header for a frame of this many octets; it can only express object types up to 4 and rates of the table. Undefined if
- * the configuration does not fit.
+ * Returns the header for a frame of this many octets, which can only express object types up to 4 and rates in the
+ * table. Undefined if the configuration cannot be expressed.
  */
 export function adtsHeader(config: Buffer, octets: number): Buffer | undefined {
   if (config.length < 2) return undefined;

@@ -1,6 +1,6 @@
 /**
- * CRC-32 of MPEG-2 tables (ISO 13818-1, annex A): 0x04c11db7, most significant bit first, initialised with ones, not
- * inverted. Over a table including its CRC it is 0.
+ * CRC-32 of MPEG-2 tables (ISO 13818-1, annex A): polynomial 0x04c11db7, most significant bit first, initialised with
+ * ones, not inverted. The result over a table including its CRC is 0.
  */
 export function crc32(bytes: Buffer): number {
   let crc = 0xffff_ffff;

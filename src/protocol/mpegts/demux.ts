@@ -5,14 +5,14 @@ import { createSections, readAssociation, readMap, type TsStream } from "./table
 export interface TsDemuxer {
   /** Accepts chunks of any length. */
   write(bytes: Buffer): void;
-  /** Emits what is complete of the last frames. */
+  /** Emits the complete data of the last frames. */
   end(): void;
 }
 
 export interface TsHandlers {
-  /** Streams of the program, at the beginning and after every change. */
+  /** Streams of the program, at the start and after every change. */
   streams(streams: TsStream[]): void;
-  /** One packet of an announced stream. Times in units of 1/90,000 s, without wraps. */
+  /** One packet of an announced stream. Times are in units of 1/90,000 s and do not wrap. */
   unit(unit: TsUnit): void;
 }
 
@@ -25,23 +25,26 @@ export interface TsUnit {
 
 export const TS_PACKET = 188;
 const SYNC = 0x47;
-/** Size of one frame: more than any accepted level of H.264 allows. */
+/** Maximum size of a frame in octets, more than any accepted level of H.264 allows. */
 const MOST_PES = 8 * 1024 * 1024;
-/** Packets buffered for all streams together, however small: a program map may list two hundred streams. */
+/**
+ * Maximum number of packets buffered for all streams together, however small: a program map may list two hundred
+ * streams.
+ */
 const MOST_HELD = 100_000;
 
 interface Gathering {
   stream: TsStream;
   parts: Buffer[];
   size: number;
-  /** Expected length; 0: unknown. */
+  /** Expected length; 0 if unknown. */
   wanted: number;
   counter: number | undefined;
-  /** Nothing has been collected, or part of it is missing. */
+  /** True if nothing has been collected yet, or some of it is missing. */
   broken: boolean;
 }
 
-/** Drops damaged data: an incomplete frame is not emitted. */
+/** Creates a demultiplexer that drops damaged data: an incomplete frame is not emitted. */
 export function createTsDemuxer({ streams: tell, unit }: TsHandlers): TsDemuxer {
   const unwrap = createUnwrap();
   const gatherings = new Map<number, Gathering>();
@@ -81,7 +84,7 @@ export function createTsDemuxer({ streams: tell, unit }: TsHandlers): TsDemuxer 
     gathering.broken = true;
     if (broken || parts.length === 0) return;
     const pes = readPes(Buffer.concat(parts));
-    // Without a time it cannot be placed, and broadcasts always have one.
+    // A packet without a time cannot be placed, and broadcasts always specify it.
     if (pes?.pts === undefined || pes.dts === undefined || pes.data.length === 0) return;
     const dts = unwrap(pes.dts);
     const later = (pes.pts - pes.dts + 2 ** 33) % 2 ** 33;
@@ -89,7 +92,7 @@ export function createTsDemuxer({ streams: tell, unit }: TsHandlers): TsDemuxer 
   }
 
   function finishAll() {
-    // A packet with a declared length that has not arrived completely is incomplete.
+    // A packet with a declared length of which not all has arrived is incomplete.
     for (const gathering of gatherings.values()) {
       if (gathering.wanted > gathering.size) gathering.broken = true;
       finish(gathering);
@@ -123,7 +126,7 @@ export function createTsDemuxer({ streams: tell, unit }: TsHandlers): TsDemuxer 
     const flags = bytes[1]!;
     const [begins, pid] = [(flags & 0x40) !== 0, ((flags & 31) << 8) | bytes[2]!];
     const control = bytes[3]!;
-    // Damaged before the sender; encrypted; without a payload.
+    // Damaged before it reached the sender, encrypted, or without a payload.
     if ((flags & 0x80) !== 0 || (control & 0xc0) !== 0 || (control & 0x10) === 0) return;
     const adaptation = (control & 0x20) === 0 ? 0 : 1 + bytes[4]!;
     if (4 + adaptation >= TS_PACKET) return;

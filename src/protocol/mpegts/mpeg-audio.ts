@@ -1,8 +1,8 @@
 import { createSoundFrames, type Timed } from "./sound-frames.ts";
 
 /**
- * Layer III of MPEG audio (ISO 11172-3, 2.4.1.3, and ISO 13818-3 for the lower rates): raw frames including their
- * header.
+ * Frames of MPEG audio layer III (ISO 11172-3, 2.4.1.3, and ISO 13818-3 for the lower rates), raw and including their
+ * headers.
  */
 export interface MpegAudioFrame {
   data: Buffer;
@@ -11,7 +11,7 @@ export interface MpegAudioFrame {
   samples: number;
 }
 
-/** Kilobits per second by header index: version 1, and versions 2 and 2.5. */
+/** Kilobits per second by header index, first for version 1, then for versions 2 and 2.5. */
 const BITRATES = [
   [0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320],
   [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160],
@@ -20,7 +20,10 @@ const RATES = [44_100, 48_000, 32_000];
 const HEADER = 4;
 const MOST_REST = 4 * 1024;
 
-/** `pts`: that of the packet, in any unit. "other": frames of another layer. */
+/**
+ * Reads frames from packets; `pts` is the time of the packet, in any unit. Returns "other" for frames of a different
+ * layer.
+ */
 export function createMpegAudioReader(): { read(bytes: Buffer, pts: number): (MpegAudioFrame & Timed)[] | "other" } {
   let layer: "III" | "other" | undefined;
   const read = createSoundFrames({
@@ -29,7 +32,8 @@ export function createMpegAudioReader(): { read(bytes: Buffer, pts: number): (Mp
     frameAt(bytes: Buffer, at: number) {
       const frame = frameAt(bytes, at);
       if (frame === undefined || frame === "incomplete") return frame;
-      // Once the layer is known, an apparent other layer is in the middle of a frame whose beginning was lost.
+      // Once the layer is known, data that looks like a different layer is in the middle of a frame whose beginning was
+      // lost.
       layer ??= frame === "other" ? "other" : "III";
       return frame === "other" ? undefined : { frame, end: at + frame.data.length };
     },

@@ -55,13 +55,13 @@ async function packetsOf(path: string, stream: string) {
     .map((line) => line.split(",").slice(0, 3).map(Number));
 }
 
-test("the table CRC is that of MPEG-2", () => {
+test("the table CRC matches the CRC of MPEG-2", () => {
   assert.equal(crc32(Buffer.from("123456789")), 0x0376e6e7);
   assert.equal(crc32(Buffer.concat([Buffer.from("123456789"), Buffer.from([0x03, 0x76, 0xe6, 0xe7])])), 0);
 });
 
 test(
-  "a stream written by ffmpeg is split into its video and audio frames, whatever the chunking",
+  "a stream written by ffmpeg is split into its video and audio frames, regardless of chunking",
   needsFfmpeg,
   async () => {
     const bytes = await transport();
@@ -93,7 +93,7 @@ test(
 test("only damaged data is dropped", needsFfmpeg, async () => {
   const bytes = await transport();
   const { units } = demux(bytes);
-  // With one packet missing in the middle of a frame, and garbage between two others.
+  // The stream lacks one packet in the middle of a frame, and has garbage between two others.
   const at = Math.floor(bytes.length / 2 / TS_PACKET) * TS_PACKET;
   const cut = Buffer.concat([bytes.subarray(0, at), bytes.subarray(at + TS_PACKET)]);
   assert.ok(demux(cut).units.length >= units.length - 2 && demux(cut).units.length < units.length);
@@ -101,7 +101,7 @@ test("only damaged data is dropped", needsFfmpeg, async () => {
   assert.deepEqual(demux(noisy).units, units);
 });
 
-test("33-bit times continue after they wrap", needsFfmpeg, async (t) => {
+test("33-bit times continue after a wraparound", needsFfmpeg, async (t) => {
   const path = join(await folder(t), "wrap.ts");
   await runFfmpeg([
     "-i",
@@ -156,7 +156,7 @@ for (const [codec, options] of [
   });
 }
 
-test("a layer other than III is reported before the first frame only", () => {
+test("a layer other than III is only reported before the first frame", () => {
   const frame = Buffer.alloc(384);
   frame.set([0xff, 0xfb, 0x94, 0xc4]);
   const second = Buffer.from([0xff, 0xfd, 0x94, 0xc4]);
@@ -170,7 +170,7 @@ test("a layer other than III is reported before the first frame only", () => {
   assert.equal(createMpegAudioReader().read(Buffer.concat([second, Buffer.alloc(50), frame]), 7), "other");
 });
 
-test("the output plays and is read back as written", needsFfmpeg, async (t) => {
+test("the output plays, and is read back as written", needsFfmpeg, async (t) => {
   const { units } = demux(await transport());
   const out: Buffer[] = [];
   const muxer = createTsMuxer((packets) => void out.push(packets));
@@ -198,7 +198,7 @@ test("the output plays and is read back as written", needsFfmpeg, async (t) => {
   const path = join(await folder(t), "again.ts");
   await writeFile(path, bytes);
   assert.equal(await countFrames(path), 60);
-  // ffmpeg checks continuity, clocks and tables.
+  // ffmpeg checks the continuity, clocks and tables.
   assert.equal((await runFfmpeg(["-v", "warning", "-i", path, "-c", "copy", "-f", "null", "-"])).length, 0);
 });
 
@@ -237,7 +237,7 @@ test("a frame that arrives one octet at a time is buffered up to a maximum numbe
   muxer.streams([{ kind: "video", codec: "h264" }]);
   muxer.unit({ kind: "video", dts: 0, pts: 0, key: true, data: Buffer.from([0, 0, 0, 1, 0x65]) });
   const { pid } = demux(Buffer.concat(written)).units[0]!.stream;
-  /** Pads the packet with stuffing; any counter is accepted. */
+  /** Pads the packet with stuffing; the demultiplexer accepts any counter. */
   const packet = (payload: Buffer, begins: boolean) => {
     const bytes = Buffer.alloc(TS_PACKET, 0xff);
     bytes.set([0x47, (begins ? 0x40 : 0) | (pid >> 8), pid & 255, 0x30, TS_PACKET - 5 - payload.length, 0x80]);
@@ -254,7 +254,7 @@ test("a frame that arrives one octet at a time is buffered up to a maximum numbe
   assert.deepEqual(sizes(100_000), [1]);
 });
 
-test("garbage, and streams that contain garbage, do no harm", needsFfmpeg, async () => {
+test("garbage, and streams that contain garbage, are harmless", needsFfmpeg, async () => {
   const bytes = (await transport()).subarray(0, 40 * TS_PACKET);
   const adts = createAdtsReader();
   const mpeg = createMpegAudioReader();

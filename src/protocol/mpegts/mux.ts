@@ -5,26 +5,29 @@ import { TS_PACKET } from "./demux.ts";
 /** Writes a transport stream with one program (ISO 13818-1). */
 export interface TsMuxer {
   /**
-   * Sets the streams, at most one of each kind; called first, and again when they change. Codecs other than "other".
+   * Sets the streams, at most one of each kind. Call it first, and again when the streams change. The codec "other" is
+   * not allowed.
    */
   streams(codecs: readonly { kind: "video" | "audio"; codec: TsCodec; channels?: number }[]): void;
-  /** Writes one video frame or several audio frames in stream format. Times in units of 1/90,000 s, from 0. */
+  /**
+   * Writes one video frame, or several audio frames in stream format. Times are in units of 1/90,000 s, starting at 0.
+   */
   unit(unit: { kind: "video" | "audio"; pts: number; dts: number; key: boolean; data: Buffer }): void;
 }
 
 const MAP_PID = 0x1000;
 const PIDS = { video: 0x100, audio: 0x101 } as const;
 const STREAM_IDS = { video: 0xe0, audio: 0xc0 } as const;
-/** Stream id of private streams such as Opus. */
+/** Stream id for private streams such as Opus. */
 const PRIVATE_STREAM = 0xbd;
-/** How far the clock is behind the decoding time: the minimum receiver buffer. */
+/** Ticks by which the clock precedes the decoding time: the minimum receiver buffer. */
 const AHEAD = 90_000 / 10;
-/** Times start here, so that the clock starts above zero. */
+/** Times start at this value, so that the clock starts above zero. */
 const BEGIN = 90_000;
-/** Interval between tables (required at least every half second) and between clocks (every tenth). */
+/** Interval between tables (required at least every 0.5 s) and between clocks (every 0.1 s). */
 const TABLES_EVERY = 90_000 / 4;
 
-/** `write` receives whole packets of 188 octets, all those of a unit together. */
+/** Creates a multiplexer. `write` receives whole packets of 188 octets, all packets of a unit together. */
 export function createTsMuxer(write: (packets: Buffer) => void): TsMuxer {
   const counters = new Map<number, number>();
   let streams: Omit<TsStream, "name">[] = [];
@@ -50,7 +53,7 @@ export function createTsMuxer(write: (packets: Buffer) => void): TsMuxer {
 
   const clockPid = () => streams[0]?.pid ?? 0x1fff;
 
-  /** The packets of one unit; the first one carries the clock and the random access flag. */
+  /** Returns the packets of one unit; the first one carries the clock and the random access flag. */
   function packets(pid: number, pes: Buffer, clock: number | undefined, key: boolean): Buffer {
     const first = adaptation(clock, key);
     const count = 1 + Math.max(0, Math.ceil((pes.length - (TS_PACKET - 4 - first.length)) / (TS_PACKET - 4)));
@@ -102,7 +105,9 @@ export function createTsMuxer(write: (packets: Buffer) => void): TsMuxer {
 
 const NOTHING = Buffer.alloc(0);
 
-/** 2.4.3.4: the field with the clock (27 MHz, in units of 300 and a remainder) and the random access flag. */
+/**
+ * 2.4.3.4: the adaptation field with the clock (27 MHz, as units of 300 and a remainder) and the random access flag.
+ */
 function adaptation(clock: number | undefined, key: boolean): Buffer {
   if (clock === undefined && !key) return NOTHING;
   if (clock === undefined) return Buffer.from([1, 0x40]);
@@ -113,7 +118,7 @@ function adaptation(clock: number | undefined, key: boolean): Buffer {
   return field;
 }
 
-/** Adds stuffing to the field, so that the remaining data fills the packet. */
+/** Adds stuffing to the adaptation field, so that the remaining data fills the packet. */
 function filled(field: Buffer, left: number): Buffer {
   const spare = TS_PACKET - 4 - field.length - left;
   if (spare <= 0) return field;

@@ -4,13 +4,13 @@
  */
 export interface OpusPacket {
   data: Buffer;
-  /** At 48,000 Hz. */
+  /** Duration in samples at 48,000 Hz. */
   samples: number;
 }
 
 const MARK = 0x3ff;
 
-/** Returns the Opus packets of one PES packet. Stops at a malformed one. */
+/** Returns the Opus packets in one PES packet. Stops at a malformed packet. */
 export function readOpus(bytes: Buffer): OpusPacket[] {
   const packets: OpusPacket[] = [];
   for (let at = 0; at + 3 <= bytes.length && bytes.readUInt16BE(at) >> 5 === MARK;) {

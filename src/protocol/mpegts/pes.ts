@@ -1,15 +1,15 @@
 /**
- * One packet of an elementary stream (ISO 13818-1, 2.4.3.6): usually one video frame, or several audio frames. Times in
- * units of 1/90,000 s, 33 bits.
+ * One packet of an elementary stream (ISO 13818-1, 2.4.3.6), usually with one video frame or several audio frames.
+ * Times are in units of 1/90,000 s, with 33 bits.
  */
 export interface Pes {
   pts: number | undefined;
-  /** Equals the presentation time if absent in the packet. */
+  /** Equals the presentation time if the packet does not contain it. */
   dts: number | undefined;
   data: Buffer;
 }
 
-/** Undefined if it is not a PES packet, or its header is truncated. */
+/** Reads a PES packet. Undefined if the data is not a PES packet, or its header is truncated. */
 export function readPes(bytes: Buffer): Pes | undefined {
   if (bytes.length < 9 || bytes.readUIntBE(0, 3) !== 1 || (bytes[6]! & 0xc0) !== 0x80) return undefined;
   const start = 9 + bytes[8]!;
@@ -21,8 +21,8 @@ export function readPes(bytes: Buffer): Pes | undefined {
 }
 
 /**
- * Declared length of a packet, including its first six octets; 0: until the next one starts. Undefined: fewer than six
- * octets.
+ * Returns the declared length of a packet, including its first six octets; 0 means that it extends to the start of the
+ * next packet. Undefined if there are fewer than six octets.
  */
 export function pesSize(bytes: Buffer): number | undefined {
   if (bytes.length < 6) return undefined;
@@ -61,7 +61,7 @@ function writeTime(bytes: Buffer, at: number, mark: number, time: number): void 
   bytes.writeUInt16BE((((wrapped % 2 ** 15) << 1) | 1) & 0xffff, at + 3);
 }
 
-/** Unwraps 33-bit times: each is taken as the value nearest to the previous one. */
+/** Unwraps 33-bit times: each is converted to the value nearest to the previous one. */
 export function createUnwrap(): (time: number) => number {
   let last: number | undefined;
   return (time) => {

@@ -1,22 +1,22 @@
 /** Time of an audio frame. */
 export interface Timed {
   /**
-   * The packet's, if this is the first frame that starts in it (ISO 13818-1, 2.4.3.7); undefined: follows the previous
-   * frame.
+   * Time of the packet, if this is the first frame that starts in it (ISO 13818-1, 2.4.3.7); undefined if the frame
+   * follows the previous one.
    */
   pts: number | undefined;
 }
 
 export interface SoundSyntax<Frame> {
-  /** Octets that `frameAt` needs. */
+  /** Number of octets that `frameAt` needs. */
   header: number;
   /** Maximum octets buffered while a frame is incomplete. */
   mostRest: number;
-  /** Undefined: no frame starts there. */
+  /** Returns the frame that starts at this offset; undefined if no frame starts there. */
   frameAt(bytes: Buffer, at: number): { frame: Frame; end: number } | "incomplete" | undefined;
 }
 
-/** Accepts packets with times, which may end within a frame. Skips octets that are not a frame. */
+/** Reads frames from packets with times, which may end within a frame. Skips octets that are not a frame. */
 export function createSoundFrames<Frame>({
   header,
   mostRest,

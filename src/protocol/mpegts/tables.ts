@@ -46,7 +46,7 @@ export function createSections(take: (section: Buffer) => void): (payload: Buffe
   };
 }
 
-/** PID of the first program's map in an association table; undefined if there is none. */
+/** Returns the PID of the first program's map in an association table; undefined if there is none. */
 export function readAssociation(section: Buffer): number | undefined {
   if (section[0] !== PAT) return undefined;
   for (let at = 8; at + 4 <= section.length - 4; at += 4)
@@ -81,7 +81,7 @@ const REGISTERED: Record<string, readonly [TsCodec, string]> = {
 };
 const DESCRIPTOR = { registration: 5, ac3: 0x6a, eac3: 0x7a, extension: 0x7f } as const;
 
-/** Streams of a program map; undefined if it is not a program map. */
+/** Returns the streams in a program map; undefined if the section is not a program map. */
 export function readMap(section: Buffer): TsStream[] | undefined {
   if (section[0] !== PMT || section.length < 16) return undefined;
   const streams: TsStream[] = [];
@@ -108,7 +108,7 @@ function kindOf(type: number, descriptors: Buffer): Omit<TsStream, "pid"> {
       [codec, name] = REGISTERED[body.toString("latin1", 0, 4)] ?? [codec, name];
     if (type === PRIVATE && tag === DESCRIPTOR.ac3) [codec, name] = ["other audio", "AC-3"];
     if (type === PRIVATE && tag === DESCRIPTOR.eac3) [codec, name] = ["other audio", "E-AC-3"];
-    // ETSI's user-defined extension descriptor, as used for Opus: the code is the number of channels up to 8.
+    // ETSI's user-defined extension descriptor, as used for Opus, where the code is the number of channels, up to 8.
     if (tag === DESCRIPTOR.extension && body[0] === 0x80 && body.length >= 2) channels = body[1]!;
   }
   return { codec, name, ...(channels !== undefined && { channels }) };

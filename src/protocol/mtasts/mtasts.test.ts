@@ -10,7 +10,7 @@ const read = (text: string): StsPolicy => {
   return reading.policy;
 };
 
-test("RFC 8461 3.2: reads the example of the standard", () => {
+test("RFC 8461 3.2: reads the example in the standard", () => {
   const text =
     "version: STSv1\r\nmode: enforce\r\nmx: mail.example.com\r\nmx: *.example.net\r\nmx: backupmx.example.com\r\nmax_age: 604800\r\n";
   assert.deepEqual(read(text), {
@@ -67,7 +67,7 @@ test("RFC 8461 4.1: a wildcard matches exactly one label", () => {
   assert.equal(allowsMx({ mx: [] }, ""), false);
 });
 
-test("reads back what it has written", () => {
+test("reads back the policy it has written", () => {
   const host = fc.stringMatching(/^[a-z][a-z0-9]{0,8}(\.[a-z][a-z0-9]{0,5}){1,3}$/);
   const pattern = fc.tuple(fc.boolean(), host).map(([wild, name]) => (wild ? `*.${name}` : name));
   fc.assert(
@@ -86,7 +86,7 @@ test("reads back what it has written", () => {
   );
 });
 
-test("RFC 8461 3.1: reads the id of a TXT record", () => {
+test("RFC 8461 3.1: reads the id in a TXT record", () => {
   assert.equal(policyIdOf(["v=STSv1; id=20160831085700Z;"]), "20160831085700Z");
   assert.equal(policyIdOf(["v=spf1 -all", "v=STSv1;id=1"]), "1");
   assert.equal(policyIdOf(["v=STSv1 ; ext=some:value ; id=a ; id=b"]), "a");

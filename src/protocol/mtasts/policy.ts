@@ -14,13 +14,13 @@ export type StsReading = { ok: true; policy: StsPolicy } | { ok: false; why: str
 /** RFC 8461 3.3: suggests a limit of 64 kilobytes. */
 export const MAX_POLICY_BYTES = 64 * 1024;
 
-/** RFC 8461 3.2: 31557600, about a year. Larger values are not an error; they are reduced to this one. */
+/** RFC 8461 3.2: 31557600, about a year. Larger values are not an error; they are reduced to this value. */
 const MAX_AGE = 31_557_600;
 const MAX_PATTERNS = 500;
 
 /**
- * Lines of `key: value`, in any order, LF or CRLF (3.2). Unknown keys are for later versions. The first of several
- * values of a key counts, except for mx.
+ * Reads lines of `key: value`, in any order, with LF or CRLF (3.2). Unknown keys are reserved for later versions. If a
+ * key other than mx is repeated, its first value is used.
  */
 export function readPolicy(text: string): StsReading {
   if (text.length > MAX_POLICY_BYTES) return refused(`the policy is larger than ${MAX_POLICY_BYTES} bytes`);
@@ -61,7 +61,7 @@ function readPattern(value: string): string | undefined {
   return host === undefined || host.startsWith("[") ? undefined : (wildcard ? "*." : "") + host;
 }
 
-/** True if the policy allows this MX host (4.1): the full name, or one label in place of "*". */
+/** Returns true if the policy allows this MX host (4.1): by its full name, or with one label in place of "*". */
 export function allowsMx({ mx }: Pick<StsPolicy, "mx">, host: string): boolean {
   const name = host.replace(/\.$/, "").toLowerCase();
   const dot = name.indexOf(".");
@@ -69,7 +69,7 @@ export function allowsMx({ mx }: Pick<StsPolicy, "mx">, host: string): boolean {
   return mx.some((pattern) => pattern === name || pattern === wild);
 }
 
-/** Formats the policy file of our own zones. */
+/** Formats the policy file for zones on this server. */
 export const formatPolicy = ({ mode, maxAge, mx }: StsPolicy): string =>
   ["version: STSv1", `mode: ${mode}`, ...mx.map((host) => `mx: ${host}`), `max_age: ${maxAge}`]
     .map((line) => `${line}\r\n`)

@@ -1,16 +1,16 @@
 import { createHash } from "node:crypto";
 
 /**
- * Returns the id in the TXT records of `_mta-sts.<domain>` (RFC 8461 3.1): a changed id means that a cached policy must
- * be fetched again. Each record is one text, its strings joined. Undefined if the domain has no usable record: none,
- * more than one, or a malformed one; senders then proceed without MTA-STS (or with a cached policy).
+ * Returns the id in the TXT records of `_mta-sts.<domain>` (RFC 8461 3.1): if the id has changed, a cached policy must
+ * be fetched again. Each record is a single text with its strings joined. Undefined if the domain does not have exactly
+ * one valid record; senders then proceed without MTA-STS (or with a cached policy).
  */
 export function policyIdOf(records: readonly string[]): string | undefined {
   const ours = records.filter((record) => /^v=STSv1[ \t]*;/.test(record));
   return ours.length === 1 && ours[0]!.length <= MAX_RECORD ? readId(ours[0]!) : undefined;
 }
 
-/** Longer than any real record; keeps hostile ones cheap. */
+/** Longer than any real record; hostile records are cheap to process. */
 const MAX_RECORD = 4096;
 
 function readId(record: string): string | undefined {
@@ -22,11 +22,14 @@ function readId(record: string): string | undefined {
   if (fields.at(-1) === "") fields.pop();
   const values = fields.map((field) => /^([A-Za-z0-9][A-Za-z0-9_.-]{0,31})=([\x21-\x3a\x3c\x3e-\x7e]+)$/.exec(field));
   if (values.includes(null)) return undefined;
-  // The first of repeated fields counts.
+  // If a field is repeated, its first value is used.
   const id = values.find((value) => value![1] === "id")?.[2];
   return id !== undefined && /^[A-Za-z0-9]{1,32}$/.test(id) ? id : undefined;
 }
 
-/** TXT record for one of our policies: the id is derived from the text, so that processes need not agree on one. */
+/**
+ * Returns the TXT record for a policy on this server. The id is derived from the text, so that all processes use the
+ * same id.
+ */
 export const recordFor = (policyText: string): string =>
   `v=STSv1; id=${createHash("sha256").update(policyText).digest("hex").slice(0, 32)};`;

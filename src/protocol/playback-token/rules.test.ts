@@ -11,7 +11,7 @@ const bad = (value: unknown): string => {
   return reading.why;
 };
 
-test("the first matching rule decides, and without a match every viewer is allowed", () => {
+test("the first matching rule applies, and without a match every viewer is allowed", () => {
   const rules: AccessRule[] = [
     { type: "ip.geoip.country", action: "block", country: ["US", "MX"] },
     { type: "ip.src", action: "allow", ip: ["93.184.216.0/24", "2400:cb00::/32"] },
@@ -88,7 +88,7 @@ test("the country is looked up only if a rule needs it", () => {
   );
 });
 
-test("invalid rules are rejected, naming the invalid one", () => {
+test("invalid rules are rejected with a reason that specifies the invalid one", () => {
   const reading = parseRules([
     { type: "ip.geoip.country", action: "allow", country: ["de", "T1"] },
     { type: "ip.src", action: "block", ip: "10.0.0.1" },

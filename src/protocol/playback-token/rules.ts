@@ -1,23 +1,26 @@
 import { isIPv6 } from "node:net";
 import { networkSet, parseNetwork, plainAddress, type NetworkSet } from "../../kernel/networks.ts";
 
-/** Who may use a token, from its claim `accessRules`. */
+/** An access rule in the claim `accessRules`, which determines who may use a token. */
 export interface AccessRule {
   type: "any" | "ip.src" | "ip.geoip.country";
   action: "allow" | "block";
-  /** ISO 3166-1 alpha-2; for `ip.geoip.country`. */
+  /** ISO 3166-1 alpha-2 country codes, for `ip.geoip.country`. */
   country?: string[];
-  /** Addresses and CIDR ranges of either family; for `ip.src`. */
+  /** Addresses and CIDR ranges, IPv4 or IPv6, for `ip.src`. */
   ip?: string[];
 }
 
 export const MAX_RULES = 5;
-/** Per rule; the maximum token length hardly permits more. */
+/** Maximum number of values per rule; the maximum token length hardly allows more. */
 const MAX_VALUES = 500;
 
 export type RulesReading = { ok: true; rules: AccessRule[] } | { ok: false; why: string };
 
-/** Absent means no rules. One invalid rule rejects all: ignoring it could admit viewers it was meant to block. */
+/**
+ * Parses the rules; an absent value means an empty list. If one rule is invalid, all are rejected: ignoring it could
+ * admit viewers that it was meant to block.
+ */
 export function parseRules(value: unknown): RulesReading {
   if (value === undefined || value === null) return { ok: true, rules: [] };
   if (!Array.isArray(value)) return { ok: false, why: "accessRules is no list" };
@@ -55,7 +58,7 @@ function parseRule(value: unknown): AccessRule | string {
   return ".type is none of any, ip.src, ip.geoip.country";
 }
 
-/** At least one; otherwise the rule would never match. */
+/** Returns a list with at least one text; with an empty list the rule would never match. */
 function texts(value: unknown): string[] | undefined {
   const list = typeof value === "string" ? [value] : value;
   if (!Array.isArray(list) || list.length === 0 || list.length > MAX_VALUES) return undefined;
@@ -64,13 +67,13 @@ function texts(value: unknown): string[] | undefined {
 
 export interface RuleViewer {
   ip: string;
-  /** Called only if a rule needs it. Undefined: unknown, and in no list. */
+  /** Country of the viewer, requested only if a rule needs it. Undefined if unknown, in which case it is in no list. */
   country(): string | undefined;
 }
 
 export type Judge = (viewer: RuleViewer) => "allow" | "block";
 
-/** The first matching rule decides; viewers without a match are allowed. */
+/** Compiles the rules: the first matching rule applies, and viewers without a match are allowed. */
 export function compileRules(rules: readonly AccessRule[]): Judge {
   const matchers = rules.map((rule) => ({ action: rule.action, matches: matcherOf(rule) }));
   return (viewer) => matchers.find(({ matches }) => matches(viewer))?.action ?? "allow";
@@ -89,7 +92,7 @@ function matcherOf({ type, country, ip }: AccessRule): (viewer: RuleViewer) => b
   };
 }
 
-/** Ranges contain only addresses of their own family: `::/0` matches all IPv6 viewers and no others. */
+/** Ranges contain only addresses of their own family: `::/0` matches all IPv6 viewers and no IPv4 viewers. */
 function addressMatcher(ranges: readonly string[]): NetworkSet {
   const impossible = (range: string) => new TypeError(`not a range: ${range}`);
   const own = ranges.map(unclothed);
@@ -104,7 +107,7 @@ function addressMatcher(ranges: readonly string[]): NetworkSet {
   return (ip) => (isIPv6(plainAddress(ip)) ? six(ip) : four(ip));
 }
 
-/** IPv4-mapped IPv6 (RFC 4291 2.5.5.2) is converted to IPv4, as viewer addresses are. */
+/** Converts IPv4-mapped IPv6 (RFC 4291 2.5.5.2) to IPv4, in the same way as viewer addresses. */
 function unclothed(range: string): string {
   const [, address, digits] = /^::ffff:(\d+\.[\d.]+)(?:\/(\d+))?$/i.exec(range) ?? [];
   const prefix = digits === undefined ? 32 : Number(digits) - 96;

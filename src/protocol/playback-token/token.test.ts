@@ -88,7 +88,7 @@ test("only RS256 is accepted: none, HS256 with the public key as secret, and oth
   assert.ok(!isSignedBy(read(tokenOf(plain)), ec.publicKey));
 });
 
-test("the key id is in the header, in the claims, or identical in both", () => {
+test("the key id is in the header, in the claims, or in both with the same value", () => {
   assert.equal(read(tokenOf(plain)).claims.kid, KID);
   assert.equal(read(tokenOf({ ...plain, kid: KID }, { alg: "RS256" })).claims.kid, KID);
   assert.equal(read(tokenOf({ ...plain, kid: KID })).claims.kid, KID);
@@ -126,7 +126,7 @@ test("times are numbers, or numbers written as text", () => {
   }
 });
 
-test("distinguishes non-tokens from uids and from malformed tokens", () => {
+test("distinguishes malformed tokens from uids and from other texts", () => {
   assert.ok(!looksLikeToken(SUB));
   for (const text of [
     "a.b",
@@ -167,7 +167,7 @@ test("reading any input yields a token or a reason", () => {
         try {
           text = tokenOf(claims);
         } catch {
-          return; // Not serializable as JSON.
+          return; // This input cannot be serialized as JSON.
         }
         const reading = readToken(text);
         if (reading.ok) assert.equal(typeof reading.token.claims.exp, "number");
@@ -177,7 +177,7 @@ test("reading any input yields a token or a reason", () => {
   );
 });
 
-test("only the value true counts as true", () => {
+test("only the value true is interpreted as true", () => {
   for (const value of [1, "yes", {}, [], null, "TRUE"]) {
     const { claims } = read(tokenOf({ ...plain, downloadable: value, flags: { original: value } }));
     assert.deepEqual([claims.downloadable, claims.original], [false, false], JSON.stringify(value));
@@ -199,7 +199,7 @@ test("a token is valid from nbf to exp, allowing for clock skew, up to the maxim
   assert.equal(at({ exp: NOW + 86_405 }), undefined);
   assert.match(at({ exp: NOW + 86_406 })!, /24 hours/);
   assert.match(at({ exp: NOW * 1000 })!, /counts seconds/);
-  // Signed long ago: the lifetime started then. Signed in the future: the signer's clock is not trusted.
+  // If signed long ago, the lifetime started then. If signed in the future, the signer's clock is not trusted.
   assert.match(at({ exp: NOW + 60, iat: NOW - 90_000 })!, /24 hours/);
   assert.match(at({ exp: NOW + 100_000, iat: NOW + 50_000 })!, /24 hours/);
   assert.equal(refusedByTime({ exp: NOW + 1e8 }, NOW, { skew: 5, maxLife: 0 }), undefined);

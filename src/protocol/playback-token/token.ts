@@ -2,43 +2,44 @@ import { sign, verify, type KeyObject } from "node:crypto";
 import { parseRules, type AccessRule } from "./rules.ts";
 
 /**
- * Playback tokens: JSON Web Tokens (RFC 7519) in the compact form of RFC 7515 7.1, signed with RS256 only: "none" and
- * HS256 with a public key as secret are the usual forgeries. A token replaces a video's id in a URL, so one without a
- * video (`sub`) is rejected. Times are seconds since the epoch; some signers write them as decimal strings.
+ * Playback tokens are JSON Web Tokens (RFC 7519) in the compact form of RFC 7515 7.1, signed with RS256 only: "none"
+ * and HS256 with a public key as the secret are the usual forgeries. A token replaces a video's id in a URL, so a token
+ * without a video (`sub`) is rejected. Times are in seconds since the epoch; some signers write them as decimal
+ * strings.
  */
 export interface PlaybackToken {
   claims: PlaybackClaims;
   rules: AccessRule[];
-  /** Signed text, and the signature over it. */
+  /** The text that was signed, and its signature. */
   signed: string;
   signature: Buffer;
 }
 
 export interface PlaybackClaims {
-  /** Signing key id: from the header, otherwise from the claims. */
+  /** Id of the signing key, from the header, otherwise from the claims. */
   kid: string;
   /** Uid of the video or live input. */
   sub: string;
   exp: number;
   nbf?: number;
   iat?: number;
-  /** Also valid for downloads. */
+  /** True if the token is also valid for downloads. */
   downloadable: boolean;
-  /** Also valid for the original file. */
+  /** True if the token is also valid for the original file. */
   original: boolean;
 }
 
-/** `why` is for the token's issuer: it quotes only field names. */
+/** `why` is intended for the token's issuer; it only quotes field names. */
 export type TokenReading = { ok: true; token: PlaybackToken } | { ok: false; why: string };
 
-/** A token is part of a URL; servers and proxies limit those to about this length. */
+/** A token is part of a URL, whose length servers and proxies limit to about this value. */
 const MAX_LENGTH = 8192;
 const COMPACT = /^([\w-]+)\.([\w-]+)\.([\w-]+)$/;
 
-/** True if this could be intended as a token. */
+/** Returns true if the text could be intended as a token. */
 export const looksLikeToken = (text: string): boolean => text.includes(".");
 
-/** Checks everything that requires neither the key nor the time. */
+/** Checks everything in a token that requires neither the key nor the time. */
 export function readToken(text: string): TokenReading {
   if (text.length > MAX_LENGTH) return refuse(`it has more than ${MAX_LENGTH} characters`);
   const [, head, body, signature] = COMPACT.exec(text) ?? [];
@@ -48,7 +49,7 @@ export function readToken(text: string): TokenReading {
   const claims = readObject(body);
   if (header === undefined || claims === undefined) return refuse("its header or its claims are no JSON object");
   if (header["alg"] !== "RS256") return refuse("its algorithm is not RS256");
-  // RFC 7515 4.1.11: critical extensions; none are supported here.
+  // RFC 7515 4.1.11: critical extensions, none of which are supported.
   if ("crit" in header) return refuse("its header demands extensions (crit)");
   const kid = keyOf(header["kid"], claims["kid"]);
   if (!kid.ok) return kid;
@@ -103,7 +104,7 @@ function readClaims(
 
 const isTrue = (value: unknown): boolean => value === true || value === "true";
 
-/** NumericDate of RFC 7519 2, or the same as a string. */
+/** Reads a NumericDate (RFC 7519 2), which may also be a string. */
 export function numericDate(value: unknown): number | undefined {
   const number = typeof value === "string" && /^\d{1,15}(?:\.\d{1,9})?$/.test(value) ? Number(value) : value;
   return typeof number === "number" && Number.isFinite(number) && number >= 0 ? number : undefined;
@@ -120,18 +121,18 @@ function readObject(part: string): Record<string, unknown> | undefined {
   }
 }
 
-/** `key` must be RSA. */
+/** Verifies the signature. `key` must be RSA. */
 export const isSignedBy = ({ signed, signature }: PlaybackToken, key: KeyObject): boolean =>
   key.asymmetricKeyType === "rsa" && verify("sha256", Buffer.from(signed), key, signature);
 
 export interface TimeRules {
   /** Tolerated clock skew in seconds. */
   skew: number;
-  /** Maximum lifetime in seconds, from `iat` if present, otherwise from now; 0: unlimited. */
+  /** Maximum lifetime in seconds, from `iat` if present, otherwise from now; 0 means unlimited. */
   maxLife: number;
 }
 
-/** Returns why a token is not valid at this time. */
+/** Returns the reason why a token is not valid at this time. */
 export function refusedByTime(
   { exp, nbf, iat }: Pick<PlaybackClaims, "exp" | "nbf" | "iat">,
   now: number,
@@ -154,7 +155,7 @@ export interface NewToken {
   rules?: readonly AccessRule[];
 }
 
-/** Writes numbers as numbers, and omits defaults. */
+/** Signs a token. Writes numbers as numbers, and omits default values. */
 export function signToken(
   { kid, sub, exp, nbf, downloadable = false, original = false, rules = [] }: NewToken,
   key: KeyObject,

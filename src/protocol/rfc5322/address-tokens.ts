@@ -1,10 +1,10 @@
 /**
- * Lexical tokens of address fields (RFC 5322 3.2). White space and comments are dropped; `spaced` means that some
- * preceded the token.
+ * Lexical tokens of address fields (RFC 5322 3.2). White space and comments are dropped; `spaced` means that the token
+ * was preceded by some.
  */
 export interface Token {
   kind: "atom" | "quoted" | "literal" | "<" | ">" | "@" | "," | ";" | ":" | ".";
-  /** Value: without quotes and escapes for "quoted", with brackets for "literal". */
+  /** Value of the token: without quotes and escapes for "quoted", with brackets for "literal". */
   text: string;
   spaced: boolean;
 }
@@ -14,8 +14,8 @@ const SPACE = new Set([" ", "\t", "\r", "\n"]);
 const MAX_COMMENT_DEPTH = 50;
 
 /**
- * Undefined for an unclosed quote, comment or literal, or a character not allowed in an address field. Runs in linear
- * time.
+ * Splits an address field into tokens in linear time. Undefined for an unclosed quote, comment or literal, or a
+ * character that is not allowed in an address field.
  */
 export function tokenize(text: string): Token[] | undefined {
   const tokens: Token[] = [];
@@ -58,7 +58,10 @@ function readToken(
 
 const NOT_IN_ATOMS = new Set([...'()<>[]:;@\\,."'].map((char) => char.charCodeAt(0)));
 
-/** All printable characters except specials; RFC 6532 adds non-ASCII UTF-8, here without the C1 controls. */
+/**
+ * Includes all printable characters except specials; RFC 6532 adds non-ASCII UTF-8, from which the C1 controls are
+ * excluded here.
+ */
 const isAtomChar = (code: number) =>
   code > 0x20 && code !== 0x7f && !(code >= 0x80 && code <= 0x9f) && !NOT_IN_ATOMS.has(code);
 
@@ -84,7 +87,7 @@ function readLiteral(text: string, open: number): { kind: "literal"; text: strin
   return { kind: "literal", text: text.slice(open, close + 1), end: close + 1 };
 }
 
-/** Comments nest (RFC 5322 3.2.2). */
+/** Comments can be nested (RFC 5322 3.2.2). */
 function skipComment(text: string, open: number): number | undefined {
   let depth = 0;
   for (let at = open; at < text.length; at++) {

@@ -75,7 +75,7 @@ for (const text of [
   test(`rejects ${JSON.stringify(text.slice(0, 40))}`, () => assert.equal(parseAddressList(text), undefined));
 }
 
-test("rejects anything around a bare address", () => {
+test("rejects anything before or after a bare address", () => {
   assert.equal(parseAddress("A@B.example")?.address, "A@b.example");
   for (const text of [
     "<a@b.example>",
@@ -101,7 +101,7 @@ test("parses a single mailbox only", () => {
   assert.equal(parseMailbox(""), undefined);
 });
 
-test("compares spellings of one address as equal", () => {
+test("considers different spellings of one address equal", () => {
   assert.ok(sameAddress("Ann <A@Bücher.example>", '"a"@xn--bcher-kva.EXAMPLE'));
   assert.ok(!sameAddress("a@b.example", "a@c.example"));
   assert.ok(!sameAddress("", ""));
@@ -124,7 +124,7 @@ test("reads back formatted addresses", () => {
         parsed?.map(({ name, local, domain }) => ({ name, local, domain })),
         mailboxes.map((m) => ({ ...m, name: m.name.trim() })),
       );
-      // The canonical form is a fixed point.
+      // The canonical form of an address does not change when it is canonicalised again.
       for (const mailbox of parsed!) assert.equal(addressKey(parseAddress(mailbox.address)!), addressKey(mailbox));
     }),
   );

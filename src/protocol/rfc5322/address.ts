@@ -3,11 +3,11 @@ import { tokenize, type Token } from "./address-tokens.ts";
 
 /** One mailbox of an address list (RFC 5322 3.4). */
 export interface Mailbox {
-  /** Display name, unquoted; "" if there is none. */
+  /** Display name without quotes; "" if there is none. */
   name: string;
   /**
    * `local@domain` as on the wire: the domain in lower case and ASCII (A-labels), the local part quoted only if
-   * necessary.
+   * required.
    */
   address: string;
   local: string;
@@ -15,9 +15,9 @@ export interface Mailbox {
 }
 
 /**
- * Parses the content of From, To, Cc, Bcc and Reply-To: mailboxes and groups (flattened), comments, quoted names and
- * local parts, internationalised names, local parts (RFC 6532) and domains. Undefined if the text is not an address
- * list. Skips empty list elements (RFC 5322 4.4).
+ * Parses the content of From, To, Cc, Bcc and Reply-To. Supports mailboxes and groups (which are flattened), comments,
+ * quoted names and local parts, and internationalised names, local parts (RFC 6532) and domains. Undefined if the text
+ * is not an address list. Skips empty list elements (RFC 5322 4.4).
  */
 export function parseAddressList(text: string): Mailbox[] | undefined {
   const tokens = tokenize(text);
@@ -46,13 +46,13 @@ export function parseAddressList(text: string): Mailbox[] | undefined {
   return inGroup ? undefined : found;
 }
 
-/** Exactly one mailbox: `a@b`, `Name <a@b>`, `"Name, with comma" <a@b>`. */
+/** Parses exactly one mailbox: `a@b`, `Name <a@b>`, `"Name, with comma" <a@b>`. */
 export function parseMailbox(text: string): Mailbox | undefined {
   const list = parseAddressList(text);
   return list?.length === 1 ? list[0] : undefined;
 }
 
-/** A bare `local@domain`: no name, no brackets, no comments, no white space. */
+/** Parses a bare `local@domain`, without a name, brackets, comments or white space. */
 export function parseAddress(text: string): Mailbox | undefined {
   const tokens = tokenize(text);
   if (!tokens || tokens.some((token) => token.spaced) || /[\s()<>]$/.test(text)) return undefined;
@@ -116,7 +116,7 @@ function readAddrSpec(tokens: Token[], from: number): { local: string; domain: s
   return domain === undefined ? undefined : { local, domain, end };
 }
 
-/** `word *("." word)`; RFC 5322 4.4 allows white space around the dots, but not two adjacent words. */
+/** Parses `word *("." word)`; RFC 5322 4.4 allows white space around the dots, but not two adjacent words. */
 function dotted(tokens: Token[]): string | undefined {
   if (tokens.length % 2 === 0) return undefined;
   const joined = tokens.every((token, i) => (token.kind === ".") === (i % 2 === 1));
@@ -129,7 +129,7 @@ const phrase = (tokens: Token[]) =>
     .join("")
     .trim();
 
-/** RFC 5321 4.5.3.1.3: a path has 256 octets, including the angle brackets. */
+/** RFC 5321 4.5.3.1.3: a path has at most 256 octets, including the angle brackets. */
 const MAX_ADDRESS = 254;
 
 function mailboxOf(name: string, local: string, rawDomain: string): Mailbox | undefined {
@@ -141,13 +141,16 @@ function mailboxOf(name: string, local: string, rawDomain: string): Mailbox | un
 
 const hasControl = (text: string) => /\p{Cc}/u.test(text);
 
-/** RFC 5321 4.1.2: only a local part that is not a dot-string needs quotes. */
+/** RFC 5321 4.1.2: a local part needs quotes only if it is not a dot-string. */
 function quoteLocal(local: string): string {
   if (/^[\w!#$%&'*+\-/=?^`{|}~\u0080-\uffff]+(?:\.[\w!#$%&'*+\-/=?^`{|}~\u0080-\uffff]+)*$/.test(local)) return local;
   return `"${local.replace(/["\\]/g, "\\$&")}"`;
 }
 
-/** Lower case, A-labels, each label of letters, digits, hyphens and underscores; address literals stay unchanged. */
+/**
+ * Converts a domain to lower case and A-labels, where each label may contain letters, digits, hyphens and underscores;
+ * address literals are unchanged.
+ */
 export function canonicalDomain(domain: string): string | undefined {
   if (domain.startsWith("["))
     return /^\[(?:\d{1,3}(?:\.\d{1,3}){3}|IPv6:[0-9a-f:.]{2,45})\]$/i.test(domain) ? domain : undefined;

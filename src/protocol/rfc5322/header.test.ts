@@ -10,7 +10,7 @@ function fieldsOf(text: string | Buffer): HeaderField[] {
   return reading.fields;
 }
 
-test("keeps the order and case of fields; unfolds and trims values", () => {
+test("preserves the order and case of fields; unfolds and trims values", () => {
   assert.deepEqual(fieldsOf("Subject:  two\r\n  lines\r\nX-Odd :y\r\nsubject:again\r\n"), [
     ["Subject", "two  lines"],
     ["X-Odd", "y"],
@@ -25,13 +25,13 @@ test("reads bare LF line ends like CRLF", () => {
   ]);
 });
 
-test("drops a line that is not a field with its continuation, but not the next field", () => {
+test("drops a line that is not a field, with its continuation lines, but not the next field", () => {
   assert.deepEqual(fieldsOf("no colon here\r\n and more\r\n: empty name\r\nbad name: x\r\nÜ: y\r\nGood: 1"), [
     ["Good", "1"],
   ]);
 });
 
-test("decodes UTF-8 as such and other octets as Latin-1, field by field", () => {
+test("decodes UTF-8 as UTF-8 and other octets as Latin-1, field by field", () => {
   const block = Buffer.concat([
     Buffer.from("A: grün\r\n"),
     Buffer.from("B: gr\xfcn\r\n", "latin1"),
@@ -44,7 +44,7 @@ test("decodes UTF-8 as such and other octets as Latin-1, field by field", () => 
   ]);
 });
 
-test("replaces NUL and stray CR by a space", () => {
+test("replaces NUL and stray CR with a space", () => {
   assert.deepEqual(fieldsOf("A: x\0y\rz\r\n"), [["A", "x y z"]]);
 });
 
@@ -55,7 +55,7 @@ test("compares names case-insensitively", () => {
   assert.equal(headerValue(fields, "Cc"), undefined);
 });
 
-test("names the exceeded limit: accepts 10,000 fields, not one more", () => {
+test("reports the exceeded limit: accepts 10,000 fields, but not one more", () => {
   const block = Buffer.from("X-A: 1\r\n".repeat(10_000));
   const reading = readHeader(block);
   assert.ok(reading.ok && reading.fields.length === 10_000);
@@ -76,7 +76,7 @@ test("parses hostile blocks of a megabyte in linear time", () => {
   }
 });
 
-test("reads any octets without an exception", () => {
+test("never throws, whatever the octets", () => {
   fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => void readHeader(bytes)));
   fc.assert(fc.property(fc.stringMatching(/^[a: \t\r\n\0]{0,60}$/), (text) => void readHeader(Buffer.from(text))));
 });
@@ -91,7 +91,7 @@ test("reads back formatted addresses", () => {
   );
 });
 
-test("finds the end of the header section at the first empty line, for any chunking", () => {
+test("finds the end of the header section at the first empty line, regardless of chunking", () => {
   const end = (text: string, size: number) => {
     const scan = createHeaderEnd();
     for (let at = 0; at < text.length; at += size) {

@@ -1,15 +1,15 @@
 import { Buffer, isAscii, isUtf8 } from "node:buffer";
 
 /**
- * Parser for the header section of a message (RFC 5322 2.2), tolerant of real-world mail: CRLF or bare LF line ends,
- * raw UTF-8 or Latin-1 octets, lines that are not fields. Single pass, linear time.
+ * Parser for the header section of a message (RFC 5322 2.2) that tolerates real-world mail: CRLF or bare LF line ends,
+ * raw UTF-8 or Latin-1 octets, lines that are not fields. Uses a single pass in linear time.
  */
 export type HeaderField = [name: string, value: string];
 
 export interface HeaderLimits {
-  /** Octets in the whole block. */
+  /** Maximum size of the whole block in octets. */
   maxBytes: number;
-  /** Lines that begin a field, well-formed or not. */
+  /** Maximum number of lines that begin a field, well-formed or not. */
   maxFields: number;
 }
 
@@ -18,9 +18,9 @@ export const HEADER_LIMITS: HeaderLimits = { maxBytes: 1024 * 1024, maxFields: 1
 export type HeaderReading = { ok: true; fields: HeaderField[] } | { ok: false; why: string };
 
 /**
- * Splits a header block (without the empty line that ends it) into its fields, in order, with unchanged names, and
- * unfolded and trimmed values. Drops lines that are not fields with their continuation lines; replaces NUL and stray CR
- * in a value by a space.
+ * Splits a header block (without the empty line that ends it) into its fields, in order, with unchanged names, and with
+ * unfolded and trimmed values. Drops lines that are not fields, with their continuation lines; replaces NUL and stray
+ * CR in a value with a space.
  */
 export function readHeader(block: Uint8Array, limits: HeaderLimits = HEADER_LIMITS): HeaderReading {
   if (block.length > limits.maxBytes)
@@ -38,7 +38,7 @@ export function readHeader(block: Uint8Array, limits: HeaderLimits = HEADER_LIMI
   return { ok: true, fields };
 }
 
-/** Yields start and end of each field of a header block, including its line end and continuation lines. */
+/** Yields the start and end of each field in a header block, including its line end and continuation lines. */
 export function* fieldRanges(block: Uint8Array): Generator<[start: number, end: number]> {
   for (let at = 0; at < block.length;) {
     const end = endOfField(block, at);
@@ -57,7 +57,7 @@ export const headerValues = (fields: HeaderField[], name: string): string[] =>
 const isField = (name: string, wanted: string) =>
   name.length === wanted.length && name.toLowerCase() === wanted.toLowerCase();
 
-/** RFC 6532 allows UTF-8; anything else is probably Latin-1 from an old client. Decided per field. */
+/** RFC 6532 allows UTF-8; other octets are probably Latin-1 from an old client. The choice is made for each field. */
 function decoderFor(bytes: Buffer): (from: number, to: number) => string {
   if (isAscii(bytes)) return (from, to) => bytes.toString("latin1", from, to);
   if (isUtf8(bytes)) return (from, to) => bytes.toString("utf8", from, to);
@@ -99,8 +99,8 @@ function readField(text: string): HeaderField | undefined {
 export const isFieldName = (name: string): boolean => /^[\x21-\x39\x3b-\x7e]+$/.test(name);
 
 /**
- * Finds the end of the header section in a stream: returns the section's length once it is known. Push the chunks in
- * order.
+ * Finds the end of the header section in a stream: returns the section's length once it is known. The chunks must be
+ * pushed in order.
  */
 export interface HeaderEnd {
   push(chunk: Uint8Array): number | undefined;

@@ -9,7 +9,7 @@ export async function* crlfLineEnds(body: AsyncIterable<Uint8Array>): AsyncGener
     const bytes: Buffer = heldCr
       ? Buffer.concat([CR_BYTE, chunk])
       : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
-    // A final CR is held back until the next byte.
+    // A final CR is held back until the next byte arrives.
     heldCr = bytes[bytes.length - 1] === CR;
     const whole = heldCr ? bytes.subarray(0, -1) : bytes;
     if (whole.length > 0)

@@ -1,8 +1,8 @@
-/** Message identifiers (RFC 5322 3.6.4). Stored with their angle brackets, compared octet by octet. */
+/** Message identifiers (RFC 5322 3.6.4) are stored with their angle brackets and compared octet for octet. */
 
 /**
- * Returns every `<...>` of a References or In-Reply-To value, in order. Phrases between them are allowed by RFC 5322
- * 4.5.4 and skipped. Single pass; stops at an unclosed bracket.
+ * Returns every `<...>` in a References or In-Reply-To value, in order. RFC 5322 4.5.4 allows phrases between them,
+ * which are skipped. Uses a single pass; stops at an unclosed bracket.
  */
 export function parseMessageIds(value: string): string[] {
   const ids: string[] = [];

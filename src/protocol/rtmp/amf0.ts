@@ -8,7 +8,7 @@ export interface AmfObject {
   [name: string]: AmfValue;
 }
 
-/** AMF 0 specification, 2.1. */
+/** Type markers (AMF 0 specification, 2.1). */
 const MARKER = {
   number: 0,
   boolean: 1,
@@ -26,10 +26,10 @@ const MARKER = {
   xml: 15,
   typedObject: 16,
 } as const;
-/** Maximum object nesting: clients send three or four levels. */
+/** Maximum nesting depth of objects: clients send three or four levels. */
 const DEEPEST = 16;
 
-/** Reads all values of a message. Throws RtmpViolation if one is truncated, too deeply nested, or AMF 3. */
+/** Reads all values in a message. Throws RtmpViolation if a value is truncated, too deeply nested, or AMF 3. */
 export function readAmf0(bytes: Buffer): AmfValue[] {
   let at = 0;
 
@@ -57,7 +57,7 @@ export function readAmf0(bytes: Buffer): AmfValue[] {
 
   function array(depth: number): AmfValue[] {
     const values: AmfValue[] = [];
-    // Every value has at least one octet, so a false count ends with the bytes.
+    // Every value has at least one octet, so a false count ends when the bytes do.
     for (let left = bytes.readUInt32BE(take(4)); left > 0; left--) values.push(value(depth + 1));
     return values;
   }
@@ -109,7 +109,7 @@ export function readAmf0(bytes: Buffer): AmfValue[] {
   return values;
 }
 
-/** Writes values in sequence. Undefined members of objects are written as such. */
+/** Writes values in sequence. Undefined members of objects are written as undefined. */
 export function writeAmf0(...values: AmfValue[]): Buffer {
   const parts: Buffer[] = [];
 

@@ -3,36 +3,36 @@ import { RtmpViolation } from "./violation.ts";
 
 export interface ChunkReader {
   /**
-   * Yields the complete messages lazily: consume all of them before pushing more octets, and do not change `bytes`
-   * until then. Throws RtmpViolation, after which the reader must not be used.
+   * Yields the complete messages lazily: the caller must consume all of them before pushing more octets, and must not
+   * change `bytes` until then. Throws RtmpViolation, after which the reader must not be used.
    */
   push(bytes: Buffer): IterableIterator<RtmpMessage>;
   /** Sets the size of subsequent chunks (5.4.1). */
   setChunkSize(octets: number): void;
   /** Discards a partial message (5.4.2). */
   abort(chunkStream: number): void;
-  /** Sets the maximum size of a message, and of all incomplete messages together. */
+  /** Sets the maximum size of one message, and of all incomplete messages together. */
   setMost(octets: number): void;
 }
 
 interface ChunkStream {
   time: number;
-  /** Added to the time by the next message without one. */
+  /** Added to the time by the next message that has no time of its own. */
   delta: number;
   length: number;
   type: number;
   stream: number;
-  /** `delta` was an extended timestamp. */
+  /** True if `delta` was an extended timestamp. */
   extended: boolean;
   /** The message being read; undefined between messages. */
   data: Buffer | undefined;
   filled: number;
 }
 
-/** Size of message headers in octets, by format (5.3.1.2). */
+/** Size of message headers in octets, indexed by format (5.3.1.2). */
 const MESSAGE_HEADER = [11, 7, 3, 0] as const;
 const EXTENDED = 0xffffff;
-/** Publishers use three to six. */
+/** Maximum number of chunk streams; publishers use three to six. */
 const MOST_STREAMS = 64;
 export const FIRST_CHUNK_SIZE = 128;
 const NOTHING = Buffer.alloc(0);
@@ -48,11 +48,11 @@ export function createChunkReader({ most }: { most: number }): ChunkReader {
   /** Current input and read position. */
   let bytes: Buffer = NOTHING;
   let at = 0;
-  /** Within a chunk: its chunk stream and the missing octets. */
+  /** Inside a chunk: its chunk stream and the number of missing octets. */
   let current: ChunkStream | undefined;
   let missing = 0;
 
-  /** Reads a chunk header. False while it is incomplete. */
+  /** Reads a chunk header. Returns false if it is incomplete. */
   function begin(): boolean {
     const left = bytes.length - at;
     if (left === 0) return false;
@@ -69,7 +69,7 @@ export function createChunkReader({ most }: { most: number }): ChunkReader {
     if (extended) {
       if (left < size + 4) return false;
       const extension = bytes.readUInt32BE(at + size);
-      // Some senders omit it in type 3 chunks: it is present if it has the same value.
+      // Some senders omit the extended timestamp in type 3 chunks: it is present if the octets have the same value.
       if (format < 3 || extension === known!.delta) size += 4;
       delta = extension;
     }
@@ -112,7 +112,7 @@ export function createChunkReader({ most }: { most: number }): ChunkReader {
 
   function beginMessage(stream: ChunkStream, format: number) {
     drop(stream);
-    // Type 3 after type 0 repeats its timestamp as a delta (5.3.1.2.4).
+    // A type 3 chunk after type 0 repeats its timestamp as a delta (5.3.1.2.4).
     stream.time = format === 0 ? stream.delta : (stream.time + stream.delta) >>> 0;
     if (stream.length > most - held)
       throw new RtmpViolation(`a message has ${stream.length} octets, ${most} are taken at once`);
@@ -130,7 +130,7 @@ export function createChunkReader({ most }: { most: number }): ChunkReader {
   function read(): RtmpMessage | undefined {
     for (;;) {
       if (current === undefined && !begin()) {
-        // A header split across two reads.
+        // Keeps a header that is split across two reads.
         bytes = at === bytes.length ? NOTHING : Buffer.from(bytes.subarray(at));
         at = 0;
         return undefined;

@@ -6,8 +6,8 @@ const NOTHING = Buffer.alloc(0);
 const SMALL = 2048;
 
 /**
- * Encodes a message as chunks of at most `chunkSize` octets (5.3) with full headers: nothing depends on earlier
- * messages, so unsent ones can be dropped. Returns buffers to be written in order: large payload is not copied.
+ * Encodes a message as chunks of at most `chunkSize` octets (5.3) with full headers. No chunk depends on earlier
+ * messages, so unsent messages can be dropped. Returns buffers to be written in order; large payload is not copied.
  * `chunkStream` is 2 to 63; `head` precedes `data` in the payload.
  */
 export function encodeMessage(
@@ -18,7 +18,7 @@ export function encodeMessage(
 ): Buffer[] {
   const { time, data } = message;
   const length = head.length + data.length;
-  // Most messages are one chunk, built with as few buffers as possible.
+  // Most messages fit into one chunk, built from as few buffers as possible.
   if (length <= chunkSize) {
     const small = length <= SMALL;
     const first = firstOctets(chunkStream, message, head, small ? data.length : 0);
@@ -26,14 +26,14 @@ export function encodeMessage(
     data.copy(first, first.length - data.length);
     return [first];
   }
-  // Heads have only a few octets; a chunk size that ends within one is not used in practice.
+  // Heads have only a few octets; in practice, no chunk size ends within one.
   if (head.length >= chunkSize)
     return encodeMessage(chunkStream, { ...message, data: Buffer.concat([head, data]) }, chunkSize);
 
   const extended = time >= EXTENDED;
   const next = Buffer.allocUnsafe(extended ? 5 : 1);
   next[0] = 0xc0 | chunkStream;
-  // Conforms to 5.3.1.3, and every reader accepts it.
+  // This conforms to 5.3.1.3, and every reader accepts it.
   if (extended) next.writeUInt32BE(time, 1);
   const parts = [firstOctets(chunkStream, message, head, 0), data.subarray(0, chunkSize - head.length)];
   for (let from = chunkSize - head.length; from < data.length; from += chunkSize)

@@ -2,20 +2,20 @@ import { amfObject, type AmfObject, type AmfValue, readAmf0, writeAmf0 } from ".
 import { MESSAGE, type RtmpMessage } from "./messages.ts";
 import { RtmpViolation } from "./violation.ts";
 
-/** 7.2: "connect", "publish", "onStatus", … */
+/** Command name (7.2): "connect", "publish", "onStatus", … */
 export interface RtmpCommand {
   name: string;
-  /** Transaction for the response: 0 if none is expected. */
+  /** Transaction id for the response; 0 if none is expected. */
   transaction: number;
   /** Command object; undefined if null. */
   object: AmfObject | undefined;
   args: AmfValue[];
 }
 
-/** Undefined for messages that are not commands. Throws RtmpViolation if malformed. */
+/** Reads a command. Undefined for messages that are not commands. Throws RtmpViolation if malformed. */
 export function readCommand({ type, data }: RtmpMessage): RtmpCommand | undefined {
   if (type !== MESSAGE.command && type !== MESSAGE.commandAmf3) return undefined;
-  // An AMF 3 command is an AMF 0 command after a zero octet; its values could be AMF 3, but never are.
+  // An AMF 3 command is an AMF 0 command after a zero octet; its values could be AMF 3, but in practice never are.
   const [name, transaction, object, ...args] = readAmf0(type === MESSAGE.command ? data : data.subarray(1));
   if (typeof name !== "string") throw new RtmpViolation("a command has no name");
   return { name, transaction: typeof transaction === "number" ? transaction : 0, object: amfObject(object), args };
@@ -28,7 +28,7 @@ export const writeCommand = (
   ...args: AmfValue[]
 ): Buffer => writeAmf0(name, transaction, object, ...args);
 
-/** 7.2.2: reports the status of a stream as a code ("NetStream.Publish.Start") and a description. */
+/** 7.2.2: writes the status of a stream as a code ("NetStream.Publish.Start") and a description. */
 export const writeStatus = (level: "status" | "error", code: string, description: string): Buffer =>
   writeCommand("onStatus", 0, null, { level, code, description });
 

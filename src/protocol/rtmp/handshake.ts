@@ -1,21 +1,22 @@
 import { randomBytes } from "node:crypto";
 import { RtmpViolation } from "./violation.ts";
 
-/** Plain RTMP; 6 is the variant with its own cipher, now replaced by TLS (5.2.2). */
+/** Version of plain RTMP; version 6 is a variant with its own cipher, superseded by TLS (5.2.2). */
 const VERSION = 3;
 const SIZE = 1536;
 
 /** One side of the simple handshake (5.2). */
 export interface Handshake {
-  /** Sent before anything is received. */
+  /** Sent before any data is received. */
   readonly opening: Buffer;
   /**
-   * Throws RtmpViolation at the first invalid octet. `rest`: the handshake is complete, and these octets followed it.
+   * Throws RtmpViolation at the first invalid octet. If `rest` is returned, the handshake is complete, and these octets
+   * followed it.
    */
   push(bytes: Buffer): { send?: Buffer; rest?: Buffer };
 }
 
-/** Zero time and version signal that the handshake has no digest. */
+/** Zero time and version indicate that the handshake has no digest. */
 function hello(): Buffer {
   const bytes = randomBytes(SIZE);
   bytes.fill(0, 0, 8);
@@ -23,8 +24,8 @@ function hello(): Buffer {
 }
 
 /**
- * A server receives C0, C1 and C2, a client S0, S1 and S2: a version octet, and twice 1,536 octets, the second of which
- * are ignored.
+ * A server receives C0, C1 and C2, a client S0, S1 and S2: a version octet, followed by 1,536 octets twice. The second
+ * 1,536 are ignored.
  */
 export function createHandshake(role: "server" | "client"): Handshake {
   let held: Buffer = Buffer.alloc(0);
@@ -42,7 +43,8 @@ export function createHandshake(role: "server" | "client"): Handshake {
       held = Buffer.concat([held, bytes]);
       if (held.length > 0 && held[0] !== VERSION)
         throw new RtmpViolation(`it begins with ${held[0]}, and RTMP with ${VERSION}`);
-      // Buffers up to C2 at most: the peer must not send more before our response, but any extra data is kept.
+      // Normally buffers at most up to C2: the peer must not send more before it gets the response, but any additional
+      // data is kept.
       const send = !answered && held.length > SIZE ? { send: answer(held.subarray(1, 1 + SIZE)) } : {};
       if (held.length < 1 + 2 * SIZE) return send;
       const rest = held.subarray(1 + 2 * SIZE);

@@ -1,14 +1,14 @@
 /** An RTMP message (RTMP specification 1.0, 4.1). */
 export interface RtmpMessage {
   type: number;
-  /** Message stream: 0 for the connection itself. */
+  /** Message stream id: 0 for the connection itself. */
   stream: number;
   /** Milliseconds, modulo 2^32. */
   time: number;
   data: Buffer;
 }
 
-/** 5.4, 6.2, 7.1 */
+/** Message types (5.4, 6.2, 7.1). */
 export const MESSAGE = {
   setChunkSize: 1,
   abort: 2,
@@ -25,10 +25,10 @@ export const MESSAGE = {
   aggregate: 22,
 } as const;
 
-/** 7.1.7 */
+/** User control event types (7.1.7). */
 export const USER_CONTROL = { streamBegin: 0, streamEof: 1, pingRequest: 6, pingResponse: 7 } as const;
 
-/** Our outgoing chunk streams: one per purpose, so that chunk headers are independent. 2 is fixed (5.3.1.1). */
+/** Outgoing chunk streams: one for each purpose, so that chunk headers are independent. Only 2 is fixed (5.3.1.1). */
 export const CHUNK_STREAM = { control: 2, command: 3, audio: 4, status: 5, video: 6 } as const;
 
 export function u32(...values: number[]): Buffer {
@@ -37,7 +37,7 @@ export function u32(...values: number[]): Buffer {
   return bytes;
 }
 
-/** 7.1.7: an event and the stream or value it concerns. */
+/** 7.1.7: an event, and the stream or value that it concerns. */
 export function userControl(event: number, about: number): Buffer {
   const bytes = Buffer.allocUnsafe(6);
   bytes.writeUInt16BE(event, 0);

@@ -4,23 +4,23 @@ import { createHandshake } from "./handshake.ts";
 import { CHUNK_STREAM, MESSAGE, type RtmpMessage, u32, USER_CONTROL, userControl } from "./messages.ts";
 import { RtmpViolation } from "./violation.ts";
 
-/** One side of a connection, without the socket. */
+/** One side of an RTMP connection, without the socket. */
 export interface RtmpPeer {
-  /** Sends the first octets. */
+  /** Sends the first octets of the handshake. */
   opening(): void;
   /**
-   * Yields messages above the protocol level lazily: commands, data, audio and video. Handles chunk sizes,
-   * acknowledgements and pings itself. Consume all messages before pushing more octets, and do not change `bytes` until
-   * then. Both throw RtmpViolation, after which the peer must not be used.
+   * Lazily yields messages above the protocol level: commands, data, audio and video. Chunk sizes, acknowledgements and
+   * pings are handled internally. The caller must consume all messages before pushing more octets, and must not change
+   * `bytes` until then. The call and the iterator both throw RtmpViolation, after which the peer must not be used.
    */
   push(bytes: Buffer): IterableIterator<RtmpMessage>;
-  /** `head`: precedes `data` in the payload. */
+  /** `head` precedes `data` in the payload. */
   send(chunkStream: number, message: RtmpMessage, head?: Buffer): void;
-  /** Sends protocol control (5.4): windows, bandwidth, stream events. */
+  /** Sends protocol control messages (5.4): windows, bandwidth, stream events. */
   control(type: number, data: Buffer): void;
-  /** Sets the size of the chunks that we send. */
+  /** Sets the size of outgoing chunks. */
   setChunkSize(octets: number): void;
-  /** Sets the maximum size of a message, and of all incomplete messages together. */
+  /** Sets the maximum size of one message, and of all incomplete messages together. */
   setMost(octets: number): void;
   readonly greeted: boolean;
 }
@@ -29,7 +29,7 @@ export interface RtmpPeerOptions {
   role: "server" | "client";
   /** Initial value of `setMost`. */
   most: number;
-  /** Writes the buffers in this order. */
+  /** Writes the buffers in order. */
   write(pieces: readonly Buffer[]): void;
 }
 
@@ -42,7 +42,9 @@ export function createRtmpPeer({ role, most, write }: RtmpPeerOptions): RtmpPeer
   let read = reader.push(NOTHING);
   let greeted = false;
   let chunkSize = FIRST_CHUNK_SIZE;
-  /** Octets after which the peer expects an acknowledgement (5.4.4); octets received and acknowledged. */
+  /**
+   * Number of octets after which the peer expects an acknowledgement (5.4.4), received so far, and acknowledged so far.
+   */
   let window = 0;
   let received = 0;
   let acknowledged = 0;
@@ -57,7 +59,7 @@ export function createRtmpPeer({ role, most, write }: RtmpPeerOptions): RtmpPeer
     return rest;
   }
 
-  /** True if it was a protocol message. */
+  /** Returns true if it was a protocol message. */
   function handled({ type, data }: RtmpMessage): boolean {
     switch (type) {
       case MESSAGE.setChunkSize:

@@ -44,7 +44,7 @@ const message = fc.record({
     .map((octets) => Buffer.from(octets)),
 });
 
-test("messages are read back as written, for any chunk size and any splitting of the bytes", () => {
+test("messages are read back as written, regardless of chunk size and splitting", () => {
   fc.assert(
     fc.property(
       fc.array(fc.tuple(fc.integer({ min: 2, max: 63 }), message), { maxLength: 8 }),
@@ -82,7 +82,7 @@ test("the input buffer may be reused", () => {
           write: (pieces) => void answers.push(...pieces),
         });
         sender.opening();
-        // The content of C2 is ignored.
+        // The content of C2 is not checked.
         client.push(Buffer.alloc(1536));
         for (const one of messages) sender.send(4, { ...one, type: MESSAGE.video });
         const memory = Buffer.alloc(client.reduce((octets, { length }) => octets + length, 0));
@@ -103,7 +103,7 @@ test("the input buffer may be reused", () => {
   );
 });
 
-test("garbage is either read or rejected with FlvError", () => {
+test("invalid data is either read or rejected with FlvError", () => {
   fc.assert(
     fc.property(fc.array(fc.uint8Array({ maxLength: 400 }), { maxLength: 6 }), (pieces) => {
       const reader = createChunkReader({ most: 1000 });
@@ -118,11 +118,11 @@ test("garbage is either read or rejected with FlvError", () => {
   );
 });
 
-/** A chunk with every field given by the test. */
+/** A chunk in which the test specifies every field. */
 const chunk = (format: number, id: number, head: number[], data: number[]) =>
   Buffer.from([(format << 6) | id, ...head, ...data]);
 
-test("shorter headers continue from earlier ones (5.3.1.2)", () => {
+test("shorter headers inherit fields from earlier ones (5.3.1.2)", () => {
   const reader = createChunkReader({ most: 100 });
   const wire = Buffer.concat([
     chunk(0, 4, [0, 0, 40, 0, 0, 1, 8, 1, 0, 0, 0], [1]),
@@ -164,7 +164,7 @@ test("reads interleaved chunks, ids of two and three octets, and timestamps omit
   );
 });
 
-test("data above the limit is rejected at its header, in one message or in several", () => {
+test("data above the limit is rejected when its header is read, in one message or in several", () => {
   assert.throws(
     () => [
       ...createChunkReader({ most: 10 }).push(encoded(4, { type: 8, stream: 1, time: 0, data: Buffer.alloc(11) }, 128)),
@@ -239,7 +239,7 @@ test("invalid AMF 0 is rejected at low cost", () => {
   );
 });
 
-test("a name such as __proto__ is an ordinary one", () => {
+test("a name such as __proto__ is an ordinary name", () => {
   const [object] = readAmf0(
     Buffer.concat([Buffer.from([3, 0, 9]), Buffer.from("__proto__"), writeAmf0({ x: 1 }), Buffer.from([0, 0, 9])]),
   ) as [Record<string, unknown>];
@@ -269,12 +269,12 @@ test("commands, statuses and metadata are read as sent", () => {
   assert.equal(readMetadata(as(MESSAGE.data, writeAmf0("onTextData", {}))), undefined);
 });
 
-test("the first octet decides whether a handshake starts", () => {
+test("the first octet determines whether a handshake starts", () => {
   assert.throws(() => createHandshake("server").push(Buffer.from("GET / HTTP/1.1\r\n")), /begins with 71/);
   assert.deepEqual(createHandshake("server").push(Buffer.from([3])), {});
 });
 
-test("two sides complete the handshake, acknowledge, answer pings and accept chunk sizes, for any splitting of the bytes", () => {
+test("two sides complete the handshake, acknowledge, respond to pings and accept chunk sizes, regardless of splitting", () => {
   fc.assert(
     fc.property(fc.array(fc.nat(), { maxLength: 10 }), (cuts) => {
       const wires = { server: [] as Buffer[], client: [] as Buffer[] };

@@ -1,4 +1,4 @@
-/** The peer does not speak RTMP, or exceeds a limit; the connection is unusable. The message says why. */
+/** The peer does not speak RTMP, or exceeds a limit. The connection is unusable; the error message gives the reason. */
 export class RtmpViolation extends Error {
   override readonly name: string = "RtmpViolation";
 }

@@ -4,11 +4,11 @@ import type { OrderedPart } from "./ordering.ts";
 export interface RtpFrame {
   timestamp: number;
   payloads: Buffer[];
-  /** Packets missing within or before it. */
+  /** Number of packets missing within or before the frame. */
   missing: number;
   /**
-   * No packet is missing between its first and last one, and it ends properly. Its beginning may be missing if
-   * `missing` is above 0.
+   * True if no packet is missing between the frame's first and last one, and it ends properly. Its beginning may be
+   * missing if `missing` is above 0.
    */
   whole: boolean;
 }
@@ -17,7 +17,7 @@ export interface Framing {
   push(part: OrderedPart): RtpFrame[];
 }
 
-/** Maximum frame size: no encoder exceeds it, and a sender must not exhaust memory. */
+/** Maximum frame size: no encoder exceeds it, and the limit prevents a sender from exhausting memory. */
 const MOST_OCTETS = 16 * 1024 * 1024;
 
 /**
@@ -40,12 +40,12 @@ export function createFraming(): Framing {
       const out: RtpFrame[] = [];
       const missing = lostBefore + missingHere;
       lostBefore = 0;
-      // Padding for bandwidth probing: not part of a frame.
+      // Padding for bandwidth probing, which is not part of a frame.
       if (payload.length === 0 && !marker && (open === undefined || open.timestamp !== timestamp)) {
         lostBefore = missing;
         return out;
       }
-      // The last packet was lost, or the encoder sets no markers.
+      // Either the last packet was lost, or the encoder sets no markers.
       if (open !== undefined && open.timestamp !== timestamp) close(missing === 0, out);
       if (open === undefined) open = { timestamp, payloads: [], missing, whole: true, octets: 0 };
       else if (missing > 0) {

@@ -7,8 +7,8 @@ const IMPORTANCE = 0x60;
 const TYPE = 0x1f;
 
 /**
- * Packs the NAL units of a frame into payloads of at most `most` octets: consecutive small ones such as parameter sets
- * share one (5.7.1), large ones are fragmented (5.8).
+ * Packs the NAL units of a frame into payloads of at most `most` octets: consecutive small NAL units such as parameter
+ * sets share a payload (5.7.1), large ones are fragmented (5.8).
  */
 export function packH264(nals: readonly Buffer[], most: number): Buffer[] {
   const payloads: Buffer[] = [];
@@ -45,7 +45,7 @@ function aggregate(nals: readonly Buffer[], octets: number): Buffer {
 
 function* fragments(nal: Buffer, most: number): Generator<Buffer> {
   const head = nal[0]!;
-  // Fragments of about equal size: a tiny last one would cost a whole packet.
+  // Creates fragments of about equal size: a tiny last fragment would cost a whole packet.
   const count = Math.ceil((nal.length - 1) / (most - 2));
   const size = Math.ceil((nal.length - 1) / count);
   for (let at = 1; at < nal.length; at += size) {
@@ -58,7 +58,10 @@ function* fragments(nal: Buffer, most: number): Generator<Buffer> {
   }
 }
 
-/** Returns the NAL units of a frame, and whether all are complete: a missing fragment drops its NAL unit. */
+/**
+ * Returns the NAL units of a frame, and whether all of them are complete: if a fragment is missing, its NAL unit is
+ * dropped.
+ */
 export function unpackH264(payloads: readonly Buffer[]): { nals: Buffer[]; whole: boolean } {
   const nals: Buffer[] = [];
   let pieces: Buffer[] | undefined;
@@ -83,7 +86,7 @@ export function unpackH264(payloads: readonly Buffer[]): { nals: Buffer[]; whole
         pieces = undefined;
       }
     } else if (type >= 1 && type < STAP_A) nals.push(payload);
-    // Interleaved modes are not negotiated.
+    // Interleaved modes are never negotiated.
     else whole = false;
   }
   return { nals, whole: whole && pieces === undefined && nals.length > 0 };

@@ -1,4 +1,6 @@
-/** Opus in RTP (RFC 7587): one Opus packet per payload; the clock has 48,000 ticks per second at any sample rate. */
+/**
+ * Clock rate of Opus in RTP (RFC 7587): 48,000 ticks per second at any sample rate. Each payload is one Opus packet.
+ */
 export const OPUS_RATE = 48_000;
 
 /** Duration of a packet in samples at 48,000 Hz (RFC 6716, 3.1 and 3.2); 0 if it is invalid. */
@@ -15,7 +17,7 @@ export function opusSamples(packet: Buffer): number {
   const code = toc & 3;
   const frames = code === 0 ? 1 : code < 3 ? 2 : (packet[1] ?? 0) & 63;
   const samples = frame * frames;
-  // At most 120 ms.
+  // A packet lasts at most 120 ms.
   return samples > 5760 ? 0 : samples;
 }
 

@@ -1,6 +1,6 @@
 import { createUnwrapping } from "./sequence.ts";
 
-/** The parts of an RTP packet needed here (RFC 3550, 5.1). */
+/** The fields of an RTP packet needed here (RFC 3550, 5.1). */
 export interface RtpPart {
   sequence: number;
   timestamp: number;
@@ -9,23 +9,23 @@ export interface RtpPart {
 }
 
 export interface OrderedPart extends RtpPart {
-  /** Packets before this one that did not arrive in time. */
+  /** Number of packets before this one that did not arrive in time. */
   missing: number;
 }
 
 export interface Ordering {
-  /** Returns packets that are ready, in sending order. `now`: milliseconds of any clock. */
+  /** Returns packets that are ready, in sending order. `now`: time of any clock in milliseconds. */
   push(part: RtpPart, now: number): OrderedPart[];
-  /** Missing sequence numbers, as in packets. */
+  /** Returns the missing sequence numbers, in the form used in packets. */
   missing(): number[];
 }
 
-/** A jump of this size is not a loss: the sender has restarted. */
+/** A jump of at least this size is not a loss: the sender has restarted. */
 const ANOTHER_BEGINNING = 3000;
 
 /**
- * Orders packets by sequence number, without duplicates. Early packets wait for missing ones, which are being requested
- * again, for at most `waitMs` and never more than `most`; if nothing is missing, nothing waits.
+ * Orders packets by sequence number and removes duplicates. Early packets wait for missing ones, which are requested
+ * again, for at most `waitMs` and up to `most` packets; if no packet is missing, none waits.
  */
 export function createOrdering({ waitMs, most }: { waitMs: number; most: number }): Ordering {
   let unwrap = createUnwrapping(16);
@@ -41,7 +41,7 @@ export function createOrdering({ waitMs, most }: { waitMs: number; most: number 
     }
   }
 
-  /** Gives up the packets missing before the first waiting one. */
+  /** Skips the packets missing before the first waiting one. */
   function skip(out: OrderedPart[]): void {
     const first = Math.min(...waiting.keys());
     const missing = first - next!;

@@ -58,14 +58,14 @@ describe("H.264", () => {
     );
   });
 
-  test("a missing fragment, whichever it is, makes the frame incomplete", () => {
+  test("any missing fragment makes the frame incomplete", () => {
     const payloads = packH264([Buffer.concat([Buffer.from([0x65]), Buffer.alloc(5000, 7)])], MOST);
     for (const missing of [0, payloads.length - 1])
       assert.equal(unpackH264(payloads.filter((_, i) => i !== missing)).whole, false);
     assert.equal(unpackH264([]).whole, false);
   });
 
-  test("accepts any input without an exception", () => {
+  test("never throws, whatever the input", () => {
     fc.assert(fc.property(fc.array(octets(0, 40), { maxLength: 10 }), (payloads) => void unpackH264(payloads)));
   });
 });
@@ -92,7 +92,7 @@ describe("VP8", () => {
     }
   });
 
-  test("a frame without its beginning is incomplete; any input is accepted without an exception", () => {
+  test("a frame without its beginning is incomplete; no input causes an exception", () => {
     const payloads = packVp8(Buffer.alloc(3000), MOST, 1);
     assert.equal(unpackVp8(payloads.slice(1)).whole, false);
     assert.equal(unpackVp8([]).whole, false);
@@ -107,7 +107,7 @@ describe("VP8", () => {
 });
 
 describe("packet ordering", () => {
-  test("restores the order for any arrival order, without duplicates, and reports no packet missing that arrived in time", () => {
+  test("restores the order for any arrival order, removes duplicates, and does not report packets that arrived in time as missing", () => {
     fc.assert(
       fc.property(
         fc.nat(0xffff),
@@ -183,7 +183,7 @@ describe("frames from packets", () => {
     return parts.flatMap((one, i) => framing.push({ ...part(i), missing: 0, ...one }));
   };
 
-  test("end with the marker, or when the timestamp changes", () => {
+  test("end with the marker bit, or when the timestamp changes", () => {
     const out = frames(
       { timestamp: 1 },
       { timestamp: 1, marker: true },
@@ -218,7 +218,7 @@ describe("frames from packets", () => {
   });
 });
 
-test("exclude padding between frames, and packets missing before it are reported for the next frame", () => {
+test("exclude padding between frames, whose missing packets are reported for the next frame", () => {
   const framing = createFraming();
   const empty = { payload: Buffer.alloc(0), timestamp: 1 };
   const parts = [{ timestamp: 1, marker: true }, empty, { ...empty, missing: 1 }, { timestamp: 2, marker: true }];

@@ -1,6 +1,6 @@
 /**
- * Unwraps numbers that wrap around after this many bits, each to the nearest value. May begin with any number, and go
- * back.
+ * Unwraps numbers that wrap around after this many bits, converting each to the value nearest to the previous one. May
+ * start with any number, and decrease.
  */
 export function createUnwrapping(bits: 16 | 32): (value: number) => number {
   const range = 2 ** bits;

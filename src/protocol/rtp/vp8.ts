@@ -1,4 +1,4 @@
-/** VP8 in RTP (RFC 7741): one frame as payloads, each with its own descriptor. */
+/** VP8 in RTP (RFC 7741): one frame as several payloads, each with its own descriptor. */
 const EXTENDED = 0x80;
 const STARTS = 0x10;
 const PARTITION = 0x07;
@@ -7,7 +7,7 @@ const HAS_TL0 = 0x40;
 const HAS_TID_OR_KEY = 0x30;
 const LONG_PICTURE = 0x80;
 
-/** `picture` is the frame number: it lets a receiver detect missing frames. */
+/** Packs a frame into payloads. `picture` is the frame number, by which a receiver detects missing frames. */
 export function packVp8(frame: Buffer, most: number, picture: number): Buffer[] {
   const payloads: Buffer[] = [];
   const room = most - 4;
@@ -42,7 +42,7 @@ export function unpackVp8(payloads: readonly Buffer[]): { frame: Buffer; whole: 
   return { frame: Buffer.concat(pieces), whole };
 }
 
-/** 4.2 */
+/** Returns the offset after the payload descriptor (4.2). */
 function afterDescriptor(payload: Buffer): number {
   if (payload.length < 1 || (payload[0]! & EXTENDED) === 0) return 1;
   const more = payload[1] ?? 0;
@@ -53,7 +53,7 @@ function afterDescriptor(payload: Buffer): number {
   return at;
 }
 
-/** Size in pixels of a key frame (RFC 6386, 9.1). Undefined for other frames. */
+/** Returns the size of a key frame in pixels (RFC 6386, 9.1). Undefined for other frames. */
 export function readVp8Key(frame: Buffer): { width: number; height: number } | undefined {
   if (frame.length < 10 || (frame[0]! & 1) !== 0) return undefined;
   if (frame[3] !== 0x9d || frame[4] !== 0x01 || frame[5] !== 0x2a) return undefined;

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 import { inTransaction, openSession } from "./server-session.testing.ts";
 
-test("receives a message in chunks; dots have no meaning", () => {
+test("receives a message in chunks, in which dots have no special meaning", () => {
   const { say, messages, session } = inTransaction();
   assert.equal(say("BDAT 10\r\nSubject: x"), "250 2.0.0 10 octets received\r\n");
   assert.equal(session.receiving, true);
@@ -22,13 +22,13 @@ test("the last chunk may be empty, and so may the message", () => {
   assert.equal(empty.messages[0]!.content, "");
 });
 
-test("completes the last line, which DATA would have ended", () => {
+test("adds the missing line end to the last line, which DATA would require", () => {
   const { say, messages } = inTransaction();
   say("BDAT 1 LAST\r\nx");
   assert.equal(messages[0]!.content, "x\r\n");
 });
 
-test("detects bare line ends, also across chunks and at the end", () => {
+test("detects bare line ends, also across chunks and at the end of the message", () => {
   for (const [chunks, stray] of [
     [["a\r", "\nb\r\n"], undefined],
     [["a\nb"], "LF"],
@@ -70,7 +70,7 @@ test("a message over the size limit is dropped and reported", () => {
   assert.equal(messages[0]!.content, "x".repeat(10));
 });
 
-test("the chunk of a refused BDAT is discarded, never obeyed", () => {
+test("the chunk of a refused BDAT is discarded, and never processed as commands", () => {
   const { say, messages } = openSession();
   assert.equal(say("BDAT 6 LAST\r\nQUIT\r\nNOOP\r\n"), "503 5.5.1 Error: send HELO/EHLO first\r\n250 2.0.0 OK\r\n");
   say("EHLO x\r\n");
@@ -79,7 +79,7 @@ test("the chunk of a refused BDAT is discarded, never obeyed", () => {
   assert.equal(messages.length, 0);
 });
 
-test("a BDAT without a valid size ends the session, because the end of its chunk is unknown", () => {
+test("a BDAT without a valid size ends the session, because the end of its chunk cannot be determined", () => {
   for (const command of ["BDAT", "BDAT x", "BDAT -1", "BDAT 1 FIRST", "BDAT 1 LAST x", "BDAT 9999999999999999"]) {
     const { line, events } = inTransaction();
     assert.match(line(command), /^501 5\.5\.4 /, command);
@@ -87,7 +87,7 @@ test("a BDAT without a valid size ends the session, because the end of its chunk
   }
 });
 
-test("between chunks only BDAT, NOOP and commands that end the transaction are valid", () => {
+test("only BDAT, NOOP and commands that end the transaction are valid between chunks", () => {
   const { say, line, events } = inTransaction();
   say("BDAT 1\r\nx");
   assert.match(line("RCPT TO:<c@here.test>"), /^503 5\.5\.1 /);
@@ -102,7 +102,7 @@ test("BDAT is unknown where CHUNKING is not announced", () => {
   assert.match(inTransaction({ extensions: { chunking: false } }).line("BDAT 1 LAST"), /^500 /);
 });
 
-test("a message in many chunks does not count as many commands without a message", () => {
+test("a message in many chunks does not count as many commands without an accepted message", () => {
   const { say } = inTransaction({ limits: { commands: 5, errors: 3 }, maxSize: 10_000 });
   for (let i = 0; i < 100; i++) assert.match(say("BDAT 1\r\nx"), /^250 /);
   assert.match(say("BDAT 0 LAST\r\n"), /^250 2\.6\.0 /);

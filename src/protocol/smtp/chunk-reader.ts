@@ -1,17 +1,17 @@
 /**
- * Reads the message of BDAT commands (RFC 3030 2). Lines must end in CR LF as those of DATA: BINARYMIME is not announced, and the message may
- * be sent on with DATA, where a bare CR or LF could end it (CVE-2023-51764).
+ * Reads the message in BDAT commands (RFC 3030 2). Lines must end in CR LF, as with DATA: BINARYMIME is not announced,
+ * and the message may be relayed with DATA, where a bare CR or LF could end it (CVE-2023-51764).
  */
 export interface ChunkReader {
   /** Starts the next chunk. */
   begin(octets: number): void;
-  /** Reads input of the current chunk. `rest`, once the chunk is complete, is the input behind it. */
+  /** Reads input for the current chunk. Once the chunk is complete, `rest` is the input after it. */
   push(input: Buffer): { content: Buffer; rest?: Buffer };
-  /** Ends the message. Returns the line end that its last line lacks. */
+  /** Ends the message. Returns the line end missing from its last line. */
   end(): Buffer;
-  /** Octets that the current chunk lacks. */
+  /** Number of octets missing from the current chunk. */
   readonly missing: number;
-  /** The first bare line end. A CR at the end of a message is found by `end`. */
+  /** The first bare line end. `end` detects a CR at the end of a message. */
   readonly stray: "CR" | "LF" | undefined;
 }
 
@@ -31,7 +31,7 @@ export function createChunkReader(): ChunkReader {
     let lf = content.indexOf(LF);
     let cr = content.indexOf(CR);
     if (lf === 0 && afterCr) lf = content.indexOf(LF, 1);
-    // Every CR needs a LF behind it, and every LF a CR before it.
+    // Every CR must be followed by LF, and every LF preceded by CR.
     while (stray === undefined && (cr !== -1 || lf !== -1)) {
       if (cr === content.length - 1 && lf === -1) break;
       if (cr === -1 || (lf !== -1 && lf < cr)) stray = "LF";

@@ -1,11 +1,11 @@
-/** Splits the input into command lines. A line ends in CR LF and nothing else (RFC 5321 2.3.8). */
+/** Splits the input into command lines. A line ends only in CR LF (RFC 5321 2.3.8). */
 interface CommandReader {
   push(chunk: Buffer): void;
-  /** The next line without its line end; undefined until it is complete. */
+  /** Returns the next line without its line end; undefined if it is incomplete. */
   read(): CommandLine | undefined;
-  /** Removes and returns all input that no line has consumed. */
+  /** Removes and returns all input not yet consumed as lines. */
   take(): Buffer;
-  /** Octets that no line has consumed. */
+  /** Number of octets not yet consumed as lines. */
   readonly length: number;
 }
 
@@ -15,13 +15,16 @@ const CR = 0x0d;
 const LF = 0x0a;
 const EMPTY = Buffer.alloc(0);
 
-/** `maxLength`: octets of a line, without the line end. */
+/** `maxLength`: maximum number of octets in a line, without the line end. */
 export function createCommandReader(maxLength: number): CommandReader {
   let input: Buffer = EMPTY;
-  /** Octets at the beginning of `input` that contain no CR or LF. */
+  /** Number of octets at the beginning of `input` known to contain no CR or LF. */
   let scanned = 0;
 
-  /** The first CR or LF within the longest possible line; the length of the input if there is none. */
+  /**
+   * Returns the offset of the first CR or LF within the longest possible line; the length of the input if there is
+   * none.
+   */
   function findLineEnd(): number {
     const limit = Math.min(input.length, maxLength + 1);
     while (scanned < limit && input[scanned] !== CR && input[scanned] !== LF) scanned++;

@@ -1,15 +1,15 @@
 /** A command line, split into its parts. */
 export interface Command {
   line: Buffer;
-  /** Upper case. */
+  /** Verb in upper case. */
   verb: string;
-  /** Everything behind the verb, without surrounding white space. */
+  /** Everything after the verb, without surrounding white space. */
   argument: string;
   /** The words of `argument`. */
   words: string[];
-  /** The argument as that of MAIL and RCPT. */
+  /** The argument parsed like that of MAIL and RCPT. */
   path?: { prefix: string; path: string; params: string[] };
-  /** A web page made a browser speak to this port. */
+  /** True if the line is HTTP: a web page made a browser connect to this port. */
   isHttp: boolean;
 }
 

@@ -35,7 +35,7 @@ test("a message may be empty", () => {
   assert.deepEqual(read(".\r\n"), { content: "", rest: "", stray: undefined });
 });
 
-test("a leading dot is removed, others stay", () => {
+test("a leading dot is removed, other dots are preserved", () => {
   assert.equal(read("..\r\n...x\r\na.b\r\n.y\r\n.\r\n").content, ".\r\n..x\r\na.b\r\ny\r\n");
 });
 
@@ -49,7 +49,7 @@ for (const [name, wire] of Object.entries({
   "CRLF . CR CRLF": "a\r\n.\r\r\nMAIL FROM:<x@y>\r\n",
   "LF . CR": "a\n.\rMAIL FROM:<x@y>\r\n",
 })) {
-  test(`${name} does not end a message and makes it rejectable`, () => {
+  test(`${name} does not end a message and causes it to be rejected`, () => {
     for (const cuts of [[], Array.from({ length: wire.length }, (_, i) => i)]) {
       const got = read(`${wire}\r\n.\r\nNOOP\r\n`, cuts);
       assert.notEqual(got.stray, undefined);

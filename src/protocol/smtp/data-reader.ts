@@ -1,14 +1,14 @@
 /**
  * The receiving half of DATA (RFC 5321 4.1.1.4, 4.5.2): finds the end, removes stuffed dots and requires CRLF.
  *
- * Only `CRLF . CRLF` is the end. A lone CR or LF makes the message rejectable (`stray`): servers disagree on whether
- * such bytes end a line, and SMTP smuggling exploits that (CVE-2023-51764). Reading continues to the real end, so that
+ * Only `CRLF . CRLF` is the end. A lone CR or LF marks the message for rejection (`stray`): servers disagree on whether
+ * such bytes end a line, and SMTP smuggling exploits this (CVE-2023-51764). Reading continues to the real end, so that
  * the client gets one reply per message.
  */
 export interface DataReader {
   /**
    * Processes the next bytes. The content is a part of `chunk`, whose bytes may be moved. `rest` follows the end, once
-   * it was found.
+   * the end has been found.
    */
   push(chunk: Buffer): { content: Buffer; rest?: Buffer };
   readonly stray: "CR" | "LF" | undefined;
@@ -35,7 +35,7 @@ export function createDataReader(): DataReader {
       const byte = chunk[at]!;
       switch (state) {
         case IN_LINE: {
-          // Nearly all octets are within a line: a separate loop without the state machine.
+          // Nearly all octets are within a line, so a separate loop handles them without the state machine.
           const from = at;
           while (at < chunk.length && chunk[at] !== CR && chunk[at] !== LF) at++;
           if (at > from) {
@@ -84,7 +84,7 @@ export function createDataReader(): DataReader {
     return { content: chunk.subarray(0, to) };
   }
 
-  /** State after a byte within a line. A stray LF does not start a line: a dot after it is content. */
+  /** Returns the state after a byte within a line. A stray LF does not start a line, so a dot after it is content. */
   function lineByte(byte: number): number {
     if (byte === LF) stray ??= "LF";
     return byte === CR ? AFTER_CR : IN_LINE;

@@ -1,20 +1,20 @@
 import { createChunkReader, type ChunkReader } from "./chunk-reader.ts";
 import { createDataReader, type DataReader } from "./data-reader.ts";
 
-/** Reads mail data, from DATA or from BDAT, and drops it behind a bare line end or beyond the size limit. */
+/** Reads mail data from DATA or BDAT, and drops the content after a bare line end or beyond the size limit. */
 export interface MessageReader {
   startData(): void;
   startChunk(octets: number, last: boolean): void;
   /** Skips the chunk of a refused BDAT. */
   discard(octets: number): void;
   push(input: Buffer): { content: Buffer; rest?: Buffer };
-  /** To be called once `push` returned a rest. */
+  /** Must be called once `push` has returned a rest. */
   end(): DataEnd;
-  /** Forgets the message. */
+  /** Discards the message. */
   reset(): void;
-  /** A message has begun. */
+  /** True if a message has begun. */
   readonly active: boolean;
-  /** The chunk is complete. */
+  /** True if the chunk is complete. */
   readonly complete: boolean;
 }
 
@@ -34,11 +34,11 @@ const EMPTY = Buffer.alloc(0);
 
 export function createMessageReader(maxSize: number): MessageReader {
   let source: Source;
-  /** Octets of a refused chunk that are missing. */
+  /** Number of octets still missing from a refused chunk. */
   let discarding: number | undefined;
   let size = 0;
 
-  /** The content, unless it is dropped. */
+  /** Returns the content, unless it must be dropped. */
   function wanted(content: Buffer): Buffer {
     size += content.length;
     return source?.reader.stray !== undefined || size > maxSize ? EMPTY : content;

@@ -5,26 +5,27 @@ import type { Reply } from "./reply.ts";
 /** The parameters of MAIL and RCPT. */
 
 /**
- * BINARYMIME (RFC 3030) is not announced: a message without line ends can only be sent on with BDAT, and the next hop of a forward may lack
- * CHUNKING. A downgrade would have to encode all parts again, which breaks their DKIM signatures.
+ * BINARYMIME (RFC 3030) is not announced: a message without line ends can only be relayed with BDAT, and the next hop
+ * of a forward may not support CHUNKING. A downgrade would have to encode all parts again, which would break their DKIM
+ * signatures.
  */
 export type BodyType = "7BIT" | "8BITMIME";
 
 interface MailParameters {
-  /** Octets (RFC 1870); undefined without the parameter. */
+  /** Message size in octets (RFC 1870); undefined without the parameter. */
   size?: number;
   body: BodyType;
   smtputf8: boolean;
-  /** RFC 3461. */
+  /** Delivery notification parameters (RFC 3461). */
   dsn: MailRequest;
 }
 
-/** The announced extensions: parameters of others are rejected with 555 (RFC 5321 4.1.1.11). */
+/** The announced extensions: parameters of other extensions are rejected with 555 (RFC 5321 4.1.1.11). */
 interface ParameterRules {
   dsn: boolean;
   smtputf8: boolean;
   auth: boolean;
-  /** Octets. */
+  /** Maximum size in bytes. */
   maxSize: number;
 }
 
@@ -87,13 +88,13 @@ function unacceptable(
       "5.5.4",
       `Error: parameter ${unknown.replace(/[^A-Za-z0-9-]/g, "?").slice(0, 40)} is not supported`,
     );
-  // RFC 6531 3.5.
+  // RFC 6531 3.5: non-ASCII addresses require SMTPUTF8.
   if (!smtputf8 && command.some((octet) => octet > 127))
     return refused(553, "5.6.7", "Error: an address outside ASCII needs SMTPUTF8");
   return undefined;
 }
 
-/** Values by name in upper case; undefined if a name is repeated. */
+/** Returns the values by name in upper case; undefined if a name is repeated. */
 function valuesOf(params: readonly string[]): Map<string, string> | undefined {
   const values = new Map<string, string>();
   for (const param of params) {

@@ -1,15 +1,19 @@
 import { isIPv4, isIPv6 } from "node:net";
 import { canonicalDomain } from "../rfc5322/index.ts";
 
-/** RFC 5321 4.5.3.1.3 without the angle brackets. The limit of 64 for the local part is not enforced, because forwarders of large providers exceed it. */
+/**
+ * RFC 5321 4.5.3.1.3, without the angle brackets. The limit of 64 octets for the local part is not enforced, because
+ * forwarders of large providers exceed it.
+ */
 const MAX_ADDRESS = 253;
 
-/** Control characters, and characters without a width, which make two addresses look alike. */
+/** Control characters, and zero-width characters, which make two addresses look alike. */
 const UNSAFE = /[\p{Cc}\u200b\u2060\ufeff]/u;
 
 /**
- * The address of a path `<local@domain>` (RFC 5321 4.1.2), its domain as A-labels; "" for `<>`. A source route is dropped (appendix C).
- * `postmaster`: accept `<Postmaster>` without a domain (4.1.1.3). Undefined for anything else.
+ * Returns the address in a path `<local@domain>` (RFC 5321 4.1.2), with its domain as A-labels; "" for `<>`. A source
+ * route is dropped (appendix C). `postmaster`: accept `<Postmaster>` without a domain (4.1.1.3). Undefined for anything
+ * else.
  */
 export function readPath(path: string, { postmaster = false }: { postmaster?: boolean } = {}): string | undefined {
   if (!/^<[^<>]*>$/.test(path)) return undefined;
@@ -30,8 +34,8 @@ function domainOnTheWire(domain: string): string | undefined {
     return isAddress ? domain : undefined;
   }
   if (!/^[a-zA-Z0-9\u0080-\uffff.-]+$/.test(domain) || /^\.|\.$|\.\.|\.-|-\./.test(domain)) return undefined;
-  // Rules and DNS know domains as A-labels.
+  // Rules and DNS contain domains as A-labels.
   const canonical = canonicalDomain(domain);
-  // DNS rejects an ASCII name with a label that is too long; the syntax of SMTP does not.
+  // DNS rejects an ASCII name with a label that is too long; SMTP syntax allows it.
   return canonical ?? (/[\u0080-\uffff]/.test(domain) ? undefined : domain);
 }

@@ -40,6 +40,6 @@ test("HELO names and recipients cannot break out of the field", () => {
   );
 });
 
-test("dates have the standard format", () => {
+test("dates are in the standard format", () => {
   assert.equal(new Date(rfc5322Date(facts.at)).getTime(), facts.at.getTime());
 });

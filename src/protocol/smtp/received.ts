@@ -2,14 +2,14 @@
 export interface ReceivedFacts {
   helo: string;
   ip: string;
-  /** Our own host name. */
+  /** This server's host name. */
   by: string;
-  /** "ESMTP", "ESMTPS", "UTF8SMTP" ... (RFC 3848, RFC 6531). */
+  /** Protocol: "ESMTP", "ESMTPS", "UTF8SMTP" ... (RFC 3848, RFC 6531). */
   protocol: string;
   id: string;
-  /** "TLSv1.3 TLS_AES_256_GCM_SHA384"; absent without TLS. */
+  /** TLS version and cipher, such as "TLSv1.3 TLS_AES_256_GCM_SHA384"; absent without TLS. */
   tls?: string | undefined;
-  /** Only for a single recipient: recipients must not see each other's addresses. */
+  /** Only set for a single recipient: recipients must not see each other's addresses. */
   recipient?: string;
   at: Date;
 }
@@ -21,7 +21,7 @@ export function receivedField({ helo, ip, by, protocol, id, tls, recipient, at }
   return `Received: from ${harmless(helo) || "unknown"} (${addressLiteral(ip)})\r\n\tby ${harmless(by)} with ${protocol} id ${id}${tlsComment}${forClause};\r\n\t${rfc5322Date(at)}\r\n`;
 }
 
-/** Chosen by the client: must not end the clause, open a comment or start a line. */
+/** The client chooses this text, which must not end the clause, open a comment or start a line. */
 const harmless = (text: string) => text.replace(/[^A-Za-z0-9.:@_+=\-[\]\u00a0-\uffff]/g, "?").slice(0, 300);
 
 const addressLiteral = (ip: string) => (ip.includes(":") ? `[IPv6:${harmless(ip)}]` : `[${harmless(ip)}]`);
@@ -29,7 +29,7 @@ const addressLiteral = (ip: string) => (ip.includes(":") ? `[IPv6:${harmless(ip)
 const DAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/** RFC 5322 3.3, in UTC. */
+/** Formats a date as in RFC 5322 3.3, in UTC. */
 export function rfc5322Date(at: Date): string {
   const two = (n: number) => String(n).padStart(2, "0");
   const time = `${two(at.getUTCHours())}:${two(at.getUTCMinutes())}:${two(at.getUTCSeconds())}`;

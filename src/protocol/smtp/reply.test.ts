@@ -17,13 +17,13 @@ test("limits every reply line to 512 octets (RFC 5321 4.5.3.1.5) of valid UTF-8"
     }),
   );
   assert.equal(Buffer.byteLength(lineOf(550, "x".repeat(600))), 512);
-  // Every alignment of the limit within characters of two, three and four octets.
+  // Tests every alignment of the limit within characters of two, three and four octets.
   for (const character of ["é", "€", "😀"])
     for (let shift = 0; shift < 4; shift++)
       assert.ok(!lineOf(550, "x".repeat(shift) + character.repeat(400)).includes("\ufffd"), `${character} ${shift}`);
 });
 
-test("a text with control characters stays one reply", () => {
+test("a text with control characters yields a single reply", () => {
   assert.equal(lineOf(550, "no\r\n250 OK\0\u0085"), "550 5.7.1 no  250 OK  \r\n");
 });
 

@@ -1,16 +1,18 @@
 /** A reply of a server (RFC 5321 4.2). */
 export interface Reply {
   code: number;
-  /** RFC 3463; undefined for the greeting and the replies to EHLO and HELO (RFC 2034 4), and for 3yz. */
+  /** RFC 3463 code; undefined for the greeting and the replies to EHLO and HELO (RFC 2034 4), and for 3yz. */
   enhanced?: string | undefined;
-  /** Several lines only in the reply to EHLO. */
+  /** More than one line only in the reply to EHLO. */
   text: string | readonly string[];
 }
 
-/** RFC 5321 4.5.3.1.5: 512 octets including the code, a space and CR LF. */
+/** RFC 5321 4.5.3.1.5: 512 octets, including the code, a space and CR LF. */
 const MAX_TEXT = 506;
 
-/** The reply with its line ends. Control characters become spaces, because a text must not start another reply. */
+/**
+ * Formats the reply with its line ends. Control characters become spaces, because a text must not start a second reply.
+ */
 export function formatReply({ code, enhanced, text }: Reply): string {
   const prefix = enhanced === undefined ? "" : `${enhanced} `;
   if (typeof text === "string") return `${code} ${limited(prefix + text)}\r\n`;
@@ -24,7 +26,7 @@ function limited(text: string): string {
   if (line.length * 3 <= MAX_TEXT) return line;
   const octets = Buffer.from(line);
   if (octets.length <= MAX_TEXT) return line;
-  // Do not cut inside a UTF-8 sequence.
+  // The cut must not be inside a UTF-8 sequence.
   let end = MAX_TEXT - 3;
   while (end > 0 && (octets[end]! & 0xc0) === 0x80) end--;
   return `${octets.toString("utf8", 0, end)}...`;

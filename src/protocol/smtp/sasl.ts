@@ -1,16 +1,16 @@
-/** The mechanisms of AUTH (RFC 4954) that send the password: PLAIN (RFC 4616) and LOGIN. */
+/** The AUTH mechanisms (RFC 4954) that send the password: PLAIN (RFC 4616) and LOGIN. */
 export interface Credentials {
   username: string;
   password: string;
 }
 
 type SaslStep =
-  /** The text of 334. The client sends a response. */
+  /** `text` is the text of the 334 reply, to which the client sends a response. */
   { kind: "challenge"; text: string } | { kind: "credentials"; credentials: Credentials } | { kind: "invalid" };
 
 /** One authentication exchange. */
 export interface Sasl {
-  /** Undefined for AUTH without an initial response. */
+  /** `response` is undefined for AUTH without an initial response. */
   step(response: string | undefined): SaslStep;
 }
 
@@ -28,7 +28,7 @@ function plain(): Sasl {
       const fields = decode(response)?.split("\0");
       if (fields?.length !== 3) return INVALID;
       const [authorization, authentication, password] = fields as [string, string, string];
-      // Many clients send the user as the authorization identity.
+      // Many clients send the user name as the authorization identity.
       const username = authentication || authorization;
       return CONTROL.test(authorization + username)
         ? INVALID

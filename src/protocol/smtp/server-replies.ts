@@ -2,7 +2,7 @@ import type { Reply } from "./reply.ts";
 import type { SaslMechanism } from "./sasl.ts";
 import type { ServerSessionOptions } from "./server-session-types.ts";
 
-/** The replies of the server session. */
+/** Replies of the server session. */
 
 const reply = (code: number, enhanced: string | undefined, text: string): Reply => ({ code, enhanced, text });
 
@@ -46,7 +46,7 @@ export const TOO_MANY_UNKNOWN = reply(421, "4.7.0", "Error: too many unrecognize
 export const TOO_MANY_UNAUTHENTICATED = reply(421, "4.7.0", "Error: too many unauthenticated commands");
 export const HTTP = reply(421, "4.7.0", "HTTP requests not allowed");
 
-/** Replies to decisions without a reply. */
+/** Default replies to decisions that do not specify one. */
 export const ACCEPTED = {
   mail: reply(250, "2.1.0", "Accepted"),
   recipient: reply(250, "2.1.5", "Accepted"),
@@ -64,7 +64,7 @@ export const greets = ({ name, ip }: ServerSessionOptions, keywords: string[]): 
   text: [`${name} greets [${ip}]`, ...keywords],
 });
 
-/** The keywords of EHLO. */
+/** Returns the EHLO keywords. */
 export function keywords(
   { extensions, maxSize }: ServerSessionOptions,
   { tls, authenticated }: { tls: boolean; authenticated: boolean },

@@ -9,13 +9,13 @@ export interface ServerSessionOptions {
   /** IP address of the client. */
   ip: string;
   extensions: ServerExtensions;
-  /** Octets of a message; announced as SIZE (RFC 1870). */
+  /** Maximum message size in octets, announced as SIZE (RFC 1870). */
   maxSize: number;
   maxRecipients: number;
-  /** Octets of a command line. */
+  /** Maximum length of a command line in octets. */
   maxCommand: number;
   limits: SessionLimits;
-  /** Protocol and cipher, with implicit TLS. */
+  /** TLS version and cipher, if the connection uses implicit TLS. */
   tls?: string | undefined;
 }
 
@@ -24,42 +24,42 @@ export interface ServerExtensions {
   pipelining: boolean;
   smtputf8: boolean;
   dsn: boolean;
-  /** BDAT (RFC 3030). */
+  /** BDAT is supported (RFC 3030). */
   chunking: boolean;
   starttls: boolean;
-  /** AUTH, which is then required for mail. */
+  /** AUTH is supported, and required before mail is accepted. */
   auth: boolean;
 }
 
 export interface SessionLimits {
-  /** Failed commands after which the session ends, until a message is accepted. */
+  /** Number of failed commands after which the session ends; accepting a message resets it. */
   errors: number;
-  /** Failed commands after which each further command is delayed. */
+  /** Number of failed commands after which each further command is delayed. */
   patience: number;
-  /** Commands without an accepted message; each further one counts as failed. */
+  /** Number of commands without an accepted message; each further command counts as failed. */
   commands: number;
 }
 
 /** A mail transaction (RFC 5321 3.3). */
 export interface Transaction {
-  /** The sender; "" is the null sender. */
+  /** The sender; "" for the null sender. */
   from: string;
   smtputf8: boolean;
   body: BodyType;
   dsn: MailRequest;
-  /** Accepted recipients, by address in lower case. */
+  /** Accepted recipients, keyed by their address in lower case. */
   recipients: Map<string, { address: string; dsn: RecipientRequest }>;
 }
 
 /**
- * An event with "decision" in its comment stops the session until `decide` is called. The events between two commands belong together: a
- * driver may collect the replies and send them in one write.
+ * An event whose comment begins with "Decision" pauses the session until `decide` is called. Events between two
+ * commands belong together: a driver may collect the replies and send them in one write.
  */
 export type ServerEvent =
   | { type: "reply"; reply: Reply }
-  /** The client made many errors: the driver waits before it calls `next` again. */
+  /** The client has made many errors: the driver waits before it calls `next` again. */
   | { type: "delay" }
-  /** Decision: accept the sender of `transaction`. */
+  /** Decision: accept the sender in `transaction`. */
   | { type: "mail" }
   /** Decision: accept a recipient. */
   | { type: "recipient"; address: string }
@@ -67,9 +67,9 @@ export type ServerEvent =
   | { type: "credentials"; credentials: Credentials }
   /** A message begins. */
   | { type: "data" }
-  /** Octets of the message. Their memory is the driver's. */
+  /** Content of the message. Its memory belongs to the driver. */
   | { type: "content"; content: Buffer }
-  /** Decision: accept the message, which is complete. Content behind a bare line end or beyond the size limit was dropped. */
+  /** Decision: accept the complete message. Content after a bare line end or beyond the size limit has been dropped. */
   | { type: "message"; stray: "CR" | "LF" | undefined; oversized: boolean }
   /** The message will not be completed. */
   | { type: "aborted" }
@@ -80,24 +80,27 @@ export type ServerEvent =
 
 export interface ServerSession {
   push(octets: Buffer): void;
-  /** The next event; undefined until there is more input or a decision. */
+  /** Returns the next event; undefined until there is more input or a decision. */
   next(): ServerEvent | undefined;
-  /** The decision that the last event asked for. Without a reply, or with a positive one, it is acceptance. */
+  /** Passes the decision that the last event requested. No reply, or a positive one, means acceptance. */
   decide(reply?: Reply): void;
-  /** TLS is established. `tls` is its protocol and cipher. */
+  /** Called when TLS is established. `tls` is its protocol and cipher. */
   secured(tls: string): void;
-  /** Ends the session with a reply, unless it has ended. */
+  /** Ends the session with a reply, unless it has already ended. */
   terminate(reply: Reply): void;
-  /** The input that the session waits for; "nothing" for a decision, a handshake, or after the end. */
+  /**
+   * Kind of input that the session is waiting for; "nothing" while it waits for a decision or handshake, or after it
+   * has ended.
+   */
   readonly awaits: "command" | "data" | "nothing";
-  /** A message has begun and its reply is not sent. */
+  /** True if a message has begun and the reply to it has not been sent. */
   readonly receiving: boolean;
-  /** Octets that wait to be processed. */
+  /** Number of octets waiting to be processed. */
   readonly buffered: number;
   /** The argument of EHLO or HELO, in lower case. */
   readonly helo: string;
   readonly tls: string | undefined;
-  /** For the Received field (RFC 3848, RFC 6531 4.3): "ESMTPS". */
+  /** Protocol for the Received field (RFC 3848, RFC 6531 4.3): "ESMTPS". */
   readonly protocol: string;
   readonly transaction: Transaction | undefined;
 }

@@ -18,7 +18,7 @@ const pipelined = fc.constantFrom(
   "BDAT 7 LAST\r\n.\r\nab\r\n",
   "BDAT 3 LAST\r\na\nb",
 );
-/** The commands of a group, and DATA with a message, whose parts wait for each other. */
+/** A group of commands, or DATA followed by its message, which is sent only after the reply to DATA. */
 const group = fc.oneof(
   fc.array(pipelined, { maxLength: 6 }).map((commands) => [commands.join("")]),
   fc.tuple(pipelined, pipelined).map((commands) => [`${commands.join("")}DATA\r\n`, "hello\r\n..\r\n.\r\n"]),
@@ -26,14 +26,14 @@ const group = fc.oneof(
 );
 const dialogue = fc.array(group, { maxLength: 6 }).map((groups) => ["EHLO x\r\n", ...groups.flat()]);
 
-/** How much of a message arrives before it is dropped depends on the packets. */
+/** The amount of a message that arrives before it is dropped depends on the packets. */
 const acceptable = ({ content, stray, ...message }: ReturnType<typeof openSession>["messages"][number]) => ({
   ...message,
   stray,
   content: stray === undefined ? content : "",
 });
 
-test("how the input is split has no effect on replies and messages", () => {
+test("the splitting of the input has no effect on replies and messages", () => {
   fc.assert(
     fc.property(dialogue, fc.array(fc.nat(), { maxLength: 30 }), (steps, cuts) => {
       const whole = openSession();
@@ -52,7 +52,7 @@ test("how the input is split has no effect on replies and messages", () => {
   );
 });
 
-test("pipelined commands have the replies of single commands", () => {
+test("pipelined commands get the same replies as single commands", () => {
   fc.assert(
     fc.property(fc.array(pipelined, { maxLength: 20 }), (commands) => {
       const [together, single] = [openSession(), openSession()];
@@ -127,7 +127,7 @@ test("DATA is accepted only after an accepted recipient of the same transaction"
   );
 });
 
-test("a command line ends in CR LF alone, however it arrives", () => {
+test("a command line ends only in CR LF, regardless of how it arrives", () => {
   fc.assert(
     fc.property(fc.stringMatching(/^[\r\na]{0,20}$/), fc.array(fc.nat(), { maxLength: 20 }), (text, cuts) => {
       const lines: string[] = [];

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { inTransaction, openSession } from "./server-session.testing.ts";
 
-test("EHLO lists the extensions, HELO does not, and both need a name", () => {
+test("EHLO lists the extensions, HELO does not, and both require a name", () => {
   const { line } = openSession();
   assert.equal(
     line("EHLO client.test"),
@@ -38,7 +38,7 @@ test("replies to commands without a transaction", () => {
     assert.equal(line(command), `${reply}\r\n`);
 });
 
-test("QUIT ends the session; commands behind it have no reply", () => {
+test("QUIT ends the session; commands after it get no reply", () => {
   const { say, events } = openSession();
   assert.equal(say("QUIT\r\nNOOP\r\n"), "221 2.0.0 Bye\r\n");
   assert.equal(say("NOOP\r\n"), "");
@@ -83,7 +83,7 @@ test("drops content beyond the size limit and reports it at the end", () => {
   assert.equal(messages[0]!.content, "12345678\r\n");
 });
 
-test("a sender or recipient that is rejected is not in the transaction", () => {
+test("a rejected sender or recipient is not added to the transaction", () => {
   const unknown = { code: 550, enhanced: "5.1.1", text: "No such user" };
   const { line, session } = inTransaction({
     decide: (event) => (event.type === "recipient" && event.address.startsWith("no") ? unknown : undefined),
@@ -96,7 +96,7 @@ test("a sender or recipient that is rejected is not in the transaction", () => {
   assert.equal(rejecting.session.transaction, undefined);
 });
 
-test("a repeated recipient counts once, whatever its case", () => {
+test("a repeated recipient counts once, regardless of case", () => {
   const { line, session } = inTransaction();
   line("RCPT TO:<B@HERE.test> NOTIFY=NEVER");
   for (const rcpt of ["c", "d", "e", "f"]) line(`RCPT TO:<${rcpt}@here.test>`);
@@ -120,7 +120,7 @@ for (const command of ["RSET", "EHLO again.test", "HELO again.test"])
     assert.match(line("DATA"), /^503 /);
   });
 
-test("STARTTLS discards the plaintext behind it, and everything known of the client", () => {
+test("STARTTLS discards any plaintext after it, and everything known about the client", () => {
   const { say, line, events, session } = inTransaction();
   assert.equal(say("STARTTLS\r\nMAIL FROM:<evil@x.test>\r\n"), "220 2.0.0 Ready to start TLS\r\n");
   assert.equal(events.at(-1), "starttls");
@@ -134,7 +134,7 @@ test("STARTTLS discards the plaintext behind it, and everything known of the cli
   assert.match(line("STARTTLS"), /^503 5\.5\.1 Error: TLS already active/);
 });
 
-test("STARTTLS is unknown where it is not offered, and takes no argument", () => {
+test("STARTTLS is unknown where it is not offered, and accepts no argument", () => {
   assert.match(openSession({ extensions: { starttls: false } }).line("STARTTLS"), /^500 /);
   assert.match(openSession().line("STARTTLS now"), /^501 /);
 });
@@ -168,7 +168,7 @@ test("AUTH PLAIN and LOGIN, with and without an initial response", () => {
   }
 });
 
-test("AUTH rejects other mechanisms, invalid base64, control characters, and can be aborted", () => {
+test("AUTH rejects other mechanisms, invalid base64 and control characters, and can be aborted", () => {
   const { line } = openSession({ extensions: { auth: true }, tls: "TLSv1.3 X" });
   assert.match(line("AUTH PLAIN"), /^503 5\.5\.1 Error: send HELO/);
   line("EHLO x");
@@ -194,7 +194,7 @@ test("ends the session after too many unauthenticated commands", () => {
   assert.match(line("NOOP"), /^421 4\.7\.0 /);
 });
 
-test("a reply 421 of a decision ends the session", () => {
+test("a decision with a 421 reply ends the session", () => {
   const { line, events } = inTransaction({
     decide: ({ type }) => (type === "recipient" ? { code: 421, enhanced: "4.7.0", text: "go" } : undefined),
   });
@@ -211,7 +211,7 @@ test("terminate sends a last reply and aborts the message", () => {
   assert.deepEqual(events.slice(-3), ["reply", "aborted", "close"]);
 });
 
-test("delays commands of a client that errs, then ends the session; an accepted message resets the count", () => {
+test("delays commands from a client that makes errors, then ends the session; an accepted message resets the count", () => {
   const { line, say, events } = openSession({ limits: { patience: 2, errors: 4 } });
   for (let i = 0; i < 2; i++) line("FOO");
   assert.ok(!events.includes("delay"));
@@ -228,7 +228,7 @@ test("delays commands of a client that errs, then ends the session; an accepted 
   assert.equal(say("NOOP\r\n"), "");
 });
 
-test("ends the session of a browser, of a client that does not wait for DATA, and of one that sends long or bare lines", () => {
+test("ends the session of a browser, of a client that does not wait for DATA, and of one that sends overlong lines or bare line ends", () => {
   for (const [octets, reply] of [
     ["GET / HTTP/1.1\r\n", /^421 4\.7\.0 HTTP/],
     ["EHLO x\r\nNOOP\r\n", /^554 5\.5\.0 .*synchronization/],

@@ -5,7 +5,7 @@ import type { ServerEvent, ServerSession, ServerSessionOptions } from "./server-
 type Changes = Partial<Omit<ServerSessionOptions, "extensions" | "limits">> & {
   extensions?: Partial<ServerSessionOptions["extensions"]>;
   limits?: Partial<ServerSessionOptions["limits"]>;
-  /** Undefined accepts. */
+  /** Returns the reply to a decision; undefined means acceptance. */
   decide?: (event: ServerEvent, session: ServerSession) => Reply | undefined;
 };
 
@@ -17,7 +17,7 @@ interface Message {
   oversized: boolean;
 }
 
-/** A session whose decisions are made immediately. Keeps its replies, events and accepted messages. */
+/** A session whose decisions are made immediately. Records its replies, events and accepted messages. */
 export function openSession({ decide, extensions, limits, ...changes }: Changes = {}) {
   const session = createServerSession({
     name: "mx.test",
@@ -59,7 +59,7 @@ export function openSession({ decide, extensions, limits, ...changes }: Changes 
     }
   }
 
-  /** Feeds octets; returns the replies to them. */
+  /** Passes octets to the session and returns the replies to them. */
   function say(octets: string | Buffer): string {
     replies = "";
     session.push(Buffer.from(octets as string, "latin1"));
@@ -70,7 +70,7 @@ export function openSession({ decide, extensions, limits, ...changes }: Changes 
   return { session, events, messages, say, run, line: (command: string) => say(`${command}\r\n`) };
 }
 
-/** A session in a transaction with one recipient. */
+/** Opens a session in a transaction with one recipient. */
 export function inTransaction(changes?: Changes) {
   const opened = openSession(changes);
   for (const command of ["EHLO client.test", "MAIL FROM:<a@b.test>", "RCPT TO:<b@here.test>"]) opened.line(command);

@@ -8,12 +8,15 @@ import { createSasl, type Sasl } from "./sasl.ts";
 import * as replies from "./server-replies.ts";
 import type { ServerEvent, ServerSession, ServerSessionOptions, Transaction } from "./server-session-types.ts";
 
-/** Unknown commands of a client that speaks another protocol. */
+/** Maximum number of unknown commands, from a client that speaks a different protocol. */
 const MAX_UNKNOWN = 10;
-/** Commands before AUTH, where it is required. */
+/** Maximum number of commands before AUTH, where it is required. */
 const MAX_UNAUTHENTICATED = 10;
 
-/** RFC 2920 3.1: a client waits for the reply to these. A client that does not is not a mail server, or a foreign protocol passes through it. */
+/**
+ * RFC 2920 3.1: a client waits for the reply to these commands. A client that does not wait is not a mail server, or a
+ * foreign protocol is being sent through it.
+ */
 const SYNCHRONIZING = new Set(["EHLO", "HELO", "DATA"]);
 const NEEDS_HELO = new Set(["MAIL", "RCPT", "DATA", "BDAT", "AUTH"]);
 const NEEDS_AUTH = new Set(["MAIL", "RCPT", "DATA", "BDAT"]);
@@ -21,8 +24,8 @@ const NEEDS_AUTH = new Set(["MAIL", "RCPT", "DATA", "BDAT"]);
 type State = "command" | "data" | "mail" | "recipient" | "credentials" | "message" | "tls" | "closed";
 
 /**
- * The server side of an SMTP session (RFC 5321), without I/O: octets in, events out. The session processes input only while `next` is called,
- * so a driver applies backpressure by not calling it.
+ * The server side of an SMTP session (RFC 5321), without I/O: it converts octets to events. The session processes input
+ * only while `next` is called, so a driver applies backpressure by not calling it.
  */
 export function createServerSession(options: ServerSessionOptions): ServerSession {
   const { extensions, limits, maxRecipients } = options;
@@ -37,7 +40,7 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
   let transaction: Transaction | undefined;
   let pendingRecipient: ReturnType<Transaction["recipients"]["get"]>;
   let sasl: Sasl | undefined;
-  /** A line that is delayed. */
+  /** A line whose processing is delayed. */
   let delayed: Buffer | undefined;
   let errors = 0;
   let commands = 0;
@@ -69,7 +72,7 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
     pendingRecipient = undefined;
   }
 
-  /** Processes one command or some data. False without input. */
+  /** Processes one command or some data. Returns false without input. */
   function advance(): boolean {
     if (state === "data") return readData();
     if (state === "tls" || state === "closed") input.take();
@@ -141,7 +144,7 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
     send(replies.UNKNOWN_COMMAND);
   }
 
-  /** A command that comes too early. */
+  /** Returns the reply to a command that is not allowed yet. */
   function refusalOf(verb: string): Reply | undefined {
     if (extensions.auth && !authenticated && verb !== "AUTH" && ++unauthenticated >= MAX_UNAUTHENTICATED)
       return replies.TOO_MANY_UNAUTHENTICATED;
@@ -203,7 +206,7 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
   function bdat({ words }: Command) {
     const [size = "", last] = words;
     const octets = /^\d{1,15}$/.test(size) ? Number(size) : undefined;
-    // Without the size, the commands behind the chunk cannot be found.
+    // Without the size, the commands after the chunk cannot be located.
     if (octets === undefined || words.length > 2 || (last !== undefined && last.toUpperCase() !== "LAST"))
       return hangUp(replies.BDAT_SYNTAX);
     const refusal = refusalOf("BDAT") ?? (hasRecipients() ? undefined : replies.NEED_RCPT);
@@ -214,7 +217,7 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
       message.discard(octets);
     } else {
       if (!message.active) events.push({ type: "data" });
-      // Chunks are no commands that achieve nothing.
+      // Chunks do not count as commands without an accepted message.
       commands--;
       message.startChunk(octets, last !== undefined);
     }
@@ -246,7 +249,7 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
     if (argument !== "") return send(replies.STARTTLS_SYNTAX);
     if (tls !== undefined) return send(replies.TLS_ACTIVE);
     send(replies.START_TLS);
-    // RFC 3207 4.2: nothing that the client sent in plaintext has an effect inside TLS.
+    // RFC 3207 4.2: data sent by the client in plaintext has no effect inside TLS.
     resetTransaction();
     input.take();
     helo = undefined;
@@ -296,7 +299,7 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
     send(answer);
   }
 
-  /** The fate of a message says nothing about how well the client speaks SMTP. */
+  /** Whether a message is accepted does not indicate how well the client speaks SMTP. */
   function decideMessage(reply: Reply) {
     message.reset();
     resetTransaction();

@@ -1,4 +1,4 @@
-/** RFC 7208 4.5. */
+/** Returns true if the text is an SPF record (RFC 7208 4.5). */
 export const isSpf = (text: string): boolean => /^v=spf1( |$)/i.test(text);
 
 const isInclude = (term: string, host: string) =>
@@ -6,7 +6,7 @@ const isInclude = (term: string, host: string) =>
 
 export const includes = (spf: string, host: string): boolean => spf.split(/ +/).some((term) => isInclude(term, host));
 
-/** Adds the include as the first term: a preceding match or `-all` would end the evaluation. */
+/** Adds the include as the first term: an earlier match or `-all` would end the evaluation. */
 export const withInclude = (spf: string, host: string): string =>
   includes(spf, host) ? spf : spf.replace(/^v=spf1 */i, (version) => `${version.trimEnd()} include:${host} `).trimEnd();
 

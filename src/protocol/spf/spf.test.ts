@@ -26,7 +26,7 @@ test("adds an include to any record and removes it again", () => {
   );
 });
 
-test("recognises SPF records and the hosts that they include", () => {
+test("recognizes SPF records and the hosts that they include", () => {
   assert.deepEqual(["v=spf1", "V=SPF1 -all", "v=spf10 -all", "v=spf1\t-all", " v=spf1", "spf1"].map(isSpf), [
     true,
     true,

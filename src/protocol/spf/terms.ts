@@ -5,16 +5,16 @@ type SpfTermType = "ALL" | "A" | "MX" | "IP4" | "IP6" | "EXISTS" | "INCLUDE" | "
 
 export interface ParsedSpfTerm {
   type: SpfTermType;
-  /** As in the record, with its qualifier; for IP4 and IP6 only the address. */
+  /** Value as in the record, with its qualifier; for IP4 and IP6 only the address. */
   value: string;
   result: SpfQualifier;
-  /** Lookups of the term itself (RFC 7208 4.6.4). */
+  /** Number of lookups for the term itself (RFC 7208 4.6.4). */
   lookups: number;
   /** The domain whose record INCLUDE and REDIRECT evaluate. */
   target?: string;
 }
 
-/** RFC 7208 4.6.4. */
+/** Maximum number of lookups (RFC 7208 4.6.4). */
 export const MAX_SPF_LOOKUPS = 10;
 
 const QUALIFIERS: Record<string, SpfQualifier> = { "+": "pass", "?": "neutral", "-": "fail", "~": "soft_fail" };
@@ -29,8 +29,8 @@ export const spfWords = (record: string): string[] =>
     .filter((word) => word !== "");
 
 /**
- * Parses one word of a record. "modifier": a modifier that evaluators may ignore (RFC 7208 6). Undefined: a syntax error, which makes the
- * whole record a permerror (RFC 7208 4.6).
+ * Parses one word of a record. "modifier": a modifier that evaluators may ignore (RFC 7208 6). Undefined for a syntax
+ * error, which makes the result for the whole record permerror (RFC 7208 4.6).
  */
 export function parseSpfTerm(word: string): ParsedSpfTerm | "modifier" | undefined {
   const [, modifier, target] = /^([a-z][a-z0-9_.-]*)=(.*)$/i.exec(word) ?? [];

@@ -16,7 +16,7 @@ const atom = fc.stringMatching(/^[A-Za-z0-9!#$%&'*+\-/=?^_`{|}~]{1,12}$/);
 const local = fc.array(atom, { minLength: 1, maxLength: 2 }).map((atoms) => atoms.join("."));
 const domain = fc.stringMatching(/^[a-z][a-z0-9]{0,8}\.[a-z]{2,6}$/).filter((name) => name !== "fwd.example");
 
-test("a rewritten sender is restored, even if the case of its letters changed", () => {
+test("a rewritten sender is restored, even if the case of its letters has changed", () => {
   fc.assert(
     fc.property(local, domain, fc.nat(5000), fc.nat(21), (name, host, day, later) => {
       const now = day * DAY;
@@ -34,7 +34,7 @@ test("a rewritten sender is restored, even if the case of its letters changed", 
   );
 });
 
-test("one changed letter in the local part makes a forgery or not an SRS address", () => {
+test("one changed letter in the local part causes the address to be treated as a forgery or as not SRS", () => {
   const address = rewritten(srs.forward("alice@example.org", NOW));
   const at = address.indexOf("@");
   fc.assert(
@@ -48,7 +48,7 @@ test("one changed letter in the local part makes a forgery or not an SRS address
   );
 });
 
-test("addresses expire after 21 days; a clock that is ahead does not matter", () => {
+test("addresses expire after 21 days; addresses from a clock that is ahead are accepted", () => {
   const address = rewritten(srs.forward("alice@example.org", NOW));
   assert.deepEqual(srs.reverse(address, NOW + 21 * DAY), { ok: true, address: "alice@example.org" });
   assert.deepEqual(srs.reverse(address, NOW + 22 * DAY), { ok: false, why: "expired" });
@@ -58,7 +58,7 @@ test("addresses expire after 21 days; a clock that is ahead does not matter", ()
   assert.deepEqual(short.reverse(address, NOW + 4 * DAY), { ok: false, why: "expired" });
 });
 
-test("a replaced key is accepted as long as it is listed", () => {
+test("a replaced key is accepted while it is still listed", () => {
   const address = rewritten(srs.forward("alice@example.org", NOW));
   const rotated = createSrs({ domain: "fwd.example", keys: ["key two", "key one"] });
   assert.equal(rotated.reverse(address, NOW).ok, true);
@@ -69,7 +69,7 @@ test("a replaced key is accepted as long as it is listed", () => {
   });
 });
 
-test("the null sender and addresses of our own domain stay unchanged", () => {
+test("the null sender and addresses in the forwarder's own domain are unchanged", () => {
   assert.deepEqual(srs.forward("", NOW), { ok: true, address: "" });
   assert.deepEqual(srs.forward("x@FWD.example", NOW), { ok: true, address: "x@FWD.example" });
 });
@@ -91,7 +91,7 @@ test("the longest possible sender has a local part of 64 octets", () => {
   assert.deepEqual(srs.forward(`${"x".repeat(room + 1)}@a.example`, NOW), { ok: false, why: "too-long" });
 });
 
-test("three consecutive forwarders: the second and third write SRS1, the way back has two hops", () => {
+test("three consecutive forwarders: the second and third write SRS1, and the return path has two hops", () => {
   const second = createSrs({ domain: "two.example", keys: ["k2"] });
   const third = createSrs({ domain: "three.example", keys: ["k3"] });
   const first = rewritten(srs.forward("a@b.example", NOW));
@@ -113,7 +113,7 @@ test("separators of other software are accepted", () => {
   assert.deepEqual(srs.reverse(other, NOW), { ok: true, address: "SRS0+abcd=AA=a.test=bob@b.test" });
 });
 
-test("addresses of other domains or without SRS are not recognised", () => {
+test("addresses in other domains or without SRS are not recognized", () => {
   for (const address of [
     "SRS0=a=b=c=d@else.example",
     "alice@fwd.example",
@@ -128,7 +128,7 @@ test("addresses of other domains or without SRS are not recognised", () => {
   assert.equal(srs.isOurs(rewritten(srs.forward("alice@example.org", NOW))), true);
 });
 
-test("any text is handled without an exception", () => {
+test("never throws, whatever the text", () => {
   fc.assert(
     fc.property(
       fc.oneof(

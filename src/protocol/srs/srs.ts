@@ -3,26 +3,26 @@ import { dayStamp, isSigned, sign, stampAge } from "./stamp.ts";
 
 /**
  * The Sender Rewriting Scheme: a forwarder puts its own domain into the envelope sender, so that SPF passes at the next
- * hop, and encodes the original sender in the local part, signed and dated.
+ * hop, and encodes the original sender in the local part, with a signature and date.
  *
  *     SRS0=<signature>=<day>=<domain>=<local>@forwarder          for a plain sender
- * SRS1=<signature>=<first forwarder>=<rest of its SRS0>@us   for another forwarder's SRS address: never more than two
+ * SRS1=<signature>=<first forwarder>=<rest of its SRS0>@us   for another forwarder's SRS address: at most two
  *     hops
  *
- * Relays and mailbox providers change the case of local parts, so nothing here is case-sensitive.
+ * Relays and mailbox providers change the case of local parts, so everything here is case-insensitive.
  */
 export interface Srs {
   /**
-   * Returns the envelope sender for forwarding. The null sender stays unchanged: a bounce must never cause a bounce
-   * (RFC 5321 4.5.5). So does an address of our own domain.
+   * Returns the envelope sender for forwarding. The null sender is unchanged, since a bounce must never cause a bounce
+   * (RFC 5321 4.5.5), and so is an address in the forwarder's own domain.
    */
   forward(sender: string, now: number): SrsForward;
   /**
-   * Returns the destination of a message to one of our SRS addresses. Only bounces may be sent there: the caller
-   * accepts only the null sender.
+   * Returns the destination of a message to one of the forwarder's SRS addresses. Only bounces may be sent there: the
+   * caller must accept the null sender only.
    */
   reverse(address: string, now: number): SrsReverse;
-  /** True if an address has the form of our SRS addresses, valid or not. */
+  /** Returns true if an address has the form of the forwarder's SRS addresses, whether valid or not. */
   isOurs(address: string): boolean;
 }
 
@@ -37,13 +37,14 @@ export type SrsForward =
 export type SrsReverse = { ok: true; address: string } | { ok: false; why: "not-srs" | "forged" | "expired" };
 
 export interface SrsOptions {
-  /** The domain whose SPF record covers us. */
+  /** The domain whose SPF record covers this server. */
   domain: string;
   /**
-   * The first one signs; all are accepted, so that a key can be replaced while bounces to the old one are in transit.
+   * The first key signs; all keys are accepted, so that a key can be replaced while bounces signed with the old one are
+   * in transit.
    */
   keys: readonly [string, ...string[]];
-  /** Default 21: servers give up after five days, but people may be on holiday for longer. */
+  /** Default 21: servers stop retrying after five days, but people may be on holiday for longer. */
   maxAgeDays?: number;
   /** Signature length in characters of 5 bits each. Default 8. */
   signatureLength?: number;
@@ -57,7 +58,7 @@ const MAX_PATH = 254;
 const PLAIN_LOCAL = /^[A-Za-z0-9!#$%&'*+\-/=?^_`{|}~]+(?:\.[A-Za-z0-9!#$%&'*+\-/=?^_`{|}~]+)*$/;
 const PLAIN_DOMAIN = /^[a-z0-9_.-]+$/;
 
-/** The first separator may be "=", "+" or "-"; later ones are always "=". */
+/** The first separator may be "=", "+" or "-"; all others are "=". */
 const SRS0 = /^SRS0[=+-]([^=]{2,32})=([^=]{2})=([^=]{1,253})=(.+)$/i;
 const SRS0_REST = /^SRS0([=+-].+)$/i;
 const SRS1 = /^SRS1[=+-]([^=]{2,32})=([^=]{1,253})=([=+-].+)$/i;
@@ -77,7 +78,7 @@ export function createSrs({ domain, keys, maxAgeDays = 21, signatureLength = 8 }
 
   function rewritten(local: string, from: string, now: number): string {
     const again = SRS1.exec(local);
-    // A third forwarder keeps the first one and removes the second: the way back stays two hops long.
+    // A third forwarder preserves the first one and removes the second, so that the return path remains two hops long.
     if (again) return `SRS1=${sign(keys[0], [again[2]!, again[3]!], signatureLength)}=${again[2]}=${again[3]}`;
     const rest = SRS0_REST.exec(local)?.[1];
     if (rest !== undefined && SRS0.test(local))

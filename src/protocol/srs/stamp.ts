@@ -1,19 +1,19 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 
-/** Day and signature of an SRS address, both readable after a change of case. */
+/** Day and signature in an SRS address, both still readable after a change of case. */
 
 const BASE32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 const DAY_MS = 86_400_000;
-/** Two base32 characters. */
+/** Range of two base32 characters. */
 const CYCLE_DAYS = 1024;
 
-/** Encodes the day of `now` (epoch milliseconds) as two letters; repeats every 1024 days. */
+/** Encodes the day of `now` (epoch milliseconds) as two base32 characters; repeats every 1024 days. */
 export function dayStamp(now: number): string {
   const day = Math.floor(now / DAY_MS) % CYCLE_DAYS;
   return `${BASE32[day >> 5]}${BASE32[day & 31]}`;
 }
 
-/** Age of a stamp in days; -1 is tomorrow. Undefined for an invalid stamp. */
+/** Returns the age of a stamp in days; -1 means tomorrow. Undefined for an invalid stamp. */
 export function stampAge(stamp: string, now: number): number | undefined {
   const [high, low] = [...stamp.toUpperCase()].map((letter) => BASE32.indexOf(letter));
   if (stamp.length !== 2 || high === undefined || low === undefined || high < 0 || low < 0) return undefined;
@@ -21,7 +21,7 @@ export function stampAge(stamp: string, now: number): number | undefined {
   return age === CYCLE_DAYS - 1 ? -1 : age;
 }
 
-/** HMAC-SHA256 over the parts in lower case, as `length` base32 characters (5 bits each). */
+/** Returns the HMAC-SHA256 over the parts in lower case, as `length` base32 characters (5 bits each). */
 export function sign(key: string, parts: string[], length: number): string {
   const digest = createHmac("sha256", key).update(parts.join("\0").toLowerCase()).digest();
   let text = "";

@@ -16,8 +16,8 @@ import { SRT_REJECTION } from "./index.ts";
 import { CONTROL, readLosses, writeControl, writeData } from "./packets.ts";
 import { abilities, asking, openCallers, until } from "./srt.testing.ts";
 
-describe("callers", () => {
-  test("are answered statelessly, accepted with their cookie, and read in order", async (t) => {
+describe("SRT callers", () => {
+  test("get stateless responses, are accepted with their cookie, and are read in order", async (t) => {
     const { listener, events, open } = await openCallers(t);
     const { shake, connect, send, answers } = open();
     const induction = await shake(asking({ version: 4, type: HANDSHAKE_TYPE.induction }));
@@ -33,7 +33,7 @@ describe("callers", () => {
     const answer = await connect({ extensions: [abilities(), { type: EXTENSION.streamId, body: writeText("yes") }] });
     assert.deepEqual([answer.type, answer.sequence, listener.connections()], [HANDSHAKE_TYPE.conclusion, 1234, 1]);
     const response = readAbilities(answer.extensions[0]!.body)!;
-    // The longer of the two requested latencies.
+    // The longer of the two requested latencies is used.
     assert.deepEqual(
       [response.receiverDelay, response.senderDelay, response.flags & FLAG.marksResent],
       [300, 120, FLAG.marksResent],
@@ -61,7 +61,7 @@ describe("callers", () => {
     await until(() => events.includes("d"));
     // The missing packet is requested; delivered and sent packets are observed separately.
     await until(() => answers.some(({ type, body }) => type === CONTROL.nak && readLosses(body)[0]![0] === 1235));
-    // Until the acknowledgement is acknowledged.
+    // Repeats until the acknowledgement has itself been acknowledged.
     const acknowledgements = () =>
       answers.filter(({ type, body }) => type === CONTROL.ack && body.readUInt32BE(0) === 1238);
     await until(() => acknowledgements().length >= 3);
@@ -78,7 +78,7 @@ describe("callers", () => {
     send(writeControl({ type: CONTROL.shutdown, timestamp: 0, to: answer.socket, body: Buffer.alloc(4) }));
     await until(() => listener.connections() === 0);
     assert.deepEqual(events, ["in", "a", "b", "c", "d", "lost 1", "f", "clean"]);
-    // A delayed conclusion does not start a connection.
+    // A delayed conclusion must not start a connection.
     send(
       writeControl({
         type: CONTROL.handshake,
@@ -116,7 +116,7 @@ describe("callers", () => {
     assert.equal(await refused(abilities()), SRT_REJECTION.resource);
   });
 
-  test("of one network leave capacity for others while they wait", async (t) => {
+  test("in one network leave capacity for others while they wait", async (t) => {
     let answer = () => {};
     const waits = new Promise<"unauthorized">((resolve) => (answer = () => resolve("unauthorized")));
     let asked = 0;
@@ -130,7 +130,7 @@ describe("callers", () => {
     for (const { type } of await Promise.all([...crowd, other])) assert.equal(type, SRT_REJECTION.unauthorized);
   });
 
-  test("from port 0, to which nothing can be sent, are ignored", async (t) => {
+  test("with port 0, to which no packet can be sent, are ignored", async (t) => {
     let socket: Socket | undefined;
     const onSocket = (message: unknown) => void (socket ??= (message as { socket: Socket }).socket);
     subscribe("udp.socket", onSocket);
@@ -142,7 +142,7 @@ describe("callers", () => {
       to: 0,
       body: writeHandshake(asking({ version: 4, type: HANDSHAKE_TYPE.induction })),
     });
-    // No system assigns this port to a socket, but raw datagrams can carry it.
+    // No operating system assigns this port to a socket, but raw datagrams can have it as their source.
     socket!.emit("message", induction, { address: "127.0.0.1", family: "IPv4", port: 0, size: induction.length });
     assert.equal((await open().connect({ extensions: [abilities()] })).type, HANDSHAKE_TYPE.conclusion);
     assert.deepEqual(events, ["in"]);

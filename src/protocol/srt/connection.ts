@@ -12,21 +12,21 @@ import { createReceiver } from "./receiver.ts";
 import { EXTENSION } from "./handshake.ts";
 import { createSender } from "./sender.ts";
 
-/** One accepted caller. */
+/** The connection of one accepted caller. */
 export interface SrtConnection {
   readonly address: string;
-  /** At most 1,456 octets, for a datagram of 1,500. Ignored after the end. */
+  /** Sends at most 1,456 octets, to fit into a datagram of 1,500. Ignored after the end. */
   send(payload: Buffer): void;
   /** Octets sent but not yet acknowledged. */
   waiting(): number;
-  /** Notifies the peer immediately. `ended` is not called. */
+  /** Closes the connection and notifies the peer immediately. `ended` is not called. */
   close(): void;
-  /** Ends the output: closes once everything has arrived and the peer's latency has passed. */
+  /** Ends the output: closes the connection once everything has arrived and the peer's latency has passed. */
   finish(): void;
 }
 
 export interface SrtHandlers {
-  /** In order; gaps are reported by `lost` first. */
+  /** Receives data in order; gaps are reported by `lost` first. */
   data(payload: Buffer): void;
   lost(packets: number): void;
   /**
@@ -46,12 +46,12 @@ export interface ConnectionParts {
   latencyMs: number;
   marksResent: boolean;
   keys: SrtKeys | undefined;
-  /** Milliseconds, monotonic. */
+  /** Time in milliseconds of a monotonic clock. */
   now: () => number;
   transmit(bytes: Buffer): void;
   /** The connection has ended, on either side. */
   onClose(): void;
-  /** Unexpected error in the connection or its handlers: it has ended this connection. */
+  /** An unexpected error in the connection or its handlers has ended this connection. */
   onError(err: unknown): void;
 }
 
@@ -68,12 +68,12 @@ const KEEP_ALIVE_MS = 1_000;
 /** Interval for repeating an unacknowledged acknowledgement. */
 const REPEAT_ACK_MS = 100;
 const MOST_ACKS = 64;
-/** Extra milliseconds for work that is done at ticks. */
+/** Additional milliseconds for work that is done at ticks. */
 const TICKS = 20;
-/** Words in a full acknowledgement (3.2.4). */
+/** Number of words in a full acknowledgement (3.2.4). */
 const ACK_WORDS = 7;
 
-/** Data not acknowledged within this time is no longer useful. */
+/** Time after which unacknowledged data has become useless. */
 const keptFor = (latencyMs: number) => Math.max(1000, latencyMs * 1.25) + 20;
 
 export function createConnection({
@@ -114,7 +114,8 @@ export function createConnection({
   const receiver = createReceiver({
     first: sequence,
     latencyMs,
-    // If a handler closes the connection while several packets are delivered, it receives none of the others.
+    // If a handler closes the connection while several packets are being delivered, it receives none of the remaining
+    // ones.
     deliver: (payload) => over || handlers?.data(payload),
     lost: (packets) => over || handlers?.lost(packets),
     ask: (ranges) => control(CONTROL.nak, { body: writeLosses(ranges) }),
@@ -156,7 +157,9 @@ export function createConnection({
     if (clean !== undefined) handlers?.ended(clean);
   }
 
-  /** An error ends only this connection, not others or the process: this runs from timers and socket events. */
+  /**
+   * This code runs from timers and socket events: an error must end only this connection, not others or the process.
+   */
   function guarded(work: () => void) {
     try {
       work();
@@ -166,7 +169,7 @@ export function createConnection({
     }
   }
 
-  /** Discards what is buffered: it may be the cause of the error. */
+  /** Discards the buffered data, which may be the cause of the error. */
   function breakOff() {
     if (over) return;
     over = true;
@@ -193,7 +196,7 @@ export function createConnection({
 
   function takeData({ key, sequence, payload }: DataPacket, at: number) {
     if (keys === undefined && key !== "none") return;
-    // A caller that must encrypt but does not, does not have the passphrase.
+    // A caller that is required to encrypt but does not, does not have the passphrase.
     const plain = keys === undefined ? payload : key === "none" ? undefined : keys.crypt(key, sequence, payload);
     if (plain !== undefined) receiver.take(sequence, plain, at);
   }
@@ -255,7 +258,7 @@ export function createConnection({
     control(CONTROL.ackAck, { info });
   }
 
-  /** New keys during a connection (section 6): the old ones stay valid for packets in transit. */
+  /** New keys during a connection (section 6): the old ones remain valid for packets in transit. */
   function takeKeys(message: Buffer) {
     if (keys?.refresh(message) === true) control(CONTROL.user, { subtype: EXTENSION.keyResponse, body: message });
   }

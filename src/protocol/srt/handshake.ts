@@ -3,9 +3,9 @@ import { CONTROL, type ControlPacket } from "./packets.ts";
 /** Body of a handshake control packet (draft-sharabayko-srt-01, 3.2.1). */
 export interface Handshake {
   version: number;
-  /** Key length in units of eight octets; 0: not stated. */
+  /** Key length in units of eight octets; 0 if not specified. */
   encryption: number;
-  /** In an induction from the listener, the magic number; in a conclusion, the kinds of extensions that follow. */
+  /** In an induction from the listener: the magic number. In a conclusion: the kinds of extensions that follow. */
   extensionField: number;
   sequence: number;
   mtu: number;
@@ -13,7 +13,7 @@ export interface Handshake {
   type: number;
   socket: number;
   cookie: number;
-  /** Sixteen octets. */
+  /** Address in sixteen octets. */
   address: Buffer;
   extensions: SrtExtension[];
 }
@@ -36,9 +36,9 @@ export const EXTENSION = {
   filter: 7,
   group: 8,
 } as const;
-/** Flags in `extensionField`. */
+/** Flags used in `extensionField`. */
 export const EXTENSION_FIELD = { handshake: 1, key: 2, config: 4 } as const;
-/** Flags of both sides of a live connection (3.2.1.1). */
+/** Flags for both sides of a live connection (3.2.1.1). */
 export const FLAG = {
   sendsInTime: 1,
   receivesInTime: 2,
@@ -53,7 +53,7 @@ export const FLAG = {
 const FIXED = 48;
 const MOST_EXTENSIONS = 16;
 
-/** Undefined if it is truncated or not a handshake. Truncated extensions are omitted. */
+/** Reads a handshake. Undefined if it is truncated or not a handshake. Truncated extensions are omitted. */
 export function readHandshake({ type, body }: ControlPacket): Handshake | undefined {
   if (type !== CONTROL.handshake || body.length < FIXED) return undefined;
   const extensions: SrtExtension[] = [];
@@ -78,7 +78,7 @@ export function readHandshake({ type, body }: ControlPacket): Handshake | undefi
   };
 }
 
-/** Extension bodies must consist of whole words. */
+/** Writes a handshake. Extension bodies must consist of whole words. */
 export function writeHandshake(handshake: Handshake): Buffer {
   const { version, encryption, extensionField, sequence, mtu, window, type, socket, cookie, address, extensions } =
     handshake;
@@ -99,7 +99,7 @@ export function writeHandshake(handshake: Handshake): Buffer {
   ]);
 }
 
-/** Extension HSREQ or HSRSP (3.2.1.1): version as 0x010500, delays in milliseconds. */
+/** Extension HSREQ or HSRSP (3.2.1.1): the version has the form 0x010500, delays are in milliseconds. */
 export interface SrtAbilities {
   version: number;
   flags: number;
@@ -126,7 +126,7 @@ export function writeAbilities({ version, flags, receiverDelay, senderDelay }: S
   return body;
 }
 
-/** Text in words with reversed octets, padded with zeros (3.2.1.3). */
+/** Reads text in words with reversed octets, padded with zeros (3.2.1.3). */
 export function readText(body: Buffer): string {
   const text = Buffer.from(body.subarray(0, body.length & ~3)).swap32();
   const end = text.indexOf(0);

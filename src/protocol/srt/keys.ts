@@ -3,19 +3,19 @@ import { promisify } from "node:util";
 import type { SrtKeyName } from "./packets.ts";
 
 /**
- * Payload encryption with AES in counter mode; the keys arrive wrapped with a key derived from the passphrase
+ * Payload encryption with AES in counter mode. The keys arrive wrapped with a key derived from the passphrase
  * (draft-sharabayko-srt-01, section 6, and 3.2.2 for the key message).
  */
 export interface SrtKeys {
-  /** Key length in octets: 16, 24, 32. */
+  /** Key length in octets: 16, 24 or 32. */
   size: number;
-  /** The key announced first, also used for what we send. */
+  /** The key announced first, also used for outgoing packets. */
   name: "even" | "odd";
-  /** Encrypts or decrypts in place. Undefined if there is no such key. */
+  /** Encrypts or decrypts in place. Undefined if the key does not exist. */
   crypt(key: SrtKeyName, sequence: number, payload: Buffer): Buffer | undefined;
   /**
-   * Accepts new keys from a later message, wrapped like the first ones. False: not a key message, or a different
-   * passphrase.
+   * Accepts new keys from a later message, wrapped like the first ones. Returns false if it is not a key message, or
+   * has a different passphrase.
    */
   refresh(message: Buffer): boolean;
 }
@@ -54,7 +54,7 @@ function readKeyMessage(message: Buffer): KeyMessage | undefined {
   return { names, salt: Buffer.from(message.subarray(16, 32)), size, wrapped: message.subarray(32) };
 }
 
-/** RFC 3394. Undefined if the passphrase is wrong. */
+/** Unwraps keys (RFC 3394). Undefined if the passphrase is wrong. */
 function unwrap({ size, wrapped }: KeyMessage, kek: Buffer): Buffer | undefined {
   const decipher = createDecipheriv(`id-aes${size * 8}-wrap`, kek, WRAP_CHECK);
   try {
@@ -70,7 +70,7 @@ export async function openKeys(message: Buffer, passphrase: string): Promise<Srt
   if (first === undefined) return "malformed";
   const { salt, size } = first;
   const keys = new Map<SrtKeyName, Buffer>();
-  // Only the last eight octets of the salt are used here.
+  // Only the last eight octets of the salt are used for the derivation.
   const kek = await derive(passphrase, salt.subarray(8), ITERATIONS, size, "sha1");
 
   function take(given: KeyMessage): boolean {

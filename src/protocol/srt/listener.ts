@@ -12,16 +12,16 @@ import { SRT_REJECTION, type SrtRejection } from "./rejections.ts";
 /** A connection request. */
 export interface SrtRequest {
   streamId: string;
-  /** IP address. */
+  /** IP address of the caller. */
   address: string;
 }
 
 export interface SrtDoor {
-  /** Required passphrase; "": must be unencrypted. */
+  /** Required passphrase; "" if the connection must be unencrypted. */
   passphrase: string;
   /**
-   * Called after the passphrase was verified. Resolves with the handlers factory if accepted, otherwise with the reason
-   * sent to the caller.
+   * Called after the passphrase has been verified. Resolves with a function that creates the handlers if the caller is
+   * accepted, otherwise with the reason sent to the caller.
    */
   enter(): Promise<SrtRejection | ((connection: SrtConnection) => SrtHandlers)>;
   /** Called if the passphrase is wrong or missing. */
@@ -36,28 +36,32 @@ export interface SrtListenerOptions {
   door(request: SrtRequest): Promise<SrtRejection | SrtDoor>;
   /** Maximum number of concurrent connections. */
   most: number;
-  /** Milliseconds for retransmission of lost packets, unless the caller requests more. Default 120, as in libsrt. */
+  /**
+   * Time for retransmitting lost packets, in milliseconds, unless the caller requests more. Default 120, as in libsrt.
+   */
   latencyMs?: number;
-  /** Unexpected error: a new caller gets `serverError`, a connected one is disconnected. */
+  /** Called on an unexpected error: a new caller gets `serverError`, a connected one is disconnected. */
   onError(err: unknown): void;
 }
 
 export interface SrtListener {
   port: number;
   connections(): number;
-  /** Notifies all callers. */
+  /** Notifies all callers and closes the listener. */
   close(): Promise<void>;
 }
 
 const TICK_MS = 10;
 /**
- * Handshakes with a pending stream id lookup: each costs a key derivation. The limit per network leaves capacity for
- * others.
+ * Maximum number of handshakes with a pending stream id lookup, each of which costs a key derivation. The limit per
+ * network leaves capacity for others.
  */
 const MOST_PENDING = 100;
 const MOST_PENDING_OF_NETWORK = 10;
 const COOKIE_MS = 60_000;
-/** Late conclusions of ended connections: for this long, and for this many, they do not start another one. */
+/**
+ * Late conclusions of ended connections do not start a new connection for this long, and for up to this many of them.
+ */
 const LATE_MS = 10_000;
 const MOST_LATE = 1000;
 /** After a stall of this length, the process reads pending input before it times out any caller. */
@@ -65,8 +69,8 @@ const STOOD_STILL_MS = 500;
 const SOCKET_BUFFER = 4 * 1024 * 1024;
 
 /**
- * Accepts SRT callers (draft-sharabayko-srt-01) on one UDP port, in live mode, handshake version 5. Keeps no state
- * about a caller before its cookie came back, so forged addresses cost nothing.
+ * Accepts SRT callers (draft-sharabayko-srt-01) on one UDP port, in live mode, with handshake version 5. Stores no
+ * state about a caller until its cookie has been returned, so forged addresses cost nothing.
  */
 export async function listenSrt({
   host,
@@ -78,7 +82,7 @@ export async function listenSrt({
 }: SrtListenerOptions): Promise<SrtListener> {
   const udp = createSocket({ type: host.includes(":") ? "udp6" : "udp4" });
   const secret = randomBytes(16);
-  /** By our socket id; and by caller, for repeated conclusions. */
+  /** Connections by this side's socket id; and by caller, for repeated conclusions. */
   const open = new Map<number, { connection: OpenConnection; from: string; answer: Buffer; caller: string }>();
   const callers = new Map<string, number>();
   /** Network of each caller. */
@@ -104,7 +108,7 @@ export async function listenSrt({
       .digest()
       .readUInt32BE(0);
 
-  /** `socket`: the socket id of the caller. */
+  /** `socket` is the socket id of the caller. */
   function reply(handshake: Handshake, to: RemoteInfo, socket = handshake.socket): Buffer {
     const bytes = writeControl({ type: CONTROL.handshake, timestamp: 0, to: socket, body: writeHandshake(handshake) });
     send(bytes, to);
@@ -136,7 +140,7 @@ export async function listenSrt({
     if (handshake.cookie !== cookieOf(from, minute) && handshake.cookie !== cookieOf(from, minute - 1)) return;
     const caller = `${placeOf(from)} ${handshake.socket}`;
     const before = open.get(callers.get(caller) ?? -1);
-    // Our response was lost.
+    // The caller repeats its request because this response was lost.
     if (before !== undefined) return send(before.answer, from);
     if (pending.has(caller) || performance.now() - (gone.get(caller) ?? -Infinity) < LATE_MS) return;
     const network = networkOf(from.address);
@@ -154,7 +158,7 @@ export async function listenSrt({
   async function conclude(handshake: Handshake, from: RemoteInfo, caller: string) {
     const wanted = readWanted(handshake);
     if (typeof wanted === "string") return refuse(handshake, from, wanted);
-    // These are views of a datagram and must be copied to be kept.
+    // These are views of a datagram and must be copied to be retained.
     const asked: Wanted = { ...wanted, keys: wanted.keys && Buffer.from(wanted.keys) };
     const found = await door({ streamId: asked.streamId, address: from.address });
     if (typeof found === "string") return refuse(handshake, from, found);
@@ -267,7 +271,7 @@ export async function listenSrt({
     try {
       udp[grow](SOCKET_BUFFER);
     } catch {
-      // The system allows less and has granted its maximum.
+      // The operating system allows less, and has granted its maximum.
     }
   }
 
@@ -278,14 +282,14 @@ export async function listenSrt({
       if (closed) return;
       for (const { connection } of open.values()) connection.shutDown();
       closed = true;
-      // Closing the socket would drop datagrams that are still being sent.
+      // Closing the socket now would drop datagrams that are still being sent.
       if (sending > 0) await new Promise<void>((resolve) => (onSent = resolve));
       await new Promise<void>((resolve) => udp.close(() => resolve()));
     },
   };
 }
 
-/** A caller with a wrong passphrase, or without encryption, gets the reason. */
+/** Returns the keys. A caller with a wrong passphrase, or without encryption, gets the reason. */
 async function keysOf({ keys: message }: Wanted, passphrase: string): Promise<SrtKeys | undefined | SrtRejection> {
   if ((message === undefined) !== (passphrase === "")) return "unsecured";
   if (message === undefined) return undefined;

@@ -11,23 +11,24 @@ import {
 } from "./handshake.ts";
 import type { SrtRejection } from "./rejections.ts";
 
-/** Request of a caller in its conclusion. */
+/** A caller's request in its conclusion. */
 export interface Wanted {
   streamId: string;
   abilities: SrtAbilities;
-  /** Key message; undefined: unencrypted. */
+  /** Key message; undefined if unencrypted. */
   keys: Buffer | undefined;
 }
 
-/** 1.5.0: the oldest version whose rejections carry human-readable reasons. */
+/** 1.5.0 is the oldest version whose rejections have human-readable reasons. */
 const OUR_VERSION = 0x01_05_00;
-/** The first version with handshake version 5. */
+/** The first SRT version with handshake version 5. */
 const OLDEST = 0x01_03_00;
 const LONGEST_STREAM_ID = 512;
 const MOST_DELAY_MS = 10_000;
 
 /**
- * Rejects callers of version 4, files, groups and packet filters: none of them fits a live broadcast from one sender.
+ * Reads a caller's request. Rejects version 4, files, groups and packet filters, none of which suit a live broadcast
+ * from one sender.
  */
 export function readWanted({ version, extensions }: Handshake): Wanted | SrtRejection {
   const find = (type: number): SrtExtension | undefined => extensions.find((extension) => extension.type === type);
@@ -71,7 +72,7 @@ export function answerTo(
     body: writeAbilities({ version: OUR_VERSION, flags, receiverDelay: latency.receiver, senderDelay: latency.sender }),
   };
   if (keys === undefined) return { field: EXTENSION_FIELD.handshake, extensions: [response] };
-  // Repeating the keys confirms them.
+  // Repeating the key message confirms the keys.
   return {
     field: EXTENSION_FIELD.handshake | EXTENSION_FIELD.key,
     extensions: [response, { type: EXTENSION.keyResponse, body: keys }],

@@ -1,6 +1,9 @@
-/** SRT wire format (draft-sharabayko-srt-01, section 3): a header of sixteen octets, and the payload. */
+/**
+ * Header size in the SRT wire format (draft-sharabayko-srt-01, section 3), where the payload follows a header of
+ * sixteen octets.
+ */
 export const HEADER = 16;
-/** Maximum UDP datagram over Ethernet; larger ones are not sent. */
+/** Maximum size of a UDP datagram over Ethernet; larger datagrams are not sent. */
 export const LARGEST = 1500;
 
 export interface DataPacket {
@@ -45,7 +48,7 @@ export const CONTROL = {
 
 const KEYS: readonly (SrtKeyName | undefined)[] = ["none", "even", "odd", undefined];
 
-/** Undefined if it is not an SRT packet. The fields are views of `bytes`. */
+/** Reads a packet. Undefined if it is not an SRT packet. The fields are views of `bytes`. */
 export function readPacket(bytes: Buffer): DataPacket | ControlPacket | undefined {
   if (bytes.length < HEADER || bytes.length > LARGEST) return undefined;
   const first = bytes.readUInt32BE(0);
@@ -63,7 +66,7 @@ export function readPacket(bytes: Buffer): DataPacket | ControlPacket | undefine
       body: bytes.subarray(HEADER),
     };
   const key = KEYS[(second >>> 27) & 3];
-  // Both key bits set means a control packet (3.1). Messages of several packets do not occur in live mode.
+  // Both key bits set indicate a control packet (3.1). Live mode has no messages of several packets.
   if (key === undefined || second >>> 30 !== 3) return undefined;
   return {
     kind: "data",
@@ -113,7 +116,7 @@ export function writeControl({
 }
 
 const EMPTY = Buffer.alloc(0);
-/** Capacity of one NAK; the rest goes into the next. */
+/** Maximum number of words in one NAK; the rest goes into the next one. */
 const MOST_WORDS = 360;
 
 /** Lost packets as ranges, both ends inclusive (appendix A). */

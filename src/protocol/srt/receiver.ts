@@ -1,20 +1,20 @@
 import { HEADER, type LossRange } from "./packets.ts";
 import { distance, nextSequence, plusSequence } from "./sequence.ts";
 
-/** Restores the sending order: missing packets are requested again, and given up after the negotiated latency. */
+/** Restores the sending order: missing packets are requested again, and skipped after the negotiated latency. */
 export interface Receiver {
   take(sequence: number, payload: Buffer, now: number): void;
-  /** Called regularly; `roundTrip` in milliseconds. */
+  /** Must be called regularly; `roundTrip` is in milliseconds. */
   tick(now: number, roundTrip: number): void;
-  /** The sender will not send (or resend) these. */
+  /** Called if the sender will not send (or resend) these packets. */
   giveUp(range: LossRange): void;
-  /** Delivers everything received, skipping what is missing. */
+  /** Delivers all received packets and skips missing ones. */
   flush(): void;
-  /** First missing number: the acknowledgement number. */
+  /** First missing packet number, which is the acknowledgement number. */
   expected(): number;
-  /** Free packet slots. */
+  /** Number of free packet slots. */
   room(): number;
-  /** Octets and packets received, including retransmissions. */
+  /** Number of octets and packets received, including retransmissions. */
   came(): { packets: number; octets: number };
 }
 
@@ -22,12 +22,12 @@ export interface ReceiverParts {
   first: number;
   latencyMs: number;
   deliver(payload: Buffer): void;
-  /** Number of packets given up. */
+  /** Reports the number of skipped packets. */
   lost(packets: number): void;
   ask(ranges: LossRange[]): void;
 }
 
-/** Maximum number of buffered packets: 12 MiB at the largest size. */
+/** Maximum number of buffered packets: 12 MiB at the maximum packet size. */
 export const WINDOW = 8192;
 /** Minimum milliseconds between two requests for the same packet. */
 const ASK_MS = 20;
@@ -35,7 +35,7 @@ const ASK_MS = 20;
 export function createReceiver({ first, latencyMs, deliver, lost, ask }: ReceiverParts): Receiver {
   const held = new Map<number, { payload: Buffer; at: number }>();
   let expected = first;
-  /** One after the last one received. */
+  /** One after the number of the last packet received. */
   let end = first;
   let asked = 0;
   let packets = 0;
@@ -57,7 +57,7 @@ export function createReceiver({ first, latencyMs, deliver, lost, ask }: Receive
     drain();
   }
 
-  /** Ranges missing before a received packet. */
+  /** Returns the ranges missing before a received packet. */
   function gaps(): LossRange[] {
     const ranges: LossRange[] = [];
     for (let at = expected; at !== end;) {
@@ -90,7 +90,7 @@ export function createReceiver({ first, latencyMs, deliver, lost, ask }: Receive
       octets += payload.length + HEADER;
       const ahead = distance(expected, sequence);
       if (ahead < 0 || held.has(sequence)) return;
-      // Beyond the window: the sender has given up everything in between long ago.
+      // Beyond the window: the sender has long dropped everything in between.
       if (ahead >= WINDOW) {
         flush();
         skipTo(sequence);
@@ -118,7 +118,7 @@ export function createReceiver({ first, latencyMs, deliver, lost, ask }: Receive
       ask(gaps());
     },
     giveUp([from, to]) {
-      // Only a gap at the front: later ones are given up when they are due.
+      // Only applies to a gap at the front: later ones are skipped when they are due.
       if (distance(expected, from) > 0 || distance(expected, to) < 0 || distance(to, end) <= 0) return;
       // Received packets within the range are delivered in order.
       for (let next = firstHeld(); next !== undefined && distance(next.sequence, to) >= 0; next = firstHeld())

@@ -1,26 +1,26 @@
 import type { LossRange } from "./packets.ts";
 import { distance, nextMessage, nextSequence, plusSequence } from "./sequence.ts";
 
-/** Buffers sent packets until they are acknowledged or too late, and resends them on request. */
+/** Buffers sent packets until they are acknowledged or no longer useful, and resends them on request. */
 export interface Sender {
-  /** At most 1,456 octets, for a datagram of 1,500. */
+  /** Sends at most 1,456 octets, to fit into a datagram of 1,500. */
   send(payload: Buffer, now: number): void;
   tick(now: number): void;
   acknowledged(sequence: number): void;
   /** Resends these packets. */
   missing(ranges: readonly LossRange[], now: number, roundTrip: number): void;
-  /** Octets not acknowledged, sent or not. */
+  /** Number of unacknowledged octets, whether sent or not. */
   waiting(): number;
 }
 
 export interface SenderParts {
   first: number;
-  /** Maximum packets in flight: the receiver's window. */
+  /** Maximum number of packets in flight: the receiver's window. */
   window: number;
-  /** After this time, a packet is no longer useful. */
+  /** Time after which a packet has become useless. */
   keepMs: number;
   transmit(packet: { sequence: number; message: number; sentAt: number; payload: Buffer; resent: boolean }): void;
-  /** The requested packets no longer exist. */
+  /** Reports that the requested packets no longer exist. */
   dropped(range: LossRange, message: number): void;
 }
 
@@ -32,9 +32,12 @@ interface Sent {
   last: number;
 }
 
-/** New packets per ten milliseconds: 67 Mbit/s, so that the initial burst does not overrun the receiver's socket. */
+/**
+ * Maximum number of new packets per ten milliseconds: 67 Mbit/s, so that the initial burst does not overrun the
+ * receiver's socket.
+ */
 const BURST = 64;
-/** Packets examined per NAK: the next one requests the others. */
+/** Maximum number of packets examined per NAK; the next NAK requests the others. */
 const MOST_LOOKED = 512;
 
 export function createSender({ first, window, keepMs, transmit, dropped }: SenderParts): Sender {
@@ -82,7 +85,7 @@ export function createSender({ first, window, keepMs, transmit, dropped }: Sende
       push(now);
     },
     acknowledged(sequence) {
-      // Beyond what was sent: not from this connection.
+      // The number is beyond those sent, so the packet does not belong to this connection.
       if (distance(sequence, next) >= 0) forget(sequence);
     },
     missing(ranges, now, roundTrip) {
@@ -97,7 +100,7 @@ export function createSender({ first, window, keepMs, transmit, dropped }: Sende
         for (let at = begin; distance(at, end) >= 0 && looked < MOST_LOOKED; at = nextSequence(at)) {
           looked++;
           const packet = sent.get(at);
-          // It may already be in transit.
+          // The packet may already be in transit.
           if (packet === undefined || now - packet.last < roundTrip / 2) continue;
           packet.last = now;
           transmit({ sequence: at, message: packet.message, sentAt: packet.at, payload: packet.payload, resent: true });

@@ -1,5 +1,6 @@
 /**
- * Packet numbers: 31 bits, wrapping to 0 (draft-sharabayko-srt-01, 3.1). Message numbers have 26 bits and start at 1.
+ * Packet numbers have 31 bits and wrap to 0 (draft-sharabayko-srt-01, 3.1). Message numbers have 26 bits and start at
+ * 1.
  */
 const SPAN = 2 ** 31;
 const LAST_MESSAGE = 0x03ff_ffff;
@@ -7,7 +8,7 @@ const LAST_MESSAGE = 0x03ff_ffff;
 export const nextSequence = (n: number): number => (n + 1) % SPAN;
 export const plusSequence = (n: number, by: number): number => (n + by + SPAN) % SPAN;
 
-/** Distance from `a` to `b`: negative if `b` is before `a`. */
+/** Distance from `a` to `b`; negative if `b` is before `a`. */
 export function distance(a: number, b: number): number {
   const ahead = (b - a + SPAN) % SPAN;
   return ahead < SPAN / 2 ? ahead : ahead - SPAN;

@@ -23,7 +23,7 @@ test("sequence numbers continue across a wrap", () => {
   );
 });
 
-test("packets are read back as written, and any other input is harmless", () => {
+test("packets are read back as written, and other input is harmless", () => {
   fc.assert(
     fc.property(
       sequence,
@@ -73,7 +73,7 @@ test("handshakes are read back as written", () => {
       (text) => assert.equal(readText(writeText(text)), text),
     ),
   );
-  // As libsrt sends "#!::m" (words with reversed octets).
+  // The text "#!::m" as sent by libsrt (words with reversed octets).
   assert.equal(readText(Buffer.from("3a3a21230000006d", "hex")), "#!::m");
   const given = asking({ extensions: [abilities(), { type: EXTENSION.streamId, body: writeText("abc") }] });
   assert.deepEqual(readHandshake({ type: CONTROL.handshake, body: writeHandshake(given) } as ControlPacket), given);
@@ -191,7 +191,7 @@ test("lost packets are resent, and everything arrives in order", () => {
           way.send(i);
           if (i % 3 === 0) way.step();
         }
-        // Packets must follow for the last one to be detected as missing.
+        // The last packet can only be detected as missing if packets follow it.
         for (let i = 300; i < 700; i++) {
           if (i % 5 === 0) way.send(i);
           way.step();
@@ -203,7 +203,7 @@ test("lost packets are resent, and everything arrives in order", () => {
   );
 });
 
-test("a duplicate packet does not delay giving up the missing ones", () => {
+test("a duplicate packet does not delay skipping the missing ones", () => {
   const got: string[] = [];
   const receiver = createReceiver({
     first: 1,
@@ -218,7 +218,7 @@ test("a duplicate packet does not delay giving up the missing ones", () => {
   assert.deepEqual(got, ["two"]);
 });
 
-test("missing packets are requested immediately, and again each round trip, at least 20 ms apart", () => {
+test("missing packets are requested immediately and then once per round trip, at least 20 ms apart", () => {
   const asked: number[] = [];
   let now = 1000;
   const receiver = createReceiver({
@@ -238,7 +238,7 @@ test("missing packets are requested immediately, and again each round trip, at l
   assert.deepEqual(asked.slice(-2), [1281, 1381]);
 });
 
-test("packets that cannot be recovered are given up after the latency, and counted", () => {
+test("packets that cannot be recovered are skipped after the latency, and counted", () => {
   const way = line({ first: 2 ** 31 - 3, latencyMs: 100, loss: (n) => n === 6, delay: () => 10 });
   const gone = createReceiver({
     first: 10,
@@ -301,7 +301,7 @@ test("the receiver never buffers more than its window", () => {
   );
 });
 
-test("received packets within a range given up are delivered, however often that happens", () => {
+test("received packets within a skipped range are delivered, regardless of how often this happens", () => {
   const got: number[] = [];
   let lost = 0;
   let octetsOut = 0;
@@ -352,11 +352,11 @@ test("received packets within a range given up are delivered, however often that
   const before = octetsOut;
   now += 500;
   connection.tick();
-  // Only a repeated acknowledgement, not a retransmission request.
+  // The receiver sends only a repeated acknowledgement, not a retransmission request.
   assert.equal(octetsOut - before, 16 + 28);
 });
 
-test("an accepted caller cannot do harm", () => {
+test("an accepted caller cannot cause harm", () => {
   const types = fc.constantFrom(...Object.values(CONTROL), 99);
   const words = fc.array(
     fc.oneof(fc.nat(2 ** 32 - 1), fc.integer({ min: 900, max: 1300 }), fc.constant(0x8000_0000 + 1000)),

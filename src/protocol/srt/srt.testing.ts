@@ -31,7 +31,7 @@ export const abilities = (flags = FLAG.sendsInTime | FLAG.marksResent, version =
   body: writeAbilities({ version, flags, receiverDelay: 0, senderDelay: 300 }),
 });
 
-/** Sends packets of a test to a listener. */
+/** Creates callers that send a test's packets to a listener. */
 export async function openCallers(t: TestContext, options: Partial<SrtListenerOptions> = {}) {
   const events: string[] = [];
   const listener = await listenSrt({

@@ -1,6 +1,6 @@
 import { CLOSE, WebSocketViolation } from "./violation.ts";
 
-/** RFC 6455 5.2 */
+/** Frame opcodes (RFC 6455 5.2). */
 export const OPCODE = { continuation: 0x0, text: 0x1, binary: 0x2, close: 0x8, ping: 0x9, pong: 0xa } as const;
 const KNOWN: ReadonlySet<number> = new Set(Object.values(OPCODE));
 
@@ -13,7 +13,7 @@ export interface Frame {
 }
 
 export interface FrameReader {
-  /** Yields the complete frames lazily. Throws WebSocketViolation, after which nothing more is read. */
+  /** Yields the complete frames lazily. Throws WebSocketViolation, after which reading stops. */
   push(chunk: Uint8Array): Iterable<Frame>;
 }
 
@@ -27,16 +27,16 @@ interface Head {
 }
 
 /**
- * Splits a byte stream into frames. Buffers at most one incomplete frame, never more than `maxPayload` octets and a
+ * Splits a byte stream into frames. Buffers at most one incomplete frame, never more than `maxPayload` octets plus a
  * header.
  */
 export function createFrameReader({ maxPayload }: { maxPayload: number }): FrameReader {
   let chunks: Buffer[] = [];
   let size = 0;
-  /** Octets needed before parsing again. */
+  /** Number of octets needed before parsing again. */
   let needed = 2;
 
-  /** Returns the first frame, or undefined while it is incomplete. */
+  /** Returns the first frame, or undefined if it is incomplete. */
   function next(): Frame | undefined {
     if (size < needed) return undefined;
     const bytes = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
@@ -77,18 +77,18 @@ function readHead(bytes: Buffer, size: number, maxPayload: number): Head {
     size,
     length: lengthOf(bytes),
   };
-  // These bits belong to extensions, and none was negotiated (5.2).
+  // These bits belong to extensions, none of which have been negotiated (5.2).
   if ((first & 0x70) !== 0)
     throw new WebSocketViolation(CLOSE.protocolError, "a reserved bit is set, and no extension was agreed on");
   if (!KNOWN.has(head.opcode)) throw new WebSocketViolation(CLOSE.protocolError, `opcode ${head.opcode} is reserved`);
-  // 5.5
+  // Control frames are not fragmented and have a short payload (5.5).
   if (head.opcode >= OPCODE.close && (!head.fin || head.length > 125))
     throw new WebSocketViolation(CLOSE.protocolError, "a control frame is in fragments or longer than 125 octets");
   if (head.length > maxPayload) throw new WebSocketViolation(CLOSE.tooBig, `a frame may have ${maxPayload} octets`);
   return head;
 }
 
-/** "The minimal number of bytes MUST be used to encode the length" (5.2). */
+/** Enforces "the minimal number of bytes MUST be used to encode the length" (5.2). */
 function lengthOf(bytes: Buffer): number {
   const short = bytes[1]! & 0x7f;
   if (short < 126) return short;
@@ -98,12 +98,12 @@ function lengthOf(bytes: Buffer): number {
   return Number(length);
 }
 
-/** RFC 6455 5.3 */
+/** Unmasks the payload in place (RFC 6455 5.3). */
 function unmask(payload: Buffer, key: Buffer): void {
   for (let i = 0; i < payload.length; i++) payload[i]! ^= key[i & 3]!;
 }
 
-/** Encodes one frame. Servers never mask (5.1); `mask` is for clients. */
+/** Encodes one frame. Servers never mask frames (5.1); `mask` is for clients. */
 export function encodeFrame(
   opcode: number,
   payload: Uint8Array,
@@ -125,10 +125,10 @@ export function encodeFrame(
   return frame;
 }
 
-/** Truncates the reason to the size of a control frame (5.5.1). */
+/** Encodes a close frame, truncating the reason to the size of a control frame (5.5.1). */
 export function encodeClose(code: number, reason = ""): Buffer {
   const text = Buffer.from(reason);
-  // Cuts between characters: octets 10xxxxxx continue the previous one.
+  // Truncates between characters: octets 10xxxxxx continue the previous one.
   let end = Math.min(text.length, 123);
   while (end < text.length && (text[end]! & 0xc0) === 0x80) end--;
   const payload = Buffer.allocUnsafe(2 + end);

@@ -12,7 +12,7 @@ const headers = {
 test("follows the example of RFC 6455 1.3", () =>
   assert.equal(acceptOf("dGhlIHNhbXBsZSBub25jZQ=="), "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="));
 
-test("recognises a handshake, with its protocols in order", () => {
+test("recognizes a handshake, with its protocols in order", () => {
   assert.deepEqual(
     readHandshake({
       method: "GET",

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from "node:http";
 
 const GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
-/** RFC 6455 4.2.2 */
+/** Sec-WebSocket-Accept value for a key (RFC 6455 4.2.2). */
 export const acceptOf = (key: string): string =>
   createHash("sha1")
     .update(key + GUID)
@@ -39,7 +39,7 @@ export function readHandshake({
   if (headers["sec-websocket-version"] !== "13")
     return refusal(426, "the version of the protocol is 13", { "Sec-WebSocket-Version": "13" });
   const key = headers["sec-websocket-key"] ?? "";
-  // Sixteen octets in base64.
+  // The key is sixteen octets in base64.
   if (!/^[A-Za-z0-9+/]{22}==$/.test(key)) return refusal(400, "Sec-WebSocket-Key is missing or malformed");
   return { ok: true, key, protocols: listOf(headers["sec-websocket-protocol"]) };
 }
@@ -50,7 +50,7 @@ const listOf = (value: string | undefined) =>
     .map((part) => part.trim())
     .filter((part) => part !== "");
 
-/** The server's response; it accepts no extension. */
+/** The server's response, which accepts no extension. */
 export const acceptance = (key: string, protocol?: string): string =>
   [
     "HTTP/1.1 101 Switching Protocols",

@@ -10,7 +10,7 @@ const masked = (opcode: number, payload: string | Uint8Array, fin = true) =>
   encodeFrame(opcode, Buffer.from(payload), { fin, mask: MASK });
 const { text, binary, continuation, ping, pong, close } = OPCODE;
 
-/** Events read from `wire`, split at the given offsets. */
+/** Returns the events read from `wire`, split at the given offsets. */
 function read(
   wire: Uint8Array,
   { cuts = [], ...options }: Partial<MessageReaderOptions> & { cuts?: number[] } = {},
@@ -43,7 +43,7 @@ test("reads the example frames of RFC 6455 5.7", () => {
   assert.deepEqual([...encodeFrame(binary, Buffer.alloc(65_536))].slice(0, 10), [0x82, 0x7f, 0, 0, 0, 0, 0, 1, 0, 0]);
 });
 
-test("rejects an unmasked frame unless allowed; both kinds may share a connection", () => {
+test("rejects an unmasked frame unless allowed; one connection may use both kinds", () => {
   const plain = encodeFrame(text, Buffer.from('{"debug":false}'));
   assert.equal(codeOf(plain), 1002);
   assert.deepEqual(read(Buffer.concat([plain, masked(text, "ping")]), { acceptUnmasked: true }), [
@@ -98,7 +98,7 @@ const VIOLATIONS: [what: string, wire: Uint8Array, code: number][] = [
   ],
 ];
 for (const [what, wire, code] of VIOLATIONS) {
-  // Some are detected from the header alone: the rest need not arrive.
+  // Some violations are detected from the header alone, without the rest of the frame.
   test(`${what} closes with ${code}`, () => assert.equal(codeOf(Buffer.concat([wire, Buffer.alloc(12)])), code));
 }
 
@@ -114,7 +114,7 @@ const anyMessage = fc.record({
   mask: fc.option(fc.uint8Array({ minLength: 4, maxLength: 4 })),
 });
 
-test("reads anything that is sent, for any chunking", () => {
+test("reads everything that is sent, regardless of chunking", () => {
   fc.assert(
     fc.property(fc.array(anyMessage, { maxLength: 6 }), fc.array(fc.nat(5000), { maxLength: 12 }), (messages, cuts) => {
       const wire = Buffer.concat(
@@ -137,7 +137,7 @@ test("reads anything that is sent, for any chunking", () => {
   );
 });
 
-test("any bytes are messages or a violation, independent of chunking", () => {
+test("any bytes are either messages or a violation, regardless of chunking", () => {
   const outcome = (wire: Uint8Array, cuts: number[]) => {
     const seen: SocketEvent[] = [];
     const reader = createMessageReader({ maxMessage: 300, acceptUnmasked: true });

@@ -5,27 +5,27 @@ export type SocketEvent =
   | { kind: "text"; text: string }
   | { kind: "binary"; bytes: Buffer }
   | { kind: "ping" | "pong"; payload: Buffer }
-  /** `code` is absent if the frame had none. Always the last event. */
+  /** `code` is absent if the frame had none. This is always the last event. */
   | { kind: "close"; code?: number; reason: string };
 
 export interface MessageReader {
-  /** Yields complete events lazily. Throws WebSocketViolation, after which nothing more is read. */
+  /** Yields complete events lazily. Throws WebSocketViolation, after which reading stops. */
   push(chunk: Uint8Array): Iterable<SocketEvent>;
 }
 
 export interface MessageReaderOptions {
-  /** Maximum octets per message, over all its fragments. */
+  /** Maximum number of octets in a message, over all its fragments. */
   maxMessage: number;
   /**
-   * RFC 6455 5.1 requires a server to close the connection at an unmasked frame. `wrangler tail` sends its first frame
-   * unmasked and all others masked; masking protects intermediate caches, not us.
+   * RFC 6455 5.1 requires a server to close the connection on an unmasked frame. `wrangler tail` sends its first frame
+   * unmasked and all others masked; masking protects intermediate caches, not this server.
    */
   acceptUnmasked?: boolean;
 }
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** The server side of RFC 6455 5.4 and 5.5: joins fragments, with control frames between them. */
+/** The server side of RFC 6455 5.4 and 5.5: joins fragments, which may have control frames between them. */
 export function createMessageReader({ maxMessage, acceptUnmasked = false }: MessageReaderOptions): MessageReader {
   const frames = createFrameReader({ maxPayload: Math.max(maxMessage, 125) });
   let open: { opcode: number; parts: Buffer[]; size: number } | undefined;
@@ -56,7 +56,7 @@ export function createMessageReader({ maxMessage, acceptUnmasked = false }: Mess
     open ??= { opcode, parts: [], size: 0 };
     open.size += payload.length;
     if (open.size > maxMessage) throw new WebSocketViolation(CLOSE.tooBig, `a message may have ${maxMessage} octets`);
-    // Empty fragments would grow the list without ever reaching the limit.
+    // Empty fragments would grow the list without ever reaching the size limit.
     if (payload.length > 0) open.parts.push(payload);
     if (!fin) return undefined;
     const bytes = Buffer.concat(open.parts);

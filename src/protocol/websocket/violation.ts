@@ -1,4 +1,4 @@
-/** The peer violated the protocol: the connection is closed with this status code (RFC 6455 7.4.1). */
+/** The peer has violated the protocol. The connection is closed with this status code (RFC 6455 7.4.1). */
 export class WebSocketViolation extends Error {
   override readonly name = "WebSocketViolation";
   readonly code: number;
@@ -19,6 +19,9 @@ export const CLOSE = {
   tryAgain: 1013,
 } as const;
 
-/** Codes allowed in a Close frame: defined ones, and those reserved for libraries and applications (RFC 6455 7.4). */
+/**
+ * Returns true for codes allowed in a Close frame: defined codes, and those reserved for libraries and applications
+ * (RFC 6455 7.4).
+ */
 export const mayBeSent = (code: number): boolean =>
   (code >= 1000 && code <= 1014 && ![1004, 1005, 1006].includes(code)) || (code >= 3000 && code <= 4999);

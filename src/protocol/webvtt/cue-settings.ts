@@ -1,4 +1,4 @@
-/** WebVTT 4.4, limited to values that players agree on. */
+/** Cue settings (WebVTT 4.4), limited to values on which players agree. */
 const SETTINGS: Record<string, RegExp> = {
   vertical: /^(?:rl|lr)$/,
   line: /^(?:-?\d{1,4}|\d{1,3}(?:\.\d{1,6})?%)(?:,(?:start|center|end))?$/,
@@ -8,7 +8,7 @@ const SETTINGS: Record<string, RegExp> = {
   region: /^[^\s:>]{1,100}$/,
 };
 
-/** WebVTT 4.3. */
+/** Region settings (WebVTT 4.3). */
 const REGION_SETTINGS: Record<string, RegExp> = {
   id: /^[^\s:>]{1,100}$/,
   width: SETTINGS["size"]!,
@@ -21,7 +21,7 @@ const REGION_SETTINGS: Record<string, RegExp> = {
 export const cueSettings = (text: string): string => known(text, SETTINGS);
 export const regionSettings = (text: string): string => known(text, REGION_SETTINGS);
 
-/** Returns the valid settings, each once; the last value counts. "middle" is the old name of "center". */
+/** Returns the valid settings, each once with its last value. "middle" is the old name for "center". */
 function known(text: string, patterns: Record<string, RegExp>): string {
   const kept = new Map<string, string>();
   for (const setting of text.split(/[\s]+/)) {

@@ -1,7 +1,7 @@
 import { formatTime } from "./timing.ts";
 import type { Captions } from "./types.ts";
 
-/** WebVTT 4.1. Parsed captions are written so that they are read back unchanged. */
+/** Formats WebVTT (4.1). Parsed captions are written in such a way that they are read back unchanged. */
 export function formatVtt({ cues, styles, regions }: Captions): string {
   const blocks = [
     "WEBVTT",

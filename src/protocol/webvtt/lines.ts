@@ -1,13 +1,16 @@
-/** Iterates over the lines of a text: a list of them would be many times larger than a text of only line ends. */
+/**
+ * Iterates over the lines of a text: if a text consisted only of line ends, a list of them would be many times larger
+ * than the text.
+ */
 export interface Lines {
-  /** The next line, not consumed; undefined at the end. */
+  /** Returns the next line without consuming it; undefined at the end. */
   peek(): string | undefined;
   take(): string | undefined;
-  /** Number of the last line taken, from 1. */
+  /** Number of the last line consumed, starting at 1. */
   number(): number;
 }
 
-/** CRLF, CR and LF end lines (WebVTT 4.1). */
+/** CRLF, CR and LF each end a line (WebVTT 4.1). */
 export function createLines(text: string): Lines {
   const whole = text.replaceAll(/\r\n?/g, "\n");
   let at = 0;

@@ -13,8 +13,8 @@ export function readCaptions(bytes: Uint8Array): CaptionsReading {
 }
 
 /**
- * UTF-8 with or without a byte order mark, or UTF-16 with one: Windows editors call that "Unicode". NUL is replaced as
- * in WebVTT 6.1.
+ * Decodes UTF-8 with or without a byte order mark, or UTF-16 with one, which Windows editors call "Unicode". NUL is
+ * replaced as in WebVTT 6.1.
  */
 function decode(bytes: Uint8Array): string | undefined {
   const encoding =

@@ -4,17 +4,17 @@ import { parseTiming } from "./timing.ts";
 import { MAX_CUE_TEXT, MAX_CUES, type CaptionsReading, type Cue } from "./types.ts";
 
 /**
- * Override codes that SubRip files borrow from another format: {\an8} places a caption at the top, the rest are colours
- * and fonts.
+ * Override codes that SubRip files borrow from another format: {\an8} places a caption at the top, the others specify
+ * colours and fonts.
  */
 const OVERRIDES = /\{\\[^{}\n]{0,200}\}/g;
 const AT_TOP = /\{\\an[789]\}/;
-/** An arrow within a caption is text. */
+/** An arrow within a caption is ordinary text. */
 const BEGINS_CUE = /^\s*[\d:.,]{1,30}\s*-->/;
 
 /**
- * SubRip: a number, `00:00:01,000 --> 00:00:04,000`, lines of text, an empty line. There is no standard; numbers and
- * empty lines are sometimes missing.
+ * Parses SubRip: a number, `00:00:01,000 --> 00:00:04,000`, lines of text, an empty line. The format has no standard;
+ * numbers and empty lines are sometimes missing.
  */
 export function parseSrt(text: string): CaptionsReading {
   const lines = createLines(text);
@@ -36,7 +36,7 @@ export function parseSrt(text: string): CaptionsReading {
       if (size <= MAX_CUE_TEXT) body.push(next);
       size += next.length + 1;
     }
-    // No empty line before the next cue: this line is its number.
+    // The empty line before the next cue is missing: this line is the number of that cue.
     if (BEGINS_CUE.test(lines.peek() ?? "") && /^\s*\d{1,9}\s*$/.test(body.at(-1) ?? "")) body.pop();
     const raw = body.join("\n");
     const normal = size > MAX_CUE_TEXT ? undefined : normaliseCueText(raw.replaceAll(OVERRIDES, ""));

@@ -1,17 +1,17 @@
-/** Longer lines are not timings: this fits all existing settings. */
+/** Longer lines are not timings: all existing settings fit into this length. */
 const MAX_LINE = 1000;
 const TIME = /^\s*(?:(\d{1,6}):)?(\d{1,2}):(\d{1,2})[.,](\d{1,3})(?!\d)/;
 
 export interface Timing {
   start: number;
   end: number;
-  /** Text after the end time. */
+  /** Text following the end time. */
   rest: string;
 }
 
 /**
- * `00:01.000 --> 00:04.000 line:0`, or SubRip's comma instead of the point. Undefined if it is malformed, or does not
- * end after its start (WebVTT 4.1: the end time must be greater).
+ * Parses `00:01.000 --> 00:04.000 line:0`, where SubRip uses commas instead of points. Undefined if it is malformed, or
+ * does not end after its start (WebVTT 4.1: the end time must be greater).
  */
 export function parseTiming(line: string): Timing | undefined {
   const arrow = line.length > MAX_LINE ? -1 : line.indexOf("-->");
@@ -33,7 +33,7 @@ function parseTime(text: string): { ms: number; rest: string } | undefined {
   };
 }
 
-/** `00:00:01.000`: two or more digits for hours. */
+/** Formats a time as `00:00:01.000`, with two or more digits for hours. */
 export function formatTime(ms: number): string {
   const two = (value: number) => String(value).padStart(2, "0");
   const seconds = Math.floor(ms / 1000);

@@ -1,6 +1,6 @@
-/** Timed text of a video. */
+/** Captions of a video. */
 export interface Captions {
-  /** Sorted by start. */
+  /** Sorted by start time. */
   cues: Cue[];
   /** CSS, one entry per STYLE block. */
   styles: string[];
@@ -10,12 +10,12 @@ export interface Captions {
 
 export interface Cue {
   id?: string;
-  /** Milliseconds; the end is after the start. */
+  /** In milliseconds; the end is after the start. */
   start: number;
   end: number;
-  /** "line:0 align:start". */
+  /** Cue settings, such as "line:0 align:start". */
   settings?: string;
-  /** Lines of cue text (WebVTT 4.2.2), none of them empty: escaped, with known WebVTT tags only. */
+  /** Lines of cue text (WebVTT 4.2.2), none of them empty, escaped, and with known WebVTT tags only. */
   text: string;
 }
 
@@ -24,7 +24,7 @@ export type CaptionsReading =
   | { ok: true; captions: Captions; skipped: { count: number; line: number } | undefined }
   | { ok: false; why: string };
 
-/** More than one cue per second for ten hours. A larger file is not meant to be read. */
+/** More than one cue per second for ten hours. A larger file is not intended to be read. */
 export const MAX_CUES = 50_000;
-/** Per cue. */
+/** Maximum length of the text in a cue. */
 export const MAX_CUE_TEXT = 10_000;

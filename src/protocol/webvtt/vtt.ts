@@ -4,20 +4,20 @@ import { createLines, type Lines } from "./lines.ts";
 import { parseTiming, type Timing } from "./timing.ts";
 import { MAX_CUE_TEXT, MAX_CUES, type CaptionsReading, type Cue } from "./types.ts";
 
-/** The first line of WebVTT (4.1), unique to this format. */
+/** Returns true if the text has the first line of WebVTT (4.1), which is unique to this format. */
 export const isVtt = (text: string): boolean => /^WEBVTT(?:[ \t\r\n]|$)/.test(text);
 
-/** For all STYLE and REGION blocks together. */
+/** Maximum size of all STYLE and REGION blocks together. */
 const MAX_DECORATION = 65_536;
 
 /**
- * The parser of WebVTT 6.1: unreadable blocks are skipped. Also drops comments, header metadata (X-TIMESTAMP-MAP of a
- * segmented stream would shift every cue), and styles that reference other files.
+ * Parses WebVTT as in 6.1, skipping unreadable blocks. Also drops comments, header metadata (X-TIMESTAMP-MAP in a
+ * segmented stream would shift every cue), and styles that refer to other files.
  */
 export function parseVtt(text: string): CaptionsReading {
   const lines = createLines(text);
   lines.take();
-  // The header ends at an empty line, or where a cue starts without one.
+  // The header ends at an empty line, or at the start of a cue without one.
   while (lines.peek() !== undefined && lines.peek() !== "" && !lines.peek()!.includes("-->")) lines.take();
 
   const cues: Cue[] = [];
@@ -68,7 +68,7 @@ function cueBlock(lines: Lines, id: string, timing: string): Block {
   return { kind: "cue", line, id, timing: parseTiming(timing), text: readBody(lines) };
 }
 
-/** Reads up to an empty line or the start of a cue; an oversized body is read only far enough to detect it. */
+/** Reads up to an empty line or the start of a cue; an oversized body is read only until it is detected. */
 function readBody(lines: Lines): string {
   const body: string[] = [];
   let size = 0;
@@ -93,6 +93,9 @@ function makeCue({ id, timing, text }: Extract<Block, { kind: "cue" }>): Cue | u
   };
 }
 
-/** Drops styles that load resources or may hide their effect behind escapes: unacceptable on third-party pages. */
+/**
+ * Drops styles that load resources or may conceal their effect with escapes: these are unacceptable on third-party
+ * pages.
+ */
 const harmlessStyle = (css: string): string =>
   /url\s*\(|@import|image\s*\(|image-set|\\|</i.test(css) ? "" : css.trim();

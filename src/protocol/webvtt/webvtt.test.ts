@@ -16,7 +16,7 @@ function why(text: string | Uint8Array): string {
 }
 const normal = (text: string) => formatVtt(read(text));
 
-test("WebVTT is sorted and reduced to what players know, without comments and header metadata", () => {
+test("WebVTT is sorted and reduced to the features that players support, without comments and header metadata", () => {
   const text = [
     "\ufeffWEBVTT - a film",
     "X-TIMESTAMP-MAP=LOCAL:00:00:00.000,MPEGTS:900000",
@@ -64,7 +64,7 @@ test("WebVTT is sorted and reduced to what players know, without comments and he
   );
 });
 
-test("SubRip becomes WebVTT: commas, fonts, overrides, arrows and bare special characters in the text", () => {
+test("SubRip is converted to WebVTT: commas, fonts, overrides, arrows and bare special characters in the text", () => {
   const text =
     '1\n00:00:01,500 --> 00:00:02,500 X1:1 X2:2\n{\\an8}<font color="red">A & B</font> --> <i>c</i>\n\n2\n00:00:03,000 --> 00:00:04,000\n>> 1 < 2\n3\n00:00:05,000 --> 00:00:06,000\nlast';
   assert.equal(
@@ -91,7 +91,7 @@ test("an annotation cannot end its cue", () => {
   assert.equal(read("00:01,000 --> 00:02,000\n<v A--->x").cues[0]?.text, "<v A>x");
 });
 
-test("styles that load or hide something are removed", () => {
+test("styles that load resources or hide elements are removed", () => {
   for (const css of [
     "::cue { background: url(http://x) }",
     "@import 'x'",
@@ -157,7 +157,7 @@ test("a file with too many cues is rejected, and an oversized cue is skipped", (
   assert.deepEqual(reading.ok && [reading.captions.cues.length, reading.skipped], [1, { count: 2, line: 3 }]);
 });
 
-/** Fragments of captions, and of attacks on their readers. */
+/** Fragments of captions, and of attacks on caption parsers. */
 const piece = fc.constantFrom(
   "WEBVTT",
   "\n",
@@ -257,6 +257,6 @@ test("any input is rejected with a reason, or yields WebVTT that is read back un
   }
 });
 
-test("bytes that are not text do no harm", () => {
+test("bytes that are not text are harmless", () => {
   fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => void readCaptions(bytes)));
 });

@@ -1,5 +1,5 @@
-// The import rules of ARCHITECTURE.md. Imports point one way:
-//   kernel <- protocol <- store <- accounts, certificates <- zones, workers <- mail, stream <- api, dev <- server <- cli
+// The import rules of ARCHITECTURE.md. Imports are allowed in one direction only:
+// kernel <- protocol <- store <- accounts, certificates <- zones, workers <- mail, stream <- api, dev <- server <- cli
 const order = [
   ["kernel"],
   ["protocol"],
@@ -40,8 +40,8 @@ const neighbours = order
     to: { path: `^src/${to}/` },
   }));
 
-// A domain is imported through its index. The project folder of workers has an index of its own, because commands that
-// need no server would otherwise load all of `workers`. Tests may also import the index of a folder of the domain.
+// A domain is imported through its index. The project folder of workers has its own index, because commands that need
+// no server would otherwise load all of `workers`. Tests may also import the index of a folder within the domain.
 const domains = ["accounts", "certificates", "zones", "workers", "mail", "stream", "api", "dev", "server"];
 const TEST = "(\\.test|\\.testing|\\.conformance)\\.ts$";
 const frontDoors = domains.flatMap((domain) => [
@@ -61,8 +61,8 @@ const frontDoors = domains.flatMap((domain) => [
   },
 ]);
 
-// In these domains a folder is a module: the rest of the domain imports it through its index.ts. Tests may look inside, and
-// page-config.ts, which web/ compiles for browsers, imports single files of types.
+// In these domains a folder is a module: the rest of the domain imports it through its index.ts. Tests may import
+// internal files, and page-config.ts, which web/ compiles for browsers, may import individual files that contain types.
 const domainsOfFolders = ["mail", "stream"];
 const folderDoors = domainsOfFolders.flatMap((domain) => {
   const exempt = "\\.(test|testing|conformance)\\.ts$|/page-config\\.ts$";

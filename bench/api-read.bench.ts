@@ -10,15 +10,15 @@ const FEW = 1000;
 const MANY = 1_000_000;
 const CONCURRENCY = 16;
 const SAMPLE_MS = 2000;
-/** Enough for a 99th percentile that two slow requests do not determine. */
+/** Enough that two slow requests do not determine the 99th percentile. */
 const TIMED = 2000;
 const main = join(import.meta.dirname, "..", "src", "cli", "main.ts");
 const bareServer = join(import.meta.dirname, "api-read", "bare.ts");
 
 /**
  * Reads a page of 20 DNS records and a single record from `reelpost serve` with token, permission and rate limit
- * checks, next to a bare Hono route that returns the same octets. Unchanged data is answered from memory; the `table`
- * figures are for requests that reach SQLite, and the last ones for a table with a thousand times the rows.
+ * checks, compared with a bare Hono route that returns the same bytes. Unchanged data is served from memory; the
+ * `table` figures are for requests that reach SQLite, and the last ones for a table with a thousand times as many rows.
  */
 const bench: Bench = {
   name: "api-read",
@@ -66,7 +66,7 @@ async function startOurs(kit: Kit, name: string, rows: number): Promise<Side> {
   kit.say(`making ${rows} records`);
   const { token, zone, records } = await fillDataDirectory(cwd, rows);
   const args = [main, "serve", "--json", "--data-dir", cwd, "--port", "0", "--smtp-port", "0", "--log-level", "warn"];
-  // Counted as usual, but never reached.
+  // Requests are counted as usual, but the limit is never reached.
   const env = { REELPOST_API_RATE_LIMIT: "1000000000" };
   const server = await startServerProcess({
     name: "reelpost serve",
@@ -108,7 +108,7 @@ function clientOf(kit: Kit, { url }: ServerProcess, token: string): LoadClient {
 const listPath = (zone: string) => `/client/v4/zones/${zone}/dns_records?page=1&per_page=20`;
 const getPath = (zone: string, id: string) => `/client/v4/zones/${zone}/dns_records/${id}`;
 
-/** `anew`: a meaningless parameter makes every request unique, so that none is answered from memory. */
+/** `anew`: adds a meaningless parameter that makes every request unique, so that none is served from memory. */
 function requestsOf({ client, zone, records }: Side, anew: boolean): Record<"list" | "get", () => Promise<void>> {
   let next = 0;
   const different = (mark: string) => (anew ? `${mark}_=${next++}` : "");
@@ -143,7 +143,7 @@ function perCpuArms(who: string, side: Side, anew = false): Arm[] {
   }));
 }
 
-/** Sequential requests that are not answered from memory: the 99th percentile of their duration. */
+/** Sequential requests that are not served from memory: the 99th percentile of their duration. */
 function p99Arms(where: string, side: Side): Arm[] {
   return Object.entries(requestsOf(side, true)).map(([what, request]) => ({
     name: `${what} p99, ${where}`,

@@ -43,7 +43,7 @@ const bench: Bench = {
         concurrent32_ratio: of("reelpost 32 concurrent") / of("miniflare 32 concurrent"),
         cold_start_ms: of("reelpost cold start"),
         large_message_ratio: of("reelpost 25 MiB forwarded") / of("25 MiB to disk twice"),
-        // The same for a worker that also reads every octet, and the values behind the ratios.
+        // The same figure for a worker that also reads every byte, and the values behind the ratios.
         large_message_read_ratio: of("reelpost 25 MiB read and forwarded") / of("25 MiB to disk twice"),
         sequential_per_second: of("reelpost sequential"),
         concurrent32_per_second: of("reelpost 32 concurrent"),
@@ -54,7 +54,7 @@ const bench: Bench = {
 };
 export default bench;
 
-/** One file without imports, so that both sides run the same code. */
+/** Bundles the worker into one file without imports, so that both sides run the same code. */
 async function bundledWorker(kit: Kit): Promise<string> {
   const outfile = join(kit.dir, "worker.js");
   await build({
@@ -80,7 +80,10 @@ function dispatchArms(kit: Kit, who: string, url: string): Arm[] {
   }));
 }
 
-/** From the first octet sent until the response: the worker forwards the message, or reads all of it first. */
+/**
+ * Measured from the first byte sent until the response: the worker forwards the message immediately, or reads all of it
+ * first.
+ */
 function largeMessageArms(kit: Kit, url: string): Arm[] {
   const post = poster(kit, "reelpost", url);
   const nextMail = createMails({ size: largeSize, prefix: "large" });

@@ -56,7 +56,7 @@ const bench: Bench = {
 };
 export default bench;
 
-/** A message that failed somewhere would be cheap. */
+/** Checks that messages complete the whole path: a message that failed on the way would use little CPU time. */
 async function expectWholeWay({ call }: Ours, zone: string): Promise<void> {
   const [entry] = await call("GET", `/zones/${zone}/email/activity`);
   const found = `${entry?.status} spf=${entry?.spf} dkim=${entry?.dkim} dmarc=${entry?.dmarc}`;
@@ -64,8 +64,8 @@ async function expectWholeWay({ call }: Ours, zone: string): Promise<void> {
 }
 
 /**
- * The sender's domain is a zone on this server, so that no public DNS is queried: it passes SPF and DKIM, and DMARC
- * requires both.
+ * The sender's domain is a zone on this server, so that no public DNS is queried: the message passes SPF and DKIM, and
+ * DMARC requires both.
  */
 async function senderWithMessage(kit: Kit, { call, account }: Ours): Promise<string> {
   const { octets, record } = await signedMessage({
@@ -85,7 +85,7 @@ async function senderWithMessage(kit: Kit, { call, account }: Ours): Promise<str
     await call("POST", `/zones/${zone}/dns_records`, { type: "TXT", name, content, ttl: 300 });
   }
   const file = join(kit.dir, "message.eml");
-  // smtp-source adds the line ends itself.
+  // smtp-source adds the line endings itself.
   await writeFile(file, octets.toString("latin1").replaceAll("\r\n", "\n"), "latin1");
   return file;
 }

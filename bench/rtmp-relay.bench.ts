@@ -9,10 +9,10 @@ import { cpuSecondsOfTree } from "./smtp-accept/cpu-tree.ts";
 
 const STREAMS = 4;
 const SECONDS = 10;
-/** Servers may drop frames for a slow player; these players are fast. */
+/** Servers may drop frames for a slow player, but these players are fast. */
 const COMPLETE = 0.98;
 
-/** CPU time for four 6 Mbit/s broadcasts with one RTMP player each, next to nginx-rtmp in the same run. */
+/** CPU time for four 6 Mbit/s broadcasts with one RTMP player each, compared with nginx-rtmp in the same run. */
 const bench: Bench = {
   name: "rtmp-relay",
   async setup(kit) {
@@ -56,7 +56,7 @@ interface Relay {
   /** Keys of publishers and players. */
   keys(n: string): [string, string];
   /**
-   * True if players connect before the publisher: those of nginx would otherwise start with the second GOP. Our server
+   * True if players connect before the publisher: nginx's players would otherwise start with the second GOP. Our server
    * rejects early players and starts with the latest key frame.
    */
   early: boolean;
@@ -78,7 +78,7 @@ function arm(name: string, { port, pid, keys, early }: Relay, tags: readonly Flv
             const players = early ? [await startPlayer(port, play)] : [];
             const publisher = await startPublisher(port, publish);
             clients.push(publisher, ...players);
-            // Codec configuration and the first frame, which arrive on another connection.
+            // Sends the codec configuration and the first frame, which arrive on another connection.
             let sent = await publisher.send(tags.slice(0, 8));
             const [player = await patiently(() => startPlayer(port, play))] = players;
             clients.push(player);
@@ -105,7 +105,7 @@ async function patiently<T>(attempt: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Resolves when everything sent has arrived, or when nothing more arrives. */
+/** Resolves when everything sent has arrived, or when data stops arriving. */
 async function arrived(player: Player, sent: number): Promise<void> {
   for (let last = -1; player.received().octets !== last;) {
     last = player.received().octets;

@@ -32,7 +32,7 @@ async function benchNamed(name: string | undefined): Promise<Bench> {
 }
 
 async function run(bench: Bench, rounds: number) {
-  // In the project instead of /tmp, which may be in memory: the benchmarks include disk writes.
+  // In the project folder instead of /tmp, which may be in memory: the benchmarks include disk writes.
   const home = join(import.meta.dirname, "..", ".reelpost");
   await mkdir(home, { recursive: true });
   const dir = await mkdtemp(join(home, "bench-"));

@@ -11,9 +11,9 @@ const CONNECTIONS = 8;
 const main = join(import.meta.dirname, "..", "src", "cli", "main.ts");
 
 /**
- * Serves segments of one video to eight concurrent viewers, in bytes per second of CPU time, next to nginx, which uses
- * sendfile for the same files. `reelpost serve` authorizes every segment. Measured with the segment cache, and without
- * it, as in a large library.
+ * Serves segments of one video to eight concurrent viewers, in bytes per second of CPU time, compared with nginx, which
+ * uses sendfile for the same files. `reelpost serve` authorizes every segment. Measured with the segment cache, and
+ * without it, as in a large library.
  */
 const bench: Bench = {
   name: "segment-serve",
@@ -30,7 +30,7 @@ const bench: Bench = {
       ],
       figures: (of) => ({
         ratio_vs_nginx: of("reelpost") / of("nginx"),
-        // Without the cache, and the values behind the ratios.
+        // The figure without the cache, and the values behind the ratios.
         from_files_ratio: of("reelpost, from files") / of("nginx"),
         mb_per_cpu_second: of("reelpost"),
         from_files_mb_per_cpu_second: of("reelpost, from files"),

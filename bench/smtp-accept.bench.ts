@@ -13,8 +13,8 @@ const SIZE = 10_000;
 /**
  * Accepted 10 KB messages per second, from `smtp-source -s 20 -m 1000 -l 10000`: by `reelpost serve`, where a catch-all
  * rule forwards them, and by Postfix with Debian's defaults. Both relay everything to their own sink, and a sample
- * counts only when all of it has arrived there. Reelpost signs forwards and writes the email log; neither authenticates
- * senders.
+ * counts only when all of it has arrived there. Reelpost signs forwarded messages and writes the email log; neither
+ * authenticates senders.
  */
 const bench: Bench = {
   name: "smtp-accept",
@@ -37,7 +37,7 @@ const bench: Bench = {
       figures: (of) => ({
         ratio_vs_postfix: of("reelpost") / of("postfix"),
         cpu_ms_per_message: of("reelpost CPU"),
-        // Additional figures: the same with a connection per session, and the values behind the ratios.
+        // Additional figures: the same with one connection per session, and the values behind the ratios.
         keep_alive_ratio_vs_postfix: of("reelpost keep-alive") / of("postfix keep-alive"),
         cpu_ratio_vs_postfix: of("postfix CPU") / of("reelpost CPU"),
         postfix_cpu_ms_per_message: of("postfix CPU"),
@@ -55,7 +55,9 @@ interface Side {
   sink: Sink;
 }
 
-/** Sends, and waits until everything has arrived. Returns milliseconds until the last message was accepted. */
+/**
+ * Sends the messages and waits until all have arrived. Returns the milliseconds until the last message was accepted.
+ */
 async function run({ port, sink }: Side, keepAlive: boolean): Promise<number> {
   const before = sink.count;
   const ms = await sendAll({

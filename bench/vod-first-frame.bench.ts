@@ -8,8 +8,8 @@ const BASE_SECONDS = 10;
 
 /**
  * Seconds from the last byte of an upload to the first playable segment, video and audio, through the whole server:
- * TUS, probing, manifests, the encoder. Next to it, one ffmpeg that first encodes the whole file at 360p, as servers do
- * that encode whole renditions.
+ * TUS, probing, manifests, the encoder. Compared with one ffmpeg that first encodes the whole file at 360p, like
+ * servers that encode whole renditions.
  */
 const bench: Bench = {
   name: "vod-first-frame",

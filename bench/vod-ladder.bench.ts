@@ -14,17 +14,17 @@ const RUNGS = [
 ] as const;
 
 /**
- * CPU time from an upload to its whole ladder (probe, first segments, chunks, audio, all storage), next to one bare
- * ffmpeg that encodes the same renditions in one run, decoding once and scaling from rung to rung: the minimum for this
- * work with this encoder.
+ * CPU time from an upload to its complete ladder (probe, first segments, chunks, audio, all storage), compared with one
+ * bare ffmpeg that encodes the same renditions in one run, decoding once and scaling from rung to rung: the minimum for
+ * this work with this encoder.
  */
 const bench: Bench = {
   name: "vod-ladder",
   async setup(kit) {
     kit.say(`making ${SECONDS} s of 1080p`);
     const source = await makeSourceClip(kit.dir, SECONDS);
-    // Bubblewrap exits before its sandboxed process, so the system attributes that CPU time to no parent. Its own cost
-    // is a hundredth of a second.
+    // Bubblewrap exits before its sandboxed process, so the system does not attribute that CPU time to any parent. Its
+    // own cost is a hundredth of a second.
     const studio = await openStudio(kit, { sandbox: "prlimit" });
     let wall = 0;
     return {
@@ -120,7 +120,10 @@ function cascade(source: string, folder: string): string[] {
   ];
 }
 
-/** CPU time of this process and of all its exited children (proc_pid_stat(5)): in hundredths, `getconf CLK_TCK`. */
+/**
+ * CPU time of this process and of all its exited children (proc_pid_stat(5)), in hundredths of a second, `getconf
+ * CLK_TCK`.
+ */
 function cpuSecondsOfAll(): number {
   const stat = readFileSync("/proc/self/stat", "utf8");
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");

@@ -9,13 +9,13 @@ const BASE_SECONDS = 10;
 const SECONDS = 600;
 const SEGMENT_SECONDS = 4;
 const SEEKS = 20;
-/** A viewer watches this long between two seeks. */
+/** How long a viewer watches between two seeks. */
 const LOOK_MS = 400;
 
 /**
- * Seconds a viewer waits after seeking to a position that is not yet encoded, in a ten-minute film uploaded just
- * before, while its ladder is being encoded: 360p and audio, through the whole server. Next to it, ffmpeg alone,
- * encoding the same four seconds on the otherwise idle machine.
+ * Seconds a viewer waits after seeking to a position that has not been encoded, in a ten-minute film that was just
+ * uploaded and whose ladder is still being encoded: 360p and audio, through the whole server. Compared with ffmpeg
+ * alone encoding the same four seconds on the otherwise idle machine.
  */
 const bench: Bench = {
   name: "vod-seek",
@@ -44,8 +44,8 @@ const bench: Bench = {
           async sample() {
             const { uid } = await server.upload(film);
             await startPlaying(server.url, uid);
-            // Each in the second half, which is encoded last, and far enough from the previous one that nothing was
-            // prefetched there.
+            // Each target is in the second half, which is encoded last, and far enough from the previous one that it
+            // has not been prefetched.
             const targets = Array.from({ length: SEEKS }, (_, i) => 75 + ((i * 29) % 72));
             all = [];
             for (const n of targets) {

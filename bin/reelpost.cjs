@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The program needs Node 26, but may be started by an older one. Written for any version of Node: CommonJS, no new
+// The program needs Node 26, but may be started by an older version. Written for any version of Node: CommonJS, no new
 // syntax.
 "use strict";
 
@@ -10,7 +10,7 @@ const { dirname, isAbsolute, join } = require("node:path");
 const { pathToFileURL } = require("node:url");
 
 const WANTED = 26;
-/** Set for the child, so that two wrong versions cannot start each other forever. */
+/** Set for the child process, so that two unsuitable versions cannot start each other forever. */
 const GUARD = "REELPOST_LAUNCHED";
 
 const root = dirname(__dirname);
@@ -31,9 +31,9 @@ function start(file) {
 }
 
 /**
- * Compilation takes most of a command's time: Node caches the compiled code for the next one, under ~/.cache as
- * https://specifications.freedesktop.org/basedir-spec has it. Not in the temporary directory, where other users could
- * plant code to be run; nor in another user's home, as with sudo. A failure never prevents a start.
+ * Compilation takes most of a command's time: Node caches the compiled code for the next command, under ~/.cache as
+ * specified in https://specifications.freedesktop.org/basedir-spec. Not in the temporary directory, where other users
+ * could plant code to be run, and not in another user's home, as with sudo. A failure never prevents a start.
  */
 function keepCompiled() {
   try {
@@ -41,15 +41,15 @@ function keepCompiled() {
     const own = isAbsolute(set) ? set : process.env.HOME || homedir();
     if (process.getuid !== undefined && statSync(own).uid !== process.getuid()) return;
     const cache = join(own, isAbsolute(set) ? "." : ".cache");
-    // One at a time: on some file systems, such as /proc, a recursive mkdir in Node never ends.
+    // Creates one folder at a time: on some file systems, such as /proc, a recursive mkdir in Node never ends.
     for (const folder of [cache, join(cache, "reelpost")]) if (!existsSync(folder)) mkdirSync(folder, { mode: 0o700 });
     enableCompileCache(join(cache, "reelpost", "compiled"));
   } catch {
-    // No home, or no writable one: no cache.
+    // Without a writable home directory, nothing is cached.
   }
 }
 
-/** In a checkout the sources are current and dist may be outdated. Below node_modules Node does not strip types. */
+/** In a checkout the sources are current and dist may be outdated. Under node_modules, Node does not strip types. */
 function isUsable(file) {
   return existsSync(file) && !(file.endsWith(".ts") && file.split(/[\\/]/).includes("node_modules"));
 }
@@ -79,7 +79,7 @@ function relaunch() {
   child.on("error", (error) =>
     fail("the packaged Node cannot be run: " + error.message, "use Node " + WANTED + " or newer"),
   );
-  // A terminal sends Ctrl-C to both processes; the child decides how to respond. A signal sent to this process only is
+  // A terminal sends Ctrl-C to both processes; the child decides how to respond. A signal sent only to this process is
   // passed on.
   const signals = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"];
   const onTerminal = [process.stdin, process.stdout, process.stderr].some((stream) => stream.isTTY);
@@ -92,7 +92,7 @@ function relaunch() {
   });
 }
 
-/** Exits as the child did, so that a shell sees the same. */
+/** Exits with the same status as the child, so that a shell sees the same result. */
 function endAs(signal) {
   process.exitCode = 128 + (constants.signals[signal] || 0);
   process.kill(process.pid, signal);

@@ -1,13 +1,16 @@
 /**
- * The program as JavaScript: shipped in the package and started by tests. Node strips no types below node_modules, and
- * loads a few bundled files in about half the time of the 1,100 modules.
+ * The program as JavaScript: shipped in the package and started by tests. Node does not strip types under node_modules,
+ * and loads a few bundled files in about half the time of the 1,100 modules.
  */
 import { build, type Plugin } from "esbuild";
 import { mkdir, readFile, readdir, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { bundleWeb } from "../src/stream/player/bundle.ts";
 
-/** Main modules of processes and threads. Each keeps its path below src, because the program starts it by that path. */
+/**
+ * Main modules of processes and threads. Each keeps its path relative to src, because the program starts it by that
+ * path.
+ */
 const ENTRIES = [
   "cli/main.ts",
   "mail/authenticate/body-thread.ts",
@@ -30,7 +33,7 @@ export async function buildProgram(root: string): Promise<Built> {
   return new Map([...program, ...inside, ...[...web].map(([name, body]) => [`web/${name}`, body] as const)]);
 }
 
-/** Writes the files below `folder`. */
+/** Writes the files to `folder`. */
 export async function writeBuilt(built: Built, folder: string): Promise<void> {
   for (const [path, content] of built) {
     await mkdir(dirname(join(folder, path)), { recursive: true });
@@ -46,7 +49,7 @@ async function bundleProgram(src: string): Promise<Built> {
     chunkNames: "chunks/[name]-[hash]",
     write: false,
     bundle: true,
-    // A command loads the chunks it needs, not the whole program.
+    // Lets a command load only the chunks it needs instead of the whole program.
     splitting: true,
     format: "esm",
     platform: "node",
@@ -66,7 +69,10 @@ async function bundleProgram(src: string): Promise<Built> {
   );
 }
 
-/** All modules of a bundled file share one `import.meta`. This gives each module its own location again: its path below `src`, below the output folder. */
+/**
+ * All modules in a bundled file share one `import.meta`. This restores each module's own location: its path relative to
+ * `src`, under the output folder.
+ */
 function keepLocations(src: string): Plugin {
   return {
     name: "keep-locations",
@@ -93,7 +99,10 @@ function keepLocations(src: string): Plugin {
   };
 }
 
-/** A module started by `new URL("./child.js", import.meta.url)` must be an entry, or it is missing in the package. */
+/**
+ * A module started by `new URL("./child.js", import.meta.url)` must be an entry, otherwise it is missing from the
+ * package.
+ */
 function requireEntries(code: string, folder: string): void {
   for (const [, name] of code.matchAll(/"\.\/([\w-]+)\.js", import\.meta\.url/g)) {
     const entry = `${folder}/${name}.ts`;

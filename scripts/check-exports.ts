@@ -15,11 +15,13 @@ import { createSources, type Import, sourceFiles, type Sources, WHOLE } from "./
 const ROOT = join(import.meta.dirname, "..");
 const BASELINE = join(import.meta.dirname, "check-exports.json");
 const FOLDERS = ["src", "web", "test", "bench", "drills", "scripts", "examples"];
-/** src/server connects the domains. If it imports more names from one, it does that domain's work. */
+/**
+ * src/server connects the domains. If it imports more names than this from one domain, it is doing that domain's work.
+ */
 const SERVER_NAMES = 12;
 
 interface Baseline {
-  /** Domains with their unused exports. A file may move within its domain. */
+  /** Domains with their unused exports. A file may be moved within its domain. */
   unused: Record<string, string[]>;
   /** Domains with the number of names that src/server imports from their index. */
   serverImports: Record<string, number>;
@@ -121,11 +123,11 @@ function collectUses(from: Sources, paths: string[]): Map<string, Set<string>> {
   const note = (user: string, { from: path, name }: Import) => {
     const key = `${path} ${name}`;
     all.set(key, (all.get(key) ?? new Set()).add(user));
-    // A name imported through `export *` uses the module behind it.
+    // A name imported through `export *` counts as a use in the module behind it.
     for (const passed of from.get(path)?.imports ?? [])
       if (passed.reexportedAs === WHOLE && name !== WHOLE) note(user, { ...passed, name });
   };
-  // `export *` alone uses nothing.
+  // `export *` alone does not count as a use.
   for (const path of paths) for (const one of from.get(path)!.imports) if (one.reexportedAs !== WHOLE) note(path, one);
   return all;
 }

@@ -1,6 +1,7 @@
 /**
- * Language check: denied words and phrases in error tables, log messages, command help, docs, comments, test names, identifiers and
- * file names. `scripts/words/baseline.json` counts the known occurrences, which may only shrink.
+ * Language check: denied words and phrases in error tables, log messages, command help, docs, comments, test names,
+ * identifiers and file names. `scripts/words/baseline.json` contains the number of known occurrences, which may only
+ * shrink.
  *
  *     node scripts/check-words.ts            fails on a new occurrence
  *     node scripts/check-words.ts --list     prints every occurrence

@@ -2,7 +2,10 @@ import { globSync, readFileSync } from "node:fs";
 import { dirname, join, posix } from "node:path";
 import { parseSync } from "oxc-parser";
 
-/** Names of an import that mean the whole module: `import * as x`, `import "./x.ts"`, `import("./x.ts")`, `export * from`. */
+/**
+ * Name of an import that refers to the whole module: `import * as x`, `import "./x.ts"`, `import("./x.ts")`, `export *
+ * from`.
+ */
 export const WHOLE = "*";
 
 export interface Import {
@@ -11,7 +14,7 @@ export interface Import {
   /** The exported name, `default`, or WHOLE. */
   name: string;
   isType: boolean;
-  /** For `export { name as as } from`: its name in this module, WHOLE for `export *`. */
+  /** For `export { name as as } from`: its name in this module; WHOLE for `export *`. */
   reexportedAs?: string;
 }
 
@@ -20,7 +23,7 @@ export interface Module {
   path: string;
   text: string;
   imports: Import[];
-  /** Names that the module declares itself. */
+  /** Names that the module itself declares. */
   exports: string[];
 }
 
@@ -39,7 +42,7 @@ export function createSources(root: string): Sources {
   };
 }
 
-/** The TypeScript files below the folders. */
+/** The TypeScript files in the folders and their subfolders. */
 export const sourceFiles = (root: string, folders: string[]): string[] =>
   globSync(
     folders.map((folder) => `${folder}/**/*.{ts,tsx}`),
@@ -75,7 +78,7 @@ function readModule(root: string, path: string): Module | undefined {
   }
   for (const { moduleRequest } of module.dynamicImports) {
     const specifier = /^"([^"]+)"$/.exec(text.slice(moduleRequest.start, moduleRequest.end))?.[1];
-    // A computed specifier could name any module.
+    // A computed specifier could refer to any module.
     imports.push({ from: specifier === undefined ? WHOLE : located(specifier), name: WHOLE, isType: false });
   }
   for (const [, specifier] of text.matchAll(/\bimport\("(\.[^"]+)"\)\./g))
@@ -85,8 +88,8 @@ function readModule(root: string, path: string): Module | undefined {
 
 /**
  * The modules and packages that a file can run, by imported name: `import { a } from "./index.ts"` refers to the module
- * that declares `a`, not to everything index.ts exports. Types are ignored. Modules outside the sources are listed with
- * the name: `node:net isIP`.
+ * that declares `a`, not to everything exported by index.ts. Types are ignored. Modules outside the sources are listed
+ * with the name: `node:net isIP`.
  */
 export function reachable(sources: Sources, entry: string): Set<string> {
   const reached = new Set<string>([entry]);
@@ -127,6 +130,6 @@ function leadsTo(sources: Sources, { from, reexportedAs }: Import, name: string)
 
 const isOurs = (from: string) => /^[\w.].*\.tsx?$/.test(from) && from.includes("/");
 
-/** Imports without re-exports. */
+/** Imports, excluding re-exports. */
 const runtimeImports = (sources: Sources, path: string): Import[] =>
   (sources.get(path)?.imports ?? []).filter(({ isType, reexportedAs }) => !isType && reexportedAs === undefined);

@@ -5,8 +5,8 @@ import { join } from "node:path";
 const INSTALL_TIMEOUT_MS = 5 * 60_000;
 
 /**
- * Installs a folder with its own package.json and lock file (peers of benchmarks, test clients), unless its versions
- * are installed already. Returns the versions by name.
+ * Installs a folder with its own package.json and lock file (peers of benchmarks, test clients), unless the locked
+ * versions have already been installed. Returns the versions by name.
  */
 export async function installLocked(dir: string, say: (line: string) => void): Promise<Record<string, string>> {
   const { dependencies } = readJson(join(dir, "package.json")) as { dependencies: Record<string, string> };
@@ -23,7 +23,7 @@ export async function installLocked(dir: string, say: (line: string) => void): P
 }
 
 function npmCi(dir: string): Promise<void> {
-  // npm's output goes to stderr: stdout belongs to the caller.
+  // npm's output goes to stderr, because stdout is reserved for the caller.
   const npm = spawn("npm", ["ci", "--no-audit", "--no-fund", "--loglevel=error"], {
     cwd: dir,
     stdio: ["ignore", 2, 2],

@@ -4,13 +4,13 @@ import { join } from "node:path";
 /** Linux' in-memory file system. */
 const SHARED_MEMORY = "/dev/shm";
 const PREFIX = "rp-tests-";
-/** Databases, videos and browser profiles of a whole run use a third of it. */
+/** The databases, videos and browser profiles of a whole run use a third of this. */
 const WANTED_BYTES = 6 * 2 ** 30;
 
 /**
- * An in-memory folder for test files if there is enough memory: tests call fsync some hundred thousand times, which is
- * free there. It survives the death of any process, so tests see no difference. Call `remove` at the end; the next run
- * removes the folder of a killed run.
+ * An in-memory folder for test files if there is enough memory: tests call fsync some hundred thousand times, which
+ * costs nothing there. It outlives every process, so tests behave the same as on disk. Call `remove` at the end; the
+ * next run removes the folder of a killed run.
  */
 export function memoryFolder(): { path: string; remove(): void } | undefined {
   try {
@@ -22,7 +22,7 @@ export function memoryFolder(): { path: string; remove(): void } | undefined {
     }
     if (bavail * bsize < WANTED_BYTES) return undefined;
     const path = mkdtempSync(join(SHARED_MEMORY, `${PREFIX}${process.pid}-`));
-    // Like /tmp: programs that do not run as root create their own folders.
+    // As with /tmp, programs that do not run as root can create their own folders.
     chmodSync(path, 0o1777);
     return { path, remove: () => rmSync(path, { recursive: true, force: true, maxRetries: 5 }) };
   } catch {

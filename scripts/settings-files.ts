@@ -1,5 +1,5 @@
 /**
- * Generates files from the settings schema; a test compares them:
+ * Generates files from the settings schema; a test checks that they are current:
  *
  *     node scripts/settings-files.ts
  */

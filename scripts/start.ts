@@ -1,6 +1,6 @@
 /**
- * npm start: a tour on one machine. Starts a platform with a domain, DNS, a deployed worker with an address; sends a
- * message with a real client and shows what the worker did, the forwarded message and the log. Uploads a video, plays
+ * npm start: a tour on one machine. Starts a server with a domain, DNS, and a deployed worker with an address; sends a
+ * message with a real client and shows the worker's actions, the forwarded message and the log. Uploads a video, plays
  * it, and sends one by mail to a worker that publishes it. Runs a short broadcast that becomes a recording.
  */
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -32,7 +32,7 @@ const OWNER = "me@home.test";
 const domainOf = (address: string) => address.slice(address.indexOf("@") + 1);
 
 const videos = !ensureSystem("start").includes("ffmpeg");
-// Each start is clean.
+// Every start begins with an empty folder.
 rmSync(folder, { recursive: true, force: true });
 mkdirSync(folder, { recursive: true });
 
@@ -93,8 +93,8 @@ await elsewhere.close();
 async function makeDomain({ call, account }: Platform): Promise<string> {
   const zone = await call<{ id: string }>("POST", "/zones", { name: DOMAIN, account: { id: account.id } });
   await call("POST", `/zones/${zone.id}/email/routing/dns`, {});
-  // Domain of the sender: its SPF record authorizes this machine, and it has a DMARC policy. Workers can reply to
-  // authenticated mail only.
+  // Domain of the sender: its SPF record authorizes this machine, and it has a DMARC policy. Workers can reply only to
+  // authenticated mail.
   const senders = await call<{ id: string }>("POST", "/zones", { name: domainOf(SENDER), account: { id: account.id } });
   const says = (name: string, text: string) =>
     call("POST", `/zones/${senders.id}/dns_records`, { type: "TXT", name, content: `"${text}"`, ttl: 300 });
@@ -148,7 +148,7 @@ async function deployInbox(platform: Platform): Promise<Deployed> {
   return { config, url: workers.replace("<worker>", "inbox") };
 }
 
-/** Copies the configuration with values that only this server knows. Returns the path of the copy. */
+/** Copies the configuration and fills in values that only this server has. Returns the path of the copy. */
 async function deployExample({ cli }: Platform, example: string, bindings: Record<string, unknown>): Promise<string> {
   const config = parse(readFileSync(join(example, "wrangler.jsonc"), "utf8")) as { name: string };
   const file = join(folder, `${config.name}.json`);

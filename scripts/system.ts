@@ -1,5 +1,5 @@
 /**
- * Checks for the system packages of the program and its tests; as root on Debian or Ubuntu, installs them.
+ * Checks for the system packages required by the program and its tests; as root on Debian or Ubuntu, installs them.
  *
  *     node scripts/system.ts start      requirements of `npm start`
  *     node scripts/system.ts test       requirements of `npm test`
@@ -14,7 +14,7 @@ export type Purpose = "start" | "test";
 interface Need {
   name: string;
   for: Purpose[];
-  /** The feature that is unavailable without it, in one line. */
+  /** The feature that is unavailable without the package, in one line. */
   without: string;
   found(): boolean;
   debianPackage: string;
@@ -138,7 +138,8 @@ function withoutServices(install: () => void) {
 }
 
 /**
- * Checks the requirements of `purpose`, installs what it can, and reports on stderr. Returns the names of missing ones.
+ * Checks the requirements of `purpose`, installs those it can, and reports on stderr. Returns the names of the missing
+ * ones.
  */
 export function ensureSystem(
   purpose: Purpose,
@@ -164,7 +165,7 @@ export function ensureSystem(
   return still.map(({ name }) => name);
 }
 
-/** The folder with initdb and postgres: Debian's newest version, or the first on the PATH. */
+/** The folder with initdb and postgres: Debian's newest version, or the first one on the PATH. */
 export function findPostgres(): string | undefined {
   const debian = "/usr/lib/postgresql";
   const versions = existsSync(debian) ? readdirSync(debian).sort((a, b) => Number(b) - Number(a)) : [];
@@ -178,7 +179,7 @@ export function findPostgres(): string | undefined {
 const CLUSTER_SETTINGS = "/etc/postgresql-common/createcluster.conf";
 
 /**
- * Only the programs are needed. Debian's package would also create and start a server on port 5432; this prevents it
+ * Only the programs are needed. Debian's package would also create and start a server on port 5432; this prevents that
  * for this installation.
  */
 function installPostgres(apt: Apt) {
@@ -213,7 +214,7 @@ function createApt(say: (line: string) => void): Apt {
   };
 }
 
-/** apt's error lines without the addresses of package servers: logs are public, mirrors may not be. */
+/** apt's error lines without the URLs of package servers: logs are public, mirrors may not be. */
 function complaintOf({ error, signal, stderr }: SpawnSyncReturns<string>): string {
   if (error || signal) return error?.message ?? `ended by ${signal}`;
   const lines = stderr

@@ -2,11 +2,11 @@
  * Test runner: checks for required system programs, starts one shared PostgreSQL, and runs every `*.test.ts` of src/,
  * test/ and drills/.
  *
- *     npm test                         all but the soak tests
+ *     npm test                         all except the soak tests
  *     npm test -- store/jobs           only files whose path contains one of the words
  *     npm test -- --name "a lease"     only tests whose name matches
  *     npm run test:soak                the soak tests
- *     npm test -- --record             writes the times of the slow files to scripts/test/times.json
+ *     npm test -- --record             writes the durations of the slow files to scripts/test/times.json
  *
  * With REQUIRE_ALL=1 a skipped or todo test fails the run.
  */
@@ -27,13 +27,13 @@ import { impurity } from "./test/pure.ts";
 
 const ROOT = join(import.meta.dirname, "..");
 const TEST_TIMEOUT_MS = { usual: 120_000, soak: 8 * 3600_000 };
-/** A test that blocks its process cannot time out: the run ends after this long without any event. */
+/** A test that blocks its process cannot time out, so the run ends after this long without any event. */
 const SILENCE_MS = { usual: 300_000, soak: 8 * 3600_000 };
 /** Number of slow files listed at the end. */
 const SLOWEST = 25;
-/** Runs all pure files in its process. */
+/** Runs all pure files within its process. */
 const PURE_GROUP = "scripts/test/pure-files.ts";
-/** Faster files are not recorded for a fresh checkout. */
+/** Durations of faster files are not recorded for fresh checkouts. */
 const RECORDED_MS = 5_000;
 const CACHE = join(ROOT, "node_modules/.cache");
 const LAST_TIMES = join(CACHE, "reelpost-test-times.json");
@@ -67,7 +67,7 @@ for (const [name, port] of Object.entries(FREE_PORTS)) process.env[name] ??= por
 // Thousands of processes in these tests load the same modules and share the compiled code.
 process.env["NODE_COMPILE_CACHE"] ??= join(CACHE, "reelpost-tests");
 
-// Clips are created once and kept; all other test files are stored in memory if there is enough.
+// Clips are created once and reused; all other test files are stored in memory if there is enough.
 process.env["TEST_CLIPS_FOLDER"] ??= tmpdir();
 const memory = process.env["TMPDIR"] === undefined ? memoryFolder() : undefined;
 if (memory) process.env["TMPDIR"] = memory.path;
@@ -85,7 +85,7 @@ try {
   memory?.remove();
 }
 
-// Loaded on demand: a run of pure files is fast because it needs none of these.
+// Loaded on demand: a run of pure files starts quickly because it needs none of these.
 
 async function sharedCluster() {
   const { SHARED_CLUSTER, SHARED_TEMPLATES, startCluster } = await import("../test/support/postgres.ts");
@@ -100,7 +100,7 @@ async function bundledProgram() {
   return programForTests(ROOT, join(CACHE, "reelpost-program"));
 }
 
-/** Real clients in a separate folder: the project itself does not depend on their packages. */
+/** Installs real clients in a separate folder, so that the project itself does not depend on their packages. */
 async function installClients() {
   const { installLocked } = await import("./install-locked.ts");
   await installLocked(join(ROOT, "test/clients"), (line) => process.stderr.write(`${line}\n`));
@@ -111,15 +111,15 @@ async function runTests() {
   const interrupted = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => interrupted.abort());
   const notRun: string[] = [];
-  // Tests wait for their servers and child processes: one more than the number of cores keeps them busy; more than
-  // eight does not help.
+  // Tests spend time waiting for their servers and child processes: one more than the number of cores keeps the cores
+  // busy; more than eight does not help.
   const concurrency = Math.min(8, Math.max(2, availableParallelism() + 1));
   const times: Times = { ...readTimes(RECORDED_TIMES), ...readTimes(LAST_TIMES) };
   const events = run({
     cwd: ROOT,
     files: schedule(grouped(), times, concurrency).map((file) => join(ROOT, file)),
     concurrency,
-    // No forceExit: it would end a file's process with its last results still in the pipe.
+    // forceExit is not set: it would end a file's process with its last results still in the pipe.
     timeout: TEST_TIMEOUT_MS[kind],
     signal: interrupted.signal,
     ...(options.name ? { testNamePatterns: options.name } : {}),
@@ -133,7 +133,7 @@ async function runTests() {
   const took = new Map<string, number>();
   events.on("test:summary", ({ file, success, duration_ms: ms }) => {
     if (file !== undefined) took.set(relative(ROOT, file), ms);
-    // The summary without a file covers the whole run.
+    // The summary that has no file covers the whole run.
     else if (!success) process.exitCode = 1;
   });
   const silence = setTimeout(() => {
@@ -172,7 +172,7 @@ function readTimes(path: string): Times {
   try {
     return JSON.parse(readFileSync(path, "utf8")) as Times;
   } catch {
-    // Missing before the first run; it only affects the order.
+    // The file is missing before the first run; it affects only the order.
     return {};
   }
 }

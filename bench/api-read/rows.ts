@@ -9,14 +9,14 @@ import { createZones } from "../../src/zones/index.ts";
 export interface Filled {
   token: string;
   zone: string;
-  /** Ids of some records, spread over the table. */
+  /** Ids of some records, spread across the table. */
   records: string[];
 }
 
 const PIECE = 50_000;
 const SOME = 1000;
 
-/** Creates a data directory as `reelpost serve` leaves it, with one zone of this many records. */
+/** Creates a data directory in the state left by `reelpost serve`, with one zone of this many records. */
 export async function fillDataDirectory(directory: string, rows: number): Promise<Filled> {
   mkdirSync(directory, { recursive: true });
   const db = openSqlite({ path: join(directory, "reelpost.sqlite") });

@@ -12,7 +12,10 @@ import {
 } from "../../src/workers/index.ts";
 import type { Kit } from "../harness/bench.ts";
 
-/** Milliseconds from starting a worker's process until its first message is done, with real bindings and storage. */
+/**
+ * Milliseconds from starting a worker's process until its first message has been handled, with real bindings and
+ * storage.
+ */
 export async function createColdStart(
   kit: Kit,
   { worker, compatibilityDate, nextMail }: { worker: string; compatibilityDate: string; nextMail: () => Uint8Array },

@@ -1,7 +1,7 @@
 const crlf = "\r\n";
 const idWidth = 12;
 
-/** Creates messages of one size, each with its own Message-ID. */
+/** Creates messages of one size, each with a unique Message-ID. */
 export function createMails({ size, prefix }: { size: number; prefix: string }): () => Uint8Array {
   const head = [
     `Message-ID: <${prefix}-${"0".repeat(idWidth)}@sender.example>`,
@@ -35,7 +35,7 @@ export function createMails({ size, prefix }: { size: number; prefix: string }):
   };
 }
 
-/** Base64 text in lines of 76, `length` characters in total. */
+/** Base64 text in lines of 76 characters, `length` characters in total. */
 function base64Lines(length: number): string {
   const line = "QUFB".repeat(19) + crlf;
   return line.repeat(Math.floor(length / line.length)) + "QUFB".repeat(19).slice(0, length % line.length);

@@ -4,7 +4,7 @@
  */
 export interface Bench {
   name: string;
-  /** Creates fixtures and starts the servers to measure. Everything it starts is registered with `kit.onStop`. */
+  /** Creates fixtures and starts the servers to be measured. Everything it starts is registered with `kit.onStop`. */
   setup(kit: Kit): Promise<Prepared>;
 }
 
@@ -13,7 +13,7 @@ export interface Kit {
   dir: string;
   /** Prints one line to stderr. */
   say(line: string): void;
-  /** Runs in reverse order, also after a failure. */
+  /** Callbacks run in reverse order, even after a failure. */
   onStop(stop: () => Promise<void> | void): void;
 }
 
@@ -21,7 +21,7 @@ export interface Prepared {
   /** The exact version of every peer. */
   peers: Record<string, string>;
   arms: Arm[];
-  /** The figures of one round, computed from its samples. The result shows the median over all rounds. */
+  /** The figures of one round, computed from its samples. The result contains the median over all rounds. */
   figures(samples: Samples): Record<string, number>;
 }
 
@@ -29,7 +29,9 @@ export interface Arm {
   name: string;
   /** Unit for the progress line: "msg/s", "ms". */
   unit: string;
-  /** Takes one sample. Throws if the work was not done correctly: a wrong response is never a fast one. */
+  /**
+   * Takes one sample. Throws if the work was not done correctly, so that a wrong response never counts as a fast one.
+   */
   sample(): Promise<number>;
 }
 

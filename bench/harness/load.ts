@@ -88,7 +88,10 @@ function readAnswer(socket: Socket): Promise<Answer> {
   });
 }
 
-/** Completed `send` calls per second with `concurrency` callers, each of which sends again after its response. */
+/**
+ * Completed `send` calls per second with `concurrency` callers, each of which sends the next request after its
+ * response.
+ */
 export async function throughput(
   send: () => Promise<void>,
   { concurrency, forMs }: { concurrency: number; forMs: number },

@@ -2,8 +2,8 @@ import type { Prepared } from "./bench.ts";
 import { median } from "./median.ts";
 
 /**
- * Runs every arm once per round, so that other load affects all arms alike. Every second round runs in reverse, so that
- * no arm always follows the same neighbour. A first round warms caches and compilers and is discarded.
+ * Runs every arm once per round, so that other load affects all arms alike. Every second round runs in reverse order,
+ * so that no arm always follows the same neighbor. A first round warms caches and compilers and is discarded.
  *
  * Figures are computed within a round, and the median over the rounds is reported: a slow minute affects both sides of
  * a ratio.

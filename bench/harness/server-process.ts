@@ -12,7 +12,7 @@ interface Options {
   name: string;
   args: string[];
   cwd: string;
-  /** Extracts the server's URL from the ready line; undefined for other lines of stdout. */
+  /** Extracts the server's URL from the ready line; returns undefined for other lines of stdout. */
   ready: (line: string) => string | undefined;
   env?: Record<string, string>;
   readyTimeoutMs?: number;

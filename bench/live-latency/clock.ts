@@ -1,12 +1,12 @@
 /**
- * The time of day as a frame: 8 by 5 black or white fields, the first one the highest of 40 bits of milliseconds. It
- * survives every encoder and shows when the frame was created.
+ * The time of day as a frame: 8 by 5 black or white fields that encode 40 bits of milliseconds, most significant bit
+ * first. It survives every encoder and shows when the frame was created.
  */
 export const COLUMNS = 8;
 export const ROWS = 5;
 const BITS = COLUMNS * ROWS;
 
-/** One grey frame: width * height octets. */
+/** One gray frame of width * height bytes. */
 export function paintClock(time: number, width: number, height: number): Buffer {
   const picture = Buffer.alloc(width * height);
   const [w, h] = [width / COLUMNS, height / ROWS];

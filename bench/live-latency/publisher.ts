@@ -60,7 +60,7 @@ export function publishClock(url: string): { ended: Promise<never>; stop(): Prom
   const began = performance.now();
   let frames = 0;
   const timer = setInterval(() => {
-    // Sends all due frames: a late timer catches up.
+    // Sends all frames that are due: a late timer catches up.
     while (frames < ((performance.now() - began) / 1000) * RATE) {
       frames++;
       child.stdin.write(paintClock(Date.now() % 2 ** 40, WIDTH, HEIGHT));

@@ -21,19 +21,19 @@ interface Client {
 }
 
 export interface Publisher {
-  /** Sends each tag at its time; returns the octets of video. */
+  /** Sends each tag when it is due; returns the number of video bytes. */
   send(tags: readonly FlvTag[]): Promise<number>;
   close(): void;
 }
 
 export interface Player {
-  /** Octets and number of received video messages. */
+  /** Bytes and number of received video messages. */
   received(): { octets: number; pictures: number };
   close(): void;
 }
 
 const TIMEOUT_MS = 20_000;
-/** OBS' chunk size. */
+/** The chunk size used by OBS. */
 const CHUNK_SIZE = 4096;
 /** Interval at which due tags are sent. */
 const TICK_MS = 5;

@@ -1,4 +1,4 @@
-// The RTMP server and the hub alone in a process: relays to RTMP players without creating segments.
+// Runs only the RTMP server and the hub in one process: relays to RTMP players without creating segments.
 import { randomIds, silentLog, systemClock } from "../../src/kernel/index.ts";
 import { createHub } from "../../src/stream/live/hub/hub.ts";
 import { startRtmpServer } from "../../src/stream/live/ingest/rtmp/server.ts";

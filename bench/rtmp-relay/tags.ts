@@ -18,7 +18,7 @@ export async function makeTags(dir: string, seconds: number): Promise<FlvTag[]> 
     "lavfi",
     "-i",
     `sine=frequency=440:sample_rate=48000:duration=${seconds}`,
-    // Noise, because a simple image would not reach its bitrate.
+    // Noise is added because a simple image would not reach the intended bitrate.
     "-vf",
     "noise=alls=30:allf=t",
     "-c:v",

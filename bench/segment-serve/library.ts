@@ -9,7 +9,7 @@ import { createJobs, createLocalEvents, migrate, openFsObjects, openSqlite } fro
 import type { MediaModel } from "../../src/stream/model.ts";
 import { createVideos } from "../../src/stream/index.ts";
 
-/** Octets of one four-second segment: audio at 128 kbit/s, and the rungs at typical sizes with a capped rate. */
+/** Bytes of one four-second segment: audio at 128 kbit/s, and the rungs at typical sizes with a capped rate. */
 const SIZES = {
   audio: 64_000,
   "240p": 150_000,
@@ -27,7 +27,7 @@ export interface Library {
 }
 
 /**
- * Creates a data directory with one video whose segments all exist: created by the domain itself except for their
+ * Creates a data directory with one video whose segments all exist: created by the domain itself, except for their
  * content.
  */
 export async function makeLibrary(directory: string): Promise<Library> {
@@ -40,7 +40,7 @@ export async function makeLibrary(directory: string): Promise<Library> {
   const parts = { db, objects, events, clock: systemClock, ids: randomIds, log: silentLog };
   const accounts = createAccounts(parts);
   const { account } = (await accounts.bootstrap())!;
-  // Nothing remains to be encoded, so no job is enqueued.
+  // All segments exist, so no encoding job is enqueued.
   const jobs = { ...createJobs(parts), enqueue: () => Promise.resolve("done") };
   const videos = createVideos({ ...parts, jobs, settings: settingsSchema.parse({}).stream });
   const { uid } = await videos.create(account.id, {});

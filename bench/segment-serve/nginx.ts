@@ -22,7 +22,7 @@ export async function startNginx(kit: Kit, root: string): Promise<Nginx> {
   });
   const port = await freePort();
   const config = join(kit.dir, "nginx.conf");
-  // If started by root, its worker runs as another user and needs access to the files.
+  // If nginx is started by root, its worker runs as another user and needs access to the files.
   for (
     let folder = kit.dir;
     folder !== "/" && process.getuid?.() === 0 && folder.startsWith(kit.dir);

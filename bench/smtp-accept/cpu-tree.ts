@@ -24,7 +24,7 @@ export function cpuSecondsOfTree(root: number): number {
 function statOf(pid: number): { pid: number; parent: number; ticks: number }[] {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    // The program name is in brackets and may contain anything.
+    // The program name is in parentheses and may contain anything.
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
     return [
       {

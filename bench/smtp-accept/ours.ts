@@ -7,7 +7,7 @@ const main = join(import.meta.dirname, "..", "..", "src", "cli", "main.ts");
 
 export interface Ours extends ServerProcess {
   smtpPort: number;
-  /** Returns the result of an API call that must succeed. `path` is below /client/v4. */
+  /** Returns the result of an API call that must succeed. `path` is relative to /client/v4. */
   // oxlint-disable-next-line no-explicit-any
   call(method: string, path: string, body?: unknown): Promise<any>;
   account: string;

@@ -10,13 +10,13 @@ const run = promisify(execFile);
 export interface Postfix {
   version: string;
   port: number;
-  /** Ancestor of all Postfix processes. */
+  /** Process id of the ancestor of all Postfix processes. */
   pid: number;
 }
 
 /**
- * Postfix as shipped by Debian, with its defaults, separate from an installed one: its own configuration, queue and
- * port. It relays mail for `domain` to one server over cached connections, and makes no DNS lookups.
+ * Postfix as shipped by Debian, with its defaults, isolated from an installed one: its own configuration, queue and
+ * port. It relays mail for `domain` to one server over cached connections, and performs no DNS lookups.
  */
 export async function startPostfix(
   kit: Kit,
@@ -30,7 +30,7 @@ export async function startPostfix(
   const queue = join(config, "queue");
   const data = join(config, "data");
   await mkdir(queue, { recursive: true });
-  // Its processes run as another user and need access.
+  // The Postfix processes run as another user and need access.
   await chmod(kit.dir, 0o711);
   await mkdir(data);
   const [uid, gid] = await Promise.all(
@@ -46,7 +46,7 @@ export async function startPostfix(
     (resolve) => void master.once("exit", () => resolve()).once("error", () => resolve()),
   );
   kit.onStop(async () => {
-    // It stops its children first.
+    // The master process stops its children first.
     master.kill("SIGTERM");
     await ended;
   });

@@ -4,7 +4,7 @@ import { freePort, untilOpen } from "./ports.ts";
 
 export interface Sink {
   port: number;
-  /** Resolves when `more` messages have arrived since `from`; rejects after 20 seconds without one. */
+  /** Resolves when `more` messages have arrived since `from`; rejects after 20 seconds without a new message. */
   taken(from: number, more: number): Promise<void>;
   /** Number of messages so far. */
   readonly count: number;
@@ -32,7 +32,7 @@ export async function startSink(kit: Kit): Promise<Sink> {
     await ended;
   });
   let count = 0;
-  // "sess=3 quit=3 mesg=12\r", repeatedly.
+  // Repeatedly contains "sess=3 quit=3 mesg=12\r".
   child.stdout
     .setEncoding("utf8")
     .on(

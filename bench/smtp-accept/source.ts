@@ -6,15 +6,15 @@ export interface Load {
   to: string;
   messages: number;
   sessions: number;
-  /** Octets of each message, or a file that is sent unchanged. */
+  /** Size of each message in octets, or a file that is sent unchanged. */
   content: { size: number } | { file: string };
   /** Default: one connection per message. */
   keepAlive?: boolean;
 }
 
 /**
- * Sends this many messages with Postfix's smtp-source; resolves with the milliseconds until the last was accepted.
- * Rejects if one was not.
+ * Sends this many messages with Postfix's smtp-source; resolves with the milliseconds until the last one was accepted.
+ * Rejects if a message was not accepted.
  */
 export function sendAll({ port, from, to, messages, sessions, content, keepAlive = false }: Load): Promise<number> {
   const what = "file" in content ? ["-F", content.file] : ["-l", String(content.size)];

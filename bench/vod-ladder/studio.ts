@@ -17,12 +17,12 @@ import { createSegments, type SegmentsRoom } from "../../src/stream/encode/segme
 import { videosMigrations } from "../../src/stream/videos/videos-table.ts";
 import { createMediaTools, createVideos, type Video } from "../../src/stream/index.ts";
 
-/** Everything between an upload and its ladder, as in a server, in this process. */
+/** All components between an upload and its ladder, as in a server, in this process. */
 export interface Studio {
   segments: SegmentsRoom;
   /** Registers a completed upload: resolves when it is stored and queued. */
   upload(path: string): Promise<string>;
-  /** Resolves as soon as `wanted` accepts the video. Rejects if it fails. */
+  /** Resolves as soon as `wanted` returns true for the video. Rejects if it fails. */
   until(uid: string, wanted: (video: Video) => boolean): Promise<Video>;
   remove(uid: string): Promise<void>;
 }

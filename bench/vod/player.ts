@@ -2,9 +2,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 /** The data a player fetches before it shows the first frame and plays the first audio. */
 export interface Start {
-  /** Name of the first variant, which players start with. */
+  /** Name of the first variant, with which players start. */
   variant: string;
-  /** Time when the last octet arrived, by performance.now(). */
+  /** Arrival time of the last byte, by performance.now(). */
   at: number;
 }
 
@@ -12,8 +12,8 @@ const POLL_MS = 10;
 const PATIENCE_MS = 120_000;
 
 /**
- * Polls the manifest until it exists, then fetches its first entries: initialization and first segment of video and
- * audio.
+ * Polls the manifest until it exists, then fetches the first entries it lists: initialization and first segment of
+ * video and audio.
  */
 export async function startPlaying(url: string, uid: string): Promise<Start> {
   const manifest = `${url}/${uid}/manifest/video.m3u8`;
@@ -48,7 +48,7 @@ async function takeFirst(playlist: URL): Promise<void> {
   await Promise.all([init, segment].map((path) => take(new URL(path, playlist))));
 }
 
-/** Resolves with the number of octets received. */
+/** Resolves with the number of bytes received. */
 export async function take(url: URL | string): Promise<number> {
   const response = await fetch(url);
   const octets = (await response.arrayBuffer()).byteLength;

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Kit } from "../harness/bench.ts";
 import { startServerProcess, type ServerProcess } from "../harness/server-process.ts";
 
-/** A platform with its API, as seen by a client. */
+/** A server with its API, as used by a client. */
 export interface VideoServer {
   url: string;
   pid: number;
@@ -14,7 +14,7 @@ export interface VideoServer {
    * performance.now().
    */
   upload(path: string): Promise<{ uid: string; sent: number }>;
-  /** Calls an operation of the account's video API, `path` below `/stream`; resolves with its result. */
+  /** Calls an operation of the account's video API and resolves with its result; `path` is relative to `/stream`. */
   call<Result>(method: string, path: string, body?: object): Promise<Result>;
   details(uid: string): Promise<{ readyToStream: boolean; status: { state: string; pctComplete: string } }>;
   /** Deletes the video and waits until encoding has stopped. */
@@ -22,7 +22,7 @@ export interface VideoServer {
 }
 
 const main = join(import.meta.dirname, "..", "..", "src", "cli", "main.ts");
-/** Recommended by the hosted service's documentation. */
+/** The chunk size recommended by the hosted service's documentation. */
 const CHUNK = 52_428_800;
 const QUIET_MS = 60_000;
 
@@ -101,7 +101,9 @@ export async function startVideoServer(kit: Kit, name: string, env: Record<strin
   };
 }
 
-/** Resolves, once the chunk is acknowledged, with the time when its last byte was passed to the system. */
+/**
+ * Resolves once the chunk has been acknowledged, with the time when its last byte was passed to the operating system.
+ */
 function patch(url: URL, path: string, start: number, end: number): Promise<number> {
   return new Promise((resolve, reject) => {
     let sent = 0;

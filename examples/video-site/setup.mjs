@@ -1,6 +1,7 @@
 /**
  * Run once after deploying the worker: creates a signing key, registers the webhook, and stores the worker's secrets.
- * Uses the variables of the cloudflare SDK (CLOUDFLARE_BASE_URL, CLOUDFLARE_API_TOKEN) and CLOUDFLARE_ACCOUNT_ID:
+ * Uses the environment variables of the cloudflare SDK (CLOUDFLARE_BASE_URL, CLOUDFLARE_API_TOKEN) and
+ * CLOUDFLARE_ACCOUNT_ID:
  *
  *     node setup.mjs <URL of the worker>
  */

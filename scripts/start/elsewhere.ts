@@ -10,10 +10,10 @@ export interface Delivered {
   raw: string;
 }
 
-/** Stands for the rest of the internet: a mail server on this machine that accepts everything. */
+/** Simulates the rest of the internet: a mail server on this machine that accepts everything. */
 export interface Elsewhere {
   port: number;
-  /** Resolves with the first matching message; waits for it up to `ms`. */
+  /** Resolves with the first matching message; waits for it for up to `ms`. */
   next(fits: (mail: Delivered) => boolean, ms?: number): Promise<Delivered>;
   close(): Promise<void>;
 }

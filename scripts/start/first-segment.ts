@@ -3,10 +3,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 export interface FirstSegment {
   /** `640x360` */
   size: string;
-  /** Cut from the uploaded file; otherwise encoded. */
+  /** True if it was cut from the uploaded file; otherwise it was encoded. */
   asSent: boolean;
   octets: number;
-  /** Arrival of its last octet, as `performance.now()`. */
+  /** Arrival of its last byte, as `performance.now()`. */
   at: number;
 }
 

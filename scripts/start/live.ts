@@ -52,7 +52,7 @@ export async function showBroadcast({ call, account, url }: Platform): Promise<s
   return watch;
 }
 
-/** Resolves at its end. Rejects with ffmpeg's message. */
+/** Resolves when publishing ends. Rejects with ffmpeg's message. */
 function publish(target: string): Promise<void> {
   const child = spawn(
     "ffmpeg",
@@ -105,7 +105,7 @@ function publish(target: string): Promise<void> {
         : reject(new Error(`ffmpeg could not publish: ${words.trim() || `it ended with ${code}`}`)),
     );
   });
-  // Awaited later; it may fail before.
+  // This promise is awaited later; it may reject before that.
   over.catch(() => {});
   return over;
 }

@@ -93,5 +93,5 @@ function endOf(child: ChildProcess): Promise<number> {
   });
 }
 
-/** A path relative to the clone. */
+/** Returns the path relative to the clone. */
 export const fromHere = (path: string): string => relative(process.cwd(), path);

@@ -8,7 +8,7 @@ import { firstSegments } from "./first-segment.ts";
 import { fromHere, type Platform } from "./platform.ts";
 import { headline, row } from "./tell.ts";
 
-/** The printed fields of the API object. */
+/** The fields of the API object that are printed. */
 interface Video {
   preview: string;
   playback: { hls: string };
@@ -18,7 +18,7 @@ interface Video {
 const PIECE = 20 * 256 * 1024;
 const SECONDS = 20;
 
-/** Uploads a clip like a browser or phone; prints the time to the first segment and the watch page. */
+/** Uploads a clip as a browser or phone does; prints the time to the first segment and the watch page. */
 export async function uploadVideo(platform: Platform, folder: string): Promise<{ watch: string }> {
   const file = join(folder, "clip.mp4");
   await makeClip(file, SECONDS);
@@ -61,7 +61,7 @@ async function upload({ api, token, account }: Platform, file: string): Promise<
   return { uid, lastOctetAt };
 }
 
-/** Shows the worker's reply to the sender of a video, and checks its links. */
+/** Shows the worker's reply to the sender of a video and checks the links in it. */
 export async function showReply(elsewhere: Elsewhere, sender: string): Promise<void> {
   const { raw } = await elsewhere.next(({ to }) => to.includes(sender), 60_000);
   const { subject, from, html } = await PostalMime.parse(raw);

@@ -1,6 +1,6 @@
 import { reachable, type Sources } from "../imports.ts";
 
-/** Preparations that take seconds. A run makes only those that its files need. */
+/** Preparations that take seconds. A run performs only those that its files need. */
 interface Needs {
   /** The real clients of `test/clients`. */
   clients: boolean;

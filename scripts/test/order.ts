@@ -1,11 +1,15 @@
-/** Milliseconds that a file took when it last ran, by its path. */
+/** Duration in milliseconds of the last run of each file, by its path. */
 export type Times = Record<string, number>;
 
 /**
- * Above this time a file counts as slow: it starts servers, browsers or encoders, and two of these keep two cores busy.
+ * A file that takes longer than this counts as slow: it starts servers, browsers or encoders, and two such files keep
+ * two cores busy.
  */
 const SLOW_MS = 10_000;
-/** Assumed for a file that never ran: whole servers, browsers and clients in test/ take longer than parts in src/. */
+/**
+ * Assumed for a file without a recorded duration: whole servers, browsers and clients in test/ take longer than
+ * components in src/.
+ */
 const UNKNOWN_MS = { test: 20_000, src: 2_000 };
 
 /**

@@ -14,7 +14,7 @@ import {
 import { join } from "node:path";
 import { type Built, buildProgram, writeBuilt } from "../bundle.ts";
 
-/** Number of versions kept, since another run may use them. */
+/** Number of versions kept, since another run may be using them. */
 const KEPT = 4;
 
 /**
@@ -29,7 +29,7 @@ export async function programForTests(root: string, cache: string): Promise<stri
     mkdirSync(cache, { recursive: true });
     const draft = mkdtempSync(join(cache, "draft-"));
     await writeBuilt(built, join(draft, "dist"));
-    // Beside dist, as in the package.
+    // Placed alongside dist, as in the package.
     writeFileSync(join(draft, "package.json"), manifest);
     symlinkSync(join(root, "templates"), join(draft, "templates"));
     publish(draft, folder);
@@ -50,7 +50,7 @@ function publish(draft: string, folder: string): void {
     renameSync(draft, folder);
   } catch (err) {
     rmSync(draft, { recursive: true, force: true });
-    // Another run finished the same version first.
+    // Another run has already completed the same version.
     if (!existsSync(folder)) throw err;
   }
 }

@@ -1,8 +1,9 @@
-// Runs test files that share one process: scripts/test.ts passes their paths. See pure.ts for which files these are.
+// Runs test files that share one process: scripts/test.ts passes their paths. See pure.ts for the conditions that these
+// files meet.
 import { afterEach, beforeEach } from "node:test";
 import { pathToFileURL } from "node:url";
 
-// A test may wait for a timer that does not keep the process alive.
+// Keeps the process alive: a test may wait for a timer that does not.
 let running = 0;
 let alive: NodeJS.Timeout | undefined;
 beforeEach(() => {

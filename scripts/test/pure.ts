@@ -29,7 +29,7 @@ const PACKAGES = new Set([
   "smol-toml",
   "zod",
 ]);
-/** Uses of globals that reach outside the process or affect other test files. */
+/** Uses of globals that have effects outside the process or on other test files. */
 const SHARED_STATE = [
   /\bfetch\(/,
   /\bnew (WebSocket|Worker|EventSource)\(/,
@@ -39,12 +39,12 @@ const SHARED_STATE = [
   /\b(globalThis|global)(\.\w+|\[[^\]]+\])\s*=[^=]/,
   /\.prototype\.\w+\s*=[^=]/,
 ];
-/** In a test file: hooks and mocks for every test of the process, and measurements disturbed by other tests. */
+/** In a test file: hooks and mocks for every test in the process, and measurements disturbed by other tests. */
 const OF_THE_PROCESS = [/^(before|after)(Each)?\(/m, /\bmock\./, /\bperformance\b|memoryUsage|hrtime/, /\bgc\(/];
 
 /**
- * Returns why a test file needs a separate process, or undefined if it can share one: neither the file nor any code it
- * imports by name opens a socket, starts a process, thread or database, or changes the state of the process.
+ * Returns the reason a test file needs a separate process, or undefined if it can share one: neither the file nor any
+ * code it imports by name opens a socket, starts a process, thread or database, or changes the state of the process.
  */
 export function impurity(sources: Sources, file: string): string | undefined {
   const text = sources.get(file)!.text;

@@ -48,7 +48,7 @@ export const DENIED_PHRASES: readonly DeniedWord[] = [
   { pattern: "put right|puts right", instead: "fix" },
 ];
 
-/** A sentence with one of these starts has no subject. */
+/** A sentence that starts with one of these has no subject. */
 export const DENIED_STARTS: readonly DeniedWord[] = [
   { pattern: "What(?! (?:is|are|does|do|can|if|to)\\b[^.]*\\?)", instead: "a subject and a verb" },
   { pattern: "Whoever", instead: "a subject: the client, the caller" },

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseSync, Visitor } from "oxc-parser";
 
-/** Kinds of text, by who reads it. */
+/** Kinds of text, by who reads them. */
 type Kind = "errors" | "logs" | "cli" | "docs" | "comments" | "tests";
 
 export interface Text {

@@ -24,7 +24,7 @@ export async function insertUser(db: Executor, user: User): Promise<void> {
     .execute();
 }
 
-/** The user created by the first run. */
+/** The user created during the first run. */
 export async function firstUser(db: Executor): Promise<User | undefined> {
   const row = await db.selectFrom("users").selectAll().orderBy("created_at").orderBy("id").limit(1).executeTakeFirst();
   return row && toUser(row);
@@ -85,7 +85,7 @@ export async function findAccount(db: Executor, id: string): Promise<Account | u
   return row && toAccount(row);
 }
 
-/** The oldest account: the one created by the first run, unless it was deleted. */
+/** The oldest account: the one created during the first run, unless it has been deleted. */
 export async function firstAccount(db: Executor): Promise<Account | undefined> {
   const row = await db
     .selectFrom("accounts")
@@ -97,7 +97,7 @@ export async function firstAccount(db: Executor): Promise<Account | undefined> {
   return row && toAccount(row);
 }
 
-/** The order of the result is undefined. */
+/** The order of the results is undefined. */
 export async function findAccounts(db: Executor, ids: readonly string[], name?: string): Promise<Account[]> {
   if (ids.length === 0) return [];
   let query = db.selectFrom("accounts").selectAll().where("id", "in", ids);
@@ -157,7 +157,7 @@ export async function otherMemberExists(db: Executor, { id, account }: Membershi
   );
 }
 
-/** Accounts that a user can access, oldest membership first. */
+/** Accounts that a user can access, ordered by membership, oldest first. */
 export async function accountsOfUser(db: Executor, user: string): Promise<string[]> {
   const rows = await db
     .selectFrom("memberships")

@@ -59,7 +59,7 @@ export function accountsConformance(engine: TestEngine): void {
       assert.equal((await room.accounts.get(admin, first.account.id)).name, "Home");
     });
 
-    test("requires an address that can be displayed", async (t) => {
+    test("requires an email address that can be displayed", async (t) => {
       const { db } = await engine.open(t, accountsMigrations);
       const room = createAccounts({
         db,
@@ -86,7 +86,7 @@ export function accountsConformance(engine: TestEngine): void {
       assert.equal(made.filter((each) => each !== undefined).length, 1);
     });
 
-    test("replaces a lost token on the machine itself; fails before the first run", async (t) => {
+    test("replaces a lost token for an operator of the machine; fails before the first run", async (t) => {
       const { room, caller } = await setUp(t, { limits: { userTokens: 1 } });
       const { token } = await room.newAdminToken();
       assert.ok((await caller(token)).allows("API Tokens Write", { user: true }));
@@ -112,7 +112,7 @@ export function accountsConformance(engine: TestEngine): void {
       assert.ok(!JSON.stringify(rows).includes(value));
     });
 
-    test("authenticate their bearer with the permissions of their policies", async (t) => {
+    test("authenticate the bearer with the permissions of their policies", async (t) => {
       const { room, first, admin, caller, reader, mine } = await setUp(t);
       const { token, value } = await room.tokens.create(mine, reader, admin);
       const found = await caller(value);
@@ -164,7 +164,7 @@ export function accountsConformance(engine: TestEngine): void {
       );
     });
 
-    test("stop working in the process that revokes them without waiting for its own notification", async (t) => {
+    test("stop working in the process that revokes them before its own notification arrives", async (t) => {
       const silent = { publish: () => {}, subscribe: () => () => {}, close: async () => {} };
       const { room, admin, caller, reader, mine } = await setUp(t, { events: silent });
       const { token, value } = await room.tokens.create(mine, reader, admin);
@@ -271,7 +271,7 @@ export function accountsConformance(engine: TestEngine): void {
       await assert.rejects(caller(value), refused("wrongAddress"));
     });
 
-    test("are rejected with the invalid field", async (t) => {
+    test("are rejected with the name of the invalid field", async (t) => {
       const { room, first, admin, reader, mine } = await setUp(t);
       const policy = reader.policies[0]!;
       const on = (
@@ -423,7 +423,7 @@ export function accountsConformance(engine: TestEngine): void {
       await assert.rejects(room.tokens.delete({ account: first.account.id }, token.id), refused("noToken"));
     });
 
-    test("are listed by page, oldest first, and the list ends", async (t) => {
+    test("are listed by page, oldest first, and the list is finite", async (t) => {
       const { clock, room, admin, reader, mine } = await setUp(t);
       const made = [admin.tokenId];
       for (let i = 0; i < 4; i++) {
@@ -489,7 +489,7 @@ export function accountsConformance(engine: TestEngine): void {
   });
 
   describe("users", () => {
-    test("authenticate with their address and a global key, or with one of their tokens", async (t) => {
+    test("authenticate with their email address and a global key, or with one of their tokens", async (t) => {
       const { room, first, caller } = await setUp(t);
       const { key } = await room.newGlobalKey();
       assert.match(key, /^[0-9a-f]{37}$/);
@@ -557,7 +557,7 @@ export function accountsConformance(engine: TestEngine): void {
       await assert.rejects(room.accounts.update("0".repeat(32), { name: "x" }), refused("noAccount"));
     });
 
-    test("take effect immediately, and are deleted immediately with their tokens", async (t) => {
+    test("are usable immediately after their creation, and are deleted immediately with their tokens", async (t) => {
       const { room, first, admin, caller, reader } = await setUp(t);
       const made = "0".repeat(32);
       assert.equal(await room.accountExists(made), false);
@@ -578,7 +578,7 @@ export function accountsConformance(engine: TestEngine): void {
       await assert.rejects(room.accounts.get(by, made), refused("notAllowed"));
     });
 
-    test("cannot be deleted while they are the last one or hold resources", async (t) => {
+    test("cannot be deleted if they are the last one or hold resources", async (t) => {
       const full = new Set<string>();
       const { room, first, admin } = await setUp(t, { contents: async (id) => (full.has(id) ? "2 zones" : undefined) });
       await assert.rejects(room.accounts.delete(first.account.id), refused("lastAccount"));

@@ -19,21 +19,22 @@ import type { AccountTables } from "./tables.ts";
 
 export interface Accounts {
   /**
-   * Accounts in which the caller's token has any permission, oldest membership first unless `direction` says otherwise.
+   * Accounts in which the caller's token has any permission, ordered by membership, oldest first unless `direction` is
+   * given.
    */
   list(
     by: Caller,
     page: PageRequest,
     options?: { name?: string | undefined; direction?: "asc" | "desc" | undefined },
   ): Promise<Page<Account>>;
-  /** Throws notAllowed unless the caller's token has a permission in the account. */
+  /** Throws notAllowed unless the caller's token has a permission for the account. */
   get(by: Caller, id: string): Promise<Account>;
   /** The caller's user becomes a member of the new account. Throws badAccount, tooManyAccounts. */
   create(by: Caller, request: AccountRequest): Promise<Account>;
   /** Omitted settings keep their values. Throws noAccount, badAccount. */
   update(id: string, request: AccountRequest): Promise<Account>;
   /**
-   * Deletes the account with its memberships and its own tokens. Throws lastAccount, and accountNotEmpty while it holds
+   * Deletes the account with its memberships and its own tokens. Throws lastAccount, and accountNotEmpty if it holds
    * resources.
    */
   delete(id: string): Promise<void>;
@@ -46,8 +47,8 @@ export interface AccountRequest {
 }
 
 /**
- * A summary of the resources in an account ("2 zones, 1 worker"); undefined if there are none. Higher domains provide
- * it.
+ * A summary of the resources in an account ("2 zones, 1 worker"); undefined if the account is empty. Provided by
+ * higher-level domains.
  */
 export type AccountContents = (account: string) => Promise<string | undefined>;
 
@@ -57,7 +58,10 @@ export interface AccountsParts {
   ids: Ids;
   limits: Pick<AccountLimits, "accounts">;
   contents: AccountContents;
-  /** Called after the commit of a change and before the response; with the tokens that were deleted with an account. */
+  /**
+   * Called after the commit of a change and before the response, with the tokens that were deleted together with an
+   * account.
+   */
   changed(account: string, tokens?: string[]): void;
 }
 

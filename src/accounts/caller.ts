@@ -1,4 +1,4 @@
-/** The resource area of a permission group, as the hosted service names it. */
+/** The resource area of a permission group, with the names of the hosted service. */
 export type PermissionArea =
   | "Account Settings"
   | "Account API Tokens"
@@ -31,9 +31,9 @@ export interface Caller {
   /** 32 hex digits. */
   tokenId: string;
   user: { id: string; email: string };
-  /** Accounts in which the token has any permission; "all" for all accounts of the user. */
+  /** Accounts for which the token has any permission; "all" for all accounts of the user. */
   accounts: readonly string[];
-  /** Zones in which a policy denies something. A permission for all zones of an account does not apply to them. */
+  /** Zones for which a policy denies a permission. A permission for all zones of an account does not apply to them. */
   deniedZones?: readonly string[];
   allows(permission: Permission, on: Resource): boolean;
 }

@@ -19,7 +19,7 @@ export interface AccountsOptions {
   events: Events;
   log: Log;
   limits?: Partial<AccountLimits>;
-  /** Default: accounts hold no resources. */
+  /** Describes an account's resources. Default: accounts hold no resources. */
   contents?: AccountContents;
 }
 
@@ -37,15 +37,15 @@ export interface AccountsRoom extends FirstRun {
    * unsubscribes.
    */
   onChanged(listener: () => void): () => void;
-  /** Cached for a few seconds. */
+  /** The result is cached for a few seconds. */
   accountExists(id: string): Promise<boolean>;
   nameOf(account: string): Promise<string | undefined>;
-  /** Writes buffered updates: the times at which tokens were last used. */
+  /** Writes buffered updates of the times at which tokens were last used. */
   flush(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Topics of `store/events`. The ids are token ids and account ids. */
+/** Topics of `store/events`. The notifications carry token ids and account ids. */
 const TOKENS = "tokens";
 const ACCOUNTS = "accounts";
 
@@ -72,7 +72,7 @@ export function createAccounts({
     freshMs: ACCOUNT_FRESH_MS,
   });
 
-  // Account and membership changes are rare, so every cached token is dropped instead of tracking the affected ones.
+  // Account and membership changes are rare, so all cached tokens are dropped instead of determining the affected ones.
   const listeners = new Set<() => void>();
   const forget = {
     token: (id: string) => {
@@ -86,7 +86,7 @@ export function createAccounts({
       for (const listener of listeners) listener();
     },
   };
-  // Other processes receive the notification; this process does not wait for its own.
+  // Other processes receive the notification; this process invalidates its cache directly.
   const changed = {
     token: (id: string) => {
       forget.token(id);

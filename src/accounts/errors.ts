@@ -1,6 +1,6 @@
 import { defineErrors } from "../kernel/index.ts";
 
-/** Errors of accounts, users and API tokens. Clients of the hosted API know codes 1000 and 9109 with their texts. */
+/** Errors of accounts, users and API tokens. Clients of the hosted API expect codes 1000 and 9109 with these texts. */
 export const accountErrors = defineErrors("accounts", {
   // ---- authentication
   invalidToken: {

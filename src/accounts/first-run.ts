@@ -26,13 +26,16 @@ export interface FirstRun {
     email?: string;
     token?: string;
   }): Promise<{ user: User; account: Account; token: string } | undefined>;
-  /** The oldest account: the one created by the first run, unless it was deleted. */
+  /** The oldest account: the one created during the first run, unless it has been deleted. */
   firstAccount(): Promise<Account | undefined>;
-  /** Another token like the first one, in case that one is lost. The token limit does not apply. Throws noUser. */
+  /**
+   * Creates another token like the first one, in case that one has been lost. The token limit does not apply. Throws
+   * noUser.
+   */
   newAdminToken(options?: { name?: string }): Promise<{ user: User; token: string }>;
   /**
-   * A new global API key for the first user, for clients that send X-Auth-Email and X-Auth-Key. The previous key stops
-   * working. Throws noUser.
+   * Creates a new global API key for the first user, for clients that send X-Auth-Email and X-Auth-Key. The previous
+   * key stops working. Throws noUser.
    */
   newGlobalKey(): Promise<{ user: User; key: string }>;
 }
@@ -43,7 +46,7 @@ const DEFAULT_EMAIL = "admin@reelpost.internal";
 const EMAIL =
   /^[\w.!#$%&'*+/=?^`{|}~-]{1,64}@(?=.{1,253}$)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)+$/i;
 
-/** `changed` is called when cached credentials became stale. */
+/** `changed` is called when cached credentials have become stale. */
 export function createFirstRun({
   db,
   clock,
@@ -112,8 +115,8 @@ export function createFirstRun({
           return true;
         })
         .catch((err: unknown) => {
-          // Two concurrent processes: PostgreSQL may report the duplicate address before it detects the serialization
-          // conflict.
+          // With two concurrent processes, PostgreSQL may report the duplicate address before it detects the
+          // serialization conflict.
           if (isUniqueViolation(err)) return false;
           throw err;
         });

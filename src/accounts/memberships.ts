@@ -22,9 +22,9 @@ export interface MembershipWithAccount {
 /** Memberships of the caller's user. */
 export interface Memberships {
   list(by: Caller, page: PageRequest, query?: MembershipQuery): Promise<Page<MembershipWithAccount>>;
-  /** This and the following functions throw noMembership. */
+  /** Throws noMembership, like the following functions. */
   get(by: Caller, id: string): Promise<MembershipWithAccount>;
-  /** Throws lastMember if the account has no other member; so does delete. */
+  /** Throws lastMember if the account has no other member; so does `delete`. */
   setStatus(by: Caller, id: string, status: "accepted" | "rejected"): Promise<MembershipWithAccount>;
   delete(by: Caller, id: string): Promise<void>;
 }

@@ -50,7 +50,7 @@ export const accountsMigrations: Migration[] = [
       await db.schema
         .createTable("tokens")
         .addColumn("id", key, (column) => column.primaryKey())
-        // Exactly one of the two is set: the owner of the token.
+        // The owner of the token: exactly one of the two columns is set.
         .addColumn("user_id", key)
         .addColumn("account_id", key)
         .addColumn("created_by", key, (column) => column.notNull())

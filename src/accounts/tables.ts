@@ -5,7 +5,7 @@ export interface AccountTables {
   users: {
     id: string;
     email: string;
-    /** Lower case, for comparison. */
+    /** Lower-case copy for comparison. */
     email_key: string;
     first_name: string | null;
     last_name: string | null;

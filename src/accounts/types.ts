@@ -21,7 +21,7 @@ export interface Account {
 
 export type MembershipStatus = "accepted" | "pending" | "rejected";
 
-/** Membership of a user in an account, with all permissions. The policies of a token limit what the token can do. */
+/** A user's membership in an account, with all permissions. A token is further limited by its policies. */
 export interface Membership {
   id: string;
   user: string;

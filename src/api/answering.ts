@@ -2,7 +2,7 @@ import type { ServerResponse } from "node:http";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 
 export const CORS = {
-  // Scripts send tokens explicitly, browsers never do, so any origin may call the API.
+  // Scripts send tokens explicitly, and browsers never send them automatically, so any origin may call the API.
   "access-control-allow-origin": "*",
   "access-control-expose-headers":
     "cf-ray, x-request-id, retry-after, etag, location, stream-media-id, tus-resumable, tus-version, tus-extension, tus-max-size, upload-offset, upload-length",
@@ -21,7 +21,10 @@ export const headersOf = (id: string): Record<string, string> => ({
   "x-request-id": id,
 });
 
-/** Writes an envelope directly to Node's response: building a Response costs more than the rest of a short answer. */
+/**
+ * Writes an envelope directly to Node's response: creating a Response costs more than everything else in a short
+ * response.
+ */
 export function sendJson(
   outgoing: ServerResponse,
   status: number,

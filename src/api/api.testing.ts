@@ -24,9 +24,9 @@ export const almighty: Caller = {
 
 export interface TestApiOptions {
   routes: Route[];
-  /** The caller behind TEST_TOKEN. Default: has every permission. */
+  /** The caller identified by TEST_TOKEN. Default: has every permission. */
   caller?: Caller;
-  /** Replaces the gate that knows TEST_TOKEN, TEST_ACCOUNT and TEST_ZONE. */
+  /** Replaces functions of the default gate, which knows TEST_TOKEN, TEST_ACCOUNT and TEST_ZONE. */
   gate?: Partial<Gate>;
   clock?: Clock;
   log?: Log;
@@ -47,7 +47,10 @@ export interface TestAnswer {
 export interface TestApi {
   /** `http://127.0.0.1:<port>/client/v4` */
   url: string;
-  /** `path` below /client/v4. Plain objects are sent as JSON; FormData, bytes, text and streams are sent unchanged. */
+  /**
+   * `path` is relative to /client/v4. Plain objects are sent as JSON; FormData, bytes, text and streams are sent
+   * unchanged.
+   */
   call(
     method: string,
     path: string,
@@ -56,8 +59,8 @@ export interface TestApi {
 }
 
 /**
- * Serves routes over real HTTP. Every response is validated against the schema of its route and, if available, against
- * the published API.
+ * Serves routes over real HTTP. Every response is validated against its route's schema and, if available, against the
+ * published API.
  */
 export async function startApi(
   scope: { after(end: () => Promise<void>): void },

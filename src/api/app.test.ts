@@ -96,7 +96,7 @@ const routes = [
 ];
 const base = `/accounts/${TEST_ACCOUNT}/things`;
 
-test("a page has a result_info, and the list ends", async (t) => {
+test("a page has a result_info, and the list is finite", async (t) => {
   const { call } = await startApi(t, { routes });
   const last = await call("get", base, { query: { page: 3 } });
   assert.deepEqual(last.body, {
@@ -139,7 +139,7 @@ test("distinguishes a missing permission, an unknown account and an unknown zone
   assert.deepEqual((await call("get", `/zones/${"0".repeat(32)}/files/a`)).body.errors[0].code, 7003);
 });
 
-test("converts thrown errors to envelopes: user errors with their text, internal errors with a log reference", async (t) => {
+test("converts thrown errors to envelopes: user errors with their text, internal errors with a reference to the log", async (t) => {
   const { call } = await startApi(t, { routes });
   const gone = await call("get", `${base}/zzz`);
   assert.deepEqual(
@@ -175,7 +175,7 @@ test("converts thrown errors to envelopes: user errors with their text, internal
   assert.equal((await call("get", `${base}/verify`)).body.result, "exact");
 });
 
-test("parses the body as JSON whatever its content type, and names invalid fields", async (t) => {
+test("parses the body as JSON regardless of its content type, and reports the names of invalid fields", async (t) => {
   const { call } = await startApi(t, { routes });
   const put = (body: unknown, headers: Record<string, string> = {}) => call("put", `${base}/t1`, { body, headers });
   assert.equal(
@@ -207,7 +207,7 @@ test("reports unknown URIs and methods", async (t) => {
   assert.deepEqual([preflight.status, preflight.headers.get("access-control-allow-origin")], [204, "*"]);
 });
 
-test("reports the retry delay to a token that exceeds its rate limit", async (t) => {
+test("reports the retry delay if a token exceeds its rate limit", async (t) => {
   const { call } = await startApi(t, { routes, rateLimit: { requests: 2, seconds: 60 } });
   await call("get", base);
   await call("get", base);
@@ -217,7 +217,7 @@ test("reports the retry delay to a token that exceeds its rate limit", async (t)
   assert.ok(wait > 0 && wait <= 60, String(wait));
 });
 
-test("limits a network that guesses tokens without a look-up, and still serves its valid tokens", async (t) => {
+test("rejects a network that guesses tokens without looking them up, and still serves its valid tokens", async (t) => {
   let asked = 0;
   const { url } = await startApi(t, {
     routes,
@@ -269,6 +269,6 @@ test("the OpenAPI document describes the routes", async (t) => {
         page.includes(operation.summary),
       operation.id,
     );
-  // Throws on a syntax error, as a browser would; nothing else here parses the script.
+  // Throws on a syntax error, as a browser would; no other test parses the script.
   assert.ok(new Script(/<script>([^]*)<\/script>/.exec(page)![1]!));
 });

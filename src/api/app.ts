@@ -26,9 +26,9 @@ export interface ApiOptions {
   log: Log;
   version: string;
   rateLimit?: RateLimit;
-  /** Maximum number of octets of request bodies in memory. Default 256 MiB. */
+  /** Maximum number of bytes of request bodies in memory. Default 256 MiB. */
   bodyMemory?: number;
-  /** The client's address. Default: the peer of the connection. */
+  /** The client's address. Default: the address of the connection's peer. */
   clientIp?(incoming: IncomingMessage): string | undefined;
   /** Called for every response with its duration. */
   onAnswer?(operation: string, status: number, ms: number): void;
@@ -38,7 +38,7 @@ export interface ApiOptions {
 
 type Env = { Bindings: HttpBindings };
 
-/** The v4 REST API: routes below /client/v4, and the OpenAPI document. Works on Node's own requests and responses. */
+/** The v4 REST API: routes under /client/v4, and the OpenAPI document. Uses Node's own requests and responses. */
 export function createApi({
   routes,
   gate,
@@ -62,7 +62,7 @@ export function createApi({
   for (const { operation, handle } of routes) {
     const { method, status: usual = 200, version: versionOf } = operation;
 
-    /** Authenticates, authorizes and answers a request. */
+    /** Authenticates, authorizes and responds to a request. */
     async function serve(
       context: Context<Env>,
       id: string,
@@ -85,7 +85,7 @@ export function createApi({
       const known = readAt === undefined ? undefined : cache.get(incoming.url!, readAt);
       if (known !== undefined) return sendJson(outgoing, usual, id, known);
 
-      // A slow body may outlive the token of its request.
+      // The token may be revoked while a slow body is still arriving.
       const whole = incoming.complete;
       const confirm = async () => {
         if (whole) return;
@@ -93,7 +93,7 @@ export function createApi({
         if (now === undefined) throw apiErrors.notAuthenticated();
         await authorize(gate, now, operation, params, context.req.path);
       };
-      // Creating a child log is expensive, and most requests never log.
+      // Creating a child log is expensive, and most requests never log anything.
       let child: Log | undefined;
       const answer = await handle(
         await createCall(context, {
@@ -136,7 +136,7 @@ export function createApi({
         body.free();
         const ms = performance.now() - startedAt;
         onAnswer?.(operation.id, told.status, ms);
-        // Changes are logged with their caller; reads are not.
+        // Changes are logged with their caller; reads are not logged.
         if (method !== "get")
           log.info(
             { request: id, operation: operation.id, ...told, params: context.req.param(), ms: Math.round(ms) },
@@ -157,7 +157,7 @@ export function createApi({
       );
   }
   app.options(`${API_BASE}/*`, () => new Response(null, { status: 204, headers: PREFLIGHT }));
-  // Not a route: a second match would send every request through Hono's middleware.
+  // Not registered as a route: a second match would send every request through Hono's middleware.
   app.notFound(({ req, env }) => {
     const id = ids.hex();
     const allow = methods(req.path.slice(API_BASE.length)).join(", ");

@@ -26,7 +26,7 @@ export function credentialsOf(headers: IncomingHttpHeaders, ip: string | undefin
   return { secret: key, email, ...from };
 }
 
-/** Determines the resource of the path and checks the caller's permission. Throws badIdentifier, notAllowed. */
+/** Determines the resource from the path and checks the caller's permission. Throws badIdentifier, notAllowed. */
 export async function authorize(
   gate: Gate,
   caller: Caller,

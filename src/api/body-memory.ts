@@ -1,23 +1,23 @@
 import { apiErrors } from "./errors.ts";
 
-/** Limits the memory for request bodies of all concurrent requests, in octets. */
+/** Limits the memory used by the bodies of all concurrent requests, in bytes. */
 export interface BodyMemory {
   /**
-   * One request: `take` counts octets as they arrive; above the limit it releases those of this request and throws
+   * Opens one request: `take` counts bytes as they arrive; above the limit it releases those of this request and throws
    * busy. `free` releases them.
    */
   open(): { take(octets: number): void; free(): void };
 }
 
-/** Sufficient for several concurrent deploys and bulk writes; parsing takes about twice as much again. */
+/** Sufficient for several concurrent deployments and bulk writes; parsing needs about twice as much in addition. */
 export const DEFAULT_BODY_MEMORY = 256 * 1024 * 1024;
 
-/** Always granted to each body, so that the server stays manageable while others use up the limit. */
+/** Always granted to each body, so that the server remains manageable when others use up the limit. */
 const SMALL = 64 * 1024;
 
 /**
  * Limits the memory for large concurrent bodies. Requests above the limit are rejected instead of queued: while waiting
- * they would keep what they have already sent.
+ * they would hold the data already received.
  */
 export function createBodyMemory(limit = DEFAULT_BODY_MEMORY): BodyMemory {
   let held = 0;

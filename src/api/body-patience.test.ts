@@ -44,14 +44,14 @@ test("closes the connection of a stalled body, but not of a slow one", { timeout
   const answered = answerOf(slow);
   for (let i = 0; i < 60; i++) {
     slow.write("x".repeat(2048));
-    // Each pause is far below the timeout; their sum is far above it.
+    // Each pause is much shorter than the timeout; their sum is much longer.
     await sleep(5);
   }
   slow.end();
   assert.equal(await answered, String(60 * 2048));
 });
 
-test("does not count the time in which the server does not read", { timeout: 60_000 }, async (t) => {
+test("does not count time during which the server does not read", { timeout: 60_000 }, async (t) => {
   const send = await serve(t, async (request) => {
     await sleep(4 * IDLE_MS);
     const length = await whole(request);

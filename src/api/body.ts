@@ -5,17 +5,19 @@ import { checkJsonShape } from "./json-shape.ts";
 const MIB = 1024 * 1024;
 export const DEFAULT_BODY_BYTES = MIB;
 
-/** Maximum number of parts in a form: more than the modules of a worker and the fields around them. */
+/** Maximum number of parts in a form: more than the modules of a worker and its other fields. */
 const MAX_PARTS = 5000;
 
 export interface BodyBounds {
-  /** Octets. */
+  /** Maximum size in bytes. */
   limit: number;
-  /** Called with octets as they arrive; an error that it throws stops the read. */
+  /** Called with the number of bytes as they arrive; if it throws, reading stops. */
   take?(octets: number): void;
 }
 
-/** The whole body. Throws bodyTooLarge as soon as the limit is exceeded, and brokeOff if the client disconnects. */
+/**
+ * Reads the whole body. Throws bodyTooLarge as soon as the limit is exceeded, and brokeOff if the client disconnects.
+ */
 export async function readBounded(request: Request, { limit, take }: BodyBounds): Promise<Uint8Array> {
   const announced = Number(request.headers.get("content-length") ?? 0);
   if (announced > limit) throw apiErrors.bodyTooLarge({ limit });
@@ -32,13 +34,13 @@ export async function readBounded(request: Request, { limit, take }: BodyBounds)
         take?.(chunk.length);
         chunks.push(chunk);
       } catch (thrown) {
-        // Drains the rest: an unread body would close the connection, and the response would be lost.
+        // Drains the rest: an unread body would close the connection, and the client would never receive the response.
         refusal = thrown;
         chunks.length = 0;
       }
     }
   } catch (cause) {
-    // A client that disconnects is not a server error.
+    // A client that disconnects does not cause a server error.
     throw cause instanceof UserError ? cause : apiErrors.brokeOff({}, { cause });
   }
   if (refusal !== undefined) throw refusal;
@@ -46,7 +48,7 @@ export async function readBounded(request: Request, { limit, take }: BodyBounds)
 }
 
 /**
- * Parses JSON whatever the content type, because real clients send text/plain. Undefined for an empty body. Throws
+ * Parses JSON regardless of the content type, because some clients send text/plain. Undefined for an empty body. Throws
  * badJson, tooManyValues, tooDeep.
  */
 export function parseJson(bytes: Uint8Array, maxValues?: number): unknown {
@@ -61,12 +63,12 @@ export function parseJson(bytes: Uint8Array, maxValues?: number): unknown {
 
 export async function readForm(request: Request, bounds: BodyBounds): Promise<FormData> {
   const type = request.headers.get("content-type") ?? "";
-  // Checked before the body is read, to reject other types immediately.
+  // Checked before the body is read, to reject other content types immediately.
   checkForm(type);
   return parseForm(await readBounded(request, bounds), type);
 }
 
-/** Throws badMultipart, also for a content type that is not a form. */
+/** Throws badMultipart, also if the content type is not a form. */
 export async function parseForm(bytes: Uint8Array, type: string): Promise<FormData> {
   checkForm(type);
   checkParts(bytes, type);
@@ -90,7 +92,7 @@ function checkParts(bytes: Uint8Array, type: string): void {
   const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let parts = 0;
   for (let at = body.indexOf(line); at >= 0; at = body.indexOf(line, at + line.length)) {
-    // The last boundary closes the form.
+    // The last boundary only closes the form.
     if (++parts > MAX_PARTS + 1) throw apiErrors.badMultipart({ reason: `it has more than ${MAX_PARTS} parts` });
   }
 }

@@ -12,11 +12,11 @@ interface CallParts {
   caller: Caller;
   log(): Log;
   confirm(): Promise<void>;
-  /** Counts octets of the body in memory. Throws busy. */
+  /** Counts bytes of the body in memory. Throws busy. */
   take(octets: number): void;
 }
 
-/** A request as its handler receives it. Throws badRequest, badJson, bodyTooLarge, tooManyValues, tooDeep, busy. */
+/** Creates the call that a handler receives. Throws badRequest, badJson, bodyTooLarge, tooManyValues, tooDeep, busy. */
 export async function createCall(
   { req, env }: Context<{ Bindings: HttpBindings }>,
   { id, operation, caller, log, confirm, take }: CallParts,
@@ -63,7 +63,7 @@ function valid(parsed: Parsed, where: "query" | "body"): unknown {
   return parsed.data;
 }
 
-/** A parameter that occurs once is a string, otherwise a list. */
+/** A parameter that occurs once becomes a string, otherwise a list. */
 function single(queries: Record<string, string[]>): Record<string, string | string[]> {
   const given: Record<string, string | string[]> = {};
   for (const name in queries) given[name] = queries[name]!.length === 1 ? queries[name]![0]! : queries[name]!;

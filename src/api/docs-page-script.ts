@@ -1,5 +1,6 @@
 /**
- * Browser script of the operations page: filters, and shows the details from openapi.json when an operation is opened.
+ * Browser script of the operations page: filters, and loads the details of an operation from openapi.json when it is
+ * opened.
  */
 export const DOCS_SCRIPT = String.raw`
 const filter = document.getElementById("filter");

@@ -15,7 +15,7 @@ export const DOCS_HEADERS = {
 };
 
 /**
- * The operations on one page, grouped by tag, with a filter; generated from the same declarations as the OpenAPI
+ * All operations on one page, grouped by tag, with a filter; generated from the same declarations as the OpenAPI
  * document.
  */
 export function renderDocsPage(operations: Operation[], version: string) {

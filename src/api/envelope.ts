@@ -20,7 +20,7 @@ export const success = ({ result, info, messages = [], beside }: Answer) => ({
   ...beside,
 });
 
-/** `result` is null, except for the few operations that publish another value. */
+/** `result` is null, except for the few operations whose published result on failure is another value. */
 export const failure = (errors: ErrorItem[], result: unknown = null) => ({
   success: false,
   errors,
@@ -32,8 +32,8 @@ export const failure = (errors: ErrorItem[], result: unknown = null) => ({
 const WORDED = 10002;
 
 /**
- * The only place that converts a domain error to an item of the envelope. Clients match on the text, so the fix goes to
- * `error_chain`.
+ * The only function that converts a domain error to an item of the envelope. Clients match on the text, so the fix is
+ * put into `error_chain`.
  */
 export const errorItem = (error: UserError): ErrorItem => {
   const code = typeof error.code === "number" ? error.code : WORDED;
@@ -43,7 +43,7 @@ export const errorItem = (error: UserError): ErrorItem => {
   return { code, message: error.message, ...(chain.length > 0 && { error_chain: chain }) };
 };
 
-/** Details that the throwing code adds: `{ chain: [{ code, message }] }`. */
+/** Details added by the code that throws: `{ chain: [{ code, message }] }`. */
 const chainOf = ({ details }: UserError): ErrorItem[] =>
   Array.isArray(details.chain) ? (details.chain as ErrorItem[]) : [];
 

@@ -10,8 +10,8 @@ export interface Failure {
 }
 
 /**
- * Converts any thrown value to the envelope of a failure. User errors keep their text; internal errors are logged, and
- * the response names the log entry. `translate` maps errors for operations with an error table of their own.
+ * Converts any thrown value to a failure envelope. User errors keep their text; internal errors are logged, and the
+ * response refers to the log entry. `translate` maps errors for operations that have their own error table.
  */
 export function failureOf(
   thrown: unknown,
@@ -44,7 +44,7 @@ function answerOf(error: UserError): Failure {
     headers: {
       ...(wait !== undefined && { "retry-after": String(wait) }),
       ...(typeof allow === "string" && { allow }),
-      // The official clients retry every 409 unless this header stops them.
+      // The official clients retry every 409 unless this header forbids it.
       ...(error.entry.permanent === true && { "x-should-retry": "false" }),
     },
   };

@@ -1,6 +1,6 @@
 import { defineErrors } from "../kernel/index.ts";
 
-/** Errors that any request can cause. Clients of the hosted API know these codes and texts. */
+/** Errors that any request can cause. Clients of the hosted API expect these codes and texts. */
 export const apiErrors = defineErrors("api", {
   noCredentials: {
     code: 9106,

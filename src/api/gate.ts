@@ -1,7 +1,7 @@
 import type { AccountsRoom } from "../accounts/index.ts";
 import type { Gate } from "./ports.ts";
 
-/** Accounts authenticate callers; the zones domain maps zones to accounts. */
+/** The accounts domain authenticates callers; the zones domain maps zones to accounts. */
 export const createGate = ({
   accounts,
   zoneAccount,

@@ -1,8 +1,9 @@
 import type { Caller, Permission } from "../accounts/index.ts";
 
 /**
- * Zones of an account that a policy hides from a caller who may read the rest. One of the permissions suffices to read.
- * The list may contain zones of other accounts or deleted ones: use it to filter, never to display.
+ * Zones of an account that a policy hides from a caller who may read the account's other zones. Any one of the
+ * permissions suffices to read. The list may contain deleted zones and zones of other accounts: use it for filtering,
+ * never for display.
  */
 export const hiddenZones = (caller: Caller, account: string, ...readers: readonly Permission[]): string[] =>
   (caller.deniedZones ?? []).filter(

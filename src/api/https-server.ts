@@ -5,7 +5,7 @@ import type { TlsSource } from "../kernel/tls-source.ts";
 /** Time limit for the TLS handshake. */
 const HANDSHAKE_MS = 20_000;
 
-/** An HTTPS server that uses the current certificate of `tls` for each connection. */
+/** An HTTPS server that uses the current certificate from `tls` for each connection. */
 export function createHttpsServer(options: ServerOptions, tls: TlsSource): Server {
   const server = createServer({
     ...options,
@@ -13,7 +13,7 @@ export function createHttpsServer(options: ServerOptions, tls: TlsSource): Serve
     handshakeTimeout: HANDSHAKE_MS,
     SNICallback: (name, done) => done(null, tls.context(name)),
   });
-  // For clients without SNI: SNICallback is not called for them.
+  // Needed for clients without SNI, for which SNICallback is not called.
   const enough = tls.onChange(() => server.setSecureContext(tls.pem()));
   return server.once("close", enough);
 }

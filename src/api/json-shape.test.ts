@@ -5,14 +5,14 @@ import { checkJsonShape } from "./json-shape.ts";
 
 const shape = (text: string, maxValues?: number) => checkJsonShape(Buffer.from(text), maxValues);
 
-/** Values and field names, counted like the commas and brackets between them. */
+/** The number of values and field names, which the checker determines from commas and brackets. */
 function count(value: unknown): number {
   if (typeof value !== "object" || value === null) return 0;
   const inside = Object.values(value);
   return 1 + Math.max(0, inside.length - 1) + inside.reduce((sum: number, each) => sum + count(each), 0);
 }
 
-test("counts values between strings, whatever the strings contain", () => {
+test("counts values between strings, regardless of the strings' content", () => {
   check(
     property(jsonValue(), (value) => {
       const text = JSON.stringify(value);

@@ -2,7 +2,7 @@ import { apiErrors } from "./errors.ts";
 
 /** Default maximum number of values in one JSON text. */
 export const DEFAULT_VALUES = 100_000;
-/** Deeper than any valid request, and far below the recursion limit. */
+/** Deeper than any valid request, but far below the recursion limit. */
 const MAX_DEPTH = 200;
 
 const QUOTE = 0x22;
@@ -15,7 +15,7 @@ const CLOSE_OBJECT = 0x7d;
 
 /**
  * Checks the size of JSON before parsing: a megabyte of `0,` is half a million values, and a validator reports hundreds
- * of bytes for each invalid one, so a small body could exhaust the heap. Does not check the syntax. Throws
+ * of bytes for each invalid one, so a small body could exhaust the heap. Does not validate the syntax. Throws
  * tooManyValues, tooDeep.
  */
 export function checkJsonShape(bytes: Uint8Array, maxValues = DEFAULT_VALUES): void {
@@ -47,7 +47,7 @@ function endOfString(bytes: Uint8Array, from: number): number {
   for (let end = bytes.indexOf(QUOTE, from + 1); end >= 0; end = bytes.indexOf(QUOTE, end + 1)) {
     let before = end - 1;
     while (bytes[before] === BACKSLASH) before--;
-    // An even number of backslashes escapes only itself.
+    // The quote ends the string if the number of preceding backslashes is even.
     if ((end - before) % 2 === 1) return end;
   }
   return bytes.length;

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { test, type TestContext } from "node:test";
 import { type LingerOptions, lingerBeforeClose } from "./lingering-close.ts";
 
-/** Rejects requests before reading their body. */
+/** Rejects requests before reading their bodies. */
 async function serve(t: TestContext, options?: LingerOptions) {
   const sockets = new Set<IncomingMessage["socket"]>();
   const server = createServer((incoming, response) => {
@@ -43,12 +43,12 @@ function send(url: string, pieces: number): Promise<number> {
   });
 }
 
-test("a client that is rejected while it sends can read the reason", async (t) => {
+test("a client that is rejected while sending can read the reason", async (t) => {
   const { url } = await serve(t);
   for (let i = 0; i < 5; i++) assert.equal(await send(url, 12), 413);
 });
 
-test("waits for the client only within the configured time and size", async (t) => {
+test("waits for the client only within the configured limits of time and size", async (t) => {
   const { url, sockets } = await serve(t, { octets: 1 << 20 });
   await send(url, 40).catch(() => {});
   assert.ok([...sockets][0]!.bytesRead < 30 << 20, `${[...sockets][0]!.bytesRead} bytes were read`);
@@ -68,7 +68,7 @@ test("waits for the client only within the configured time and size", async (t) 
   assert.ok(performance.now() - began < 5000);
 });
 
-test("kept-alive connections continue with the next request", async (t) => {
+test("kept-alive connections can be used for the next request", async (t) => {
   const { url } = await serve(t);
   for (let i = 0; i < 3; i++) {
     const response = await fetch(url, { method: "POST", body: Buffer.alloc(3 << 20) });

@@ -2,16 +2,16 @@ import type { IncomingMessage } from "node:http";
 
 export interface LingerOptions {
   /**
-   * Time and octets for which the server drains a client that keeps sending. Default 30 s, 256 MiB: more than the
-   * largest chunk of an upload.
+   * Limits of time and bytes for draining a client that keeps sending. Default 30 s, 256 MiB: more than the largest
+   * chunk of an upload.
    */
   ms?: number;
   octets?: number;
 }
 
 /**
- * Closing a connection while the client sends resets it, and the client may never read the response (RFC 9112 9.6). So
- * after an early response the rest of the request is drained before the connection closes.
+ * Closing a connection while the client is sending resets it, and the client may never read the response (RFC 9112
+ * 9.6). So after an early response the rest of the request is drained before the connection closes.
  */
 export function lingerBeforeClose(
   request: IncomingMessage,
@@ -27,7 +27,7 @@ export function lingerBeforeClose(
     socket.destroySoon = destroySoon;
     socket.destroySoon();
   };
-  // Node calls it behind the last answer of a connection; it is what everybody else calls who knows of this.
+  // Node calls this after the last response on a connection, and so does other code that closes a socket gracefully.
   socket.destroySoon = () => {
     if (timer !== undefined) return;
     if (request.complete || socket.destroyed) return close();

@@ -4,7 +4,7 @@ import { API_BASE } from "./base.ts";
 import { DOCS_HEADERS, renderDocsPage } from "./docs-page.ts";
 import type { Operation, Route } from "./operation.ts";
 
-/** Serves the OpenAPI 3.1 document of the routes and a page to read it on; neither needs a token. */
+/** Serves the OpenAPI 3.1 document of the routes and a page that displays it; neither requires a token. */
 // oxlint-disable-next-line no-explicit-any
 export function mountDocuments(app: Hono<any>, { routes, version }: { routes: Route[]; version: string }): void {
   let document: string | undefined;

@@ -3,16 +3,22 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Caller, Permission } from "../accounts/index.ts";
 import type { Log, Page, PageRequest, UserError } from "../kernel/index.ts";
 
-/** One operation of the v4 API, declared once: it is matched, authorised, checked and documented by this. */
+/**
+ * One operation of the v4 API, declared once: routing, authorization, validation and documentation all use this
+ * declaration.
+ */
 export interface Operation<
   Query extends z.ZodType = z.ZodType,
   Body extends z.ZodType = z.ZodType,
   Result extends z.ZodType = z.ZodType,
 > {
-  /** The operationId of the published API, or a name of our own. Unique. */
+  /** The operationId of the published API, or our own name for an extension. Unique. */
   id: string;
   method: "get" | "post" | "put" | "patch" | "delete";
-  /** Below /client/v4. `{name}` is one segment; `{name+}`, as the last one, takes the rest with its slashes. */
+  /**
+   * Relative to /client/v4. `{name}` matches one segment; `{name+}`, allowed only as the last one, matches the rest
+   * including slashes.
+   */
   path: string;
   tag: string;
   summary: string;
@@ -23,25 +29,25 @@ export interface Operation<
   permission: Permission | null;
   /** Error for unauthenticated requests, if clients expect another one than the usual. */
   refusal?: () => UserError;
-  /** Maps errors of operations that publish their own errors. `details.result` replaces the null result. */
+  /** Maps errors of operations that publish their own error codes. `details.result` replaces the null result. */
   translate?: (error: UserError) => UserError;
   query?: Query;
-  /** JSON body, whatever its content type. Absent: the handler reads the body. */
+  /** JSON body, regardless of its content type. Absent: the handler reads the body. */
   body?: Body;
   /** Treats an absent body as `{}`. */
   bodyOptional?: boolean;
-  /** Maximum number of octets that `json()`, `bytes()` and `form()` read. Default 1 MiB. */
+  /** Maximum number of bytes that `json()`, `bytes()` and `form()` read. Default 1 MiB. */
   maxBytes?: number;
   /** Maximum number of values in a JSON body: numbers, strings, lists, field names. Default 100,000. */
   maxValues?: number;
   /**
-   * For reads with the same answer for every caller: a number that changes with the underlying data. While it stays
-   * equal, repeated reads are answered from memory. Undefined: call the handler.
+   * For reads that return the same result to every caller: a number that changes with the underlying data. While it is
+   * unchanged, repeated reads are answered from memory. Undefined: the handler is called.
    */
   version?(params: Record<string, string>): number | undefined;
   /** Schema of `result` in the envelope. */
   result?: Result;
-  /** Content type of a response without an envelope. */
+  /** Content type if the response has no envelope. */
   raw?: string;
   /** Status of the response. Default 200. */
   status?: number;
@@ -51,22 +57,23 @@ export interface Operation<
 
 /** A validated request to an operation. */
 export interface Call<Query = unknown, Body = unknown> {
-  /** Decoded, and without the "+" in their names. */
+  /** Decoded parameters; their names do not include the "+". */
   params: Record<string, string>;
   query: Query;
   body: Body;
   caller: Caller;
-  /** The request id in the log and in the response. */
+  /** The request id used in the log and in the response. */
   id: string;
   log: Log;
   request: Request;
-  /** The body's bytes. Throws bodyTooLarge beyond maxBytes. */
+  /** Reads the body as bytes. Throws bodyTooLarge above maxBytes. */
   bytes(): Promise<Uint8Array>;
-  /** The body as multipart/form-data. Throws badMultipart, bodyTooLarge. */
+  /** Reads the body as multipart/form-data. Throws badMultipart, bodyTooLarge. */
   form(): Promise<FormData>;
   /**
-   * Throws notAuthenticated or notAllowed if the token lost its permission since the request began. Call it between
-   * reading a body and storing it; `bytes()`, `form()` and declared bodies already do. Free for short requests.
+   * Throws notAuthenticated or notAllowed if the token has lost its permission since the request began. Call it between
+   * reading a body and storing it; `bytes()`, `form()` and declared bodies do so automatically. Costs nothing for short
+   * requests.
    */
   confirm(): Promise<void>;
   /** Node's request and response, for large bodies and responses. */
@@ -78,7 +85,7 @@ export interface Answer<Result = unknown> {
   result: Result;
   info?: ResultInfo;
   messages?: { code: number; message: string }[];
-  /** Fields beside `result` that the contract defines. */
+  /** Fields alongside `result` that the API contract defines. */
   beside?: Record<string, unknown>;
   status?: number;
 }
@@ -100,7 +107,7 @@ export interface Route {
 
 /**
  * Binds an operation to the domain function that implements it. A handler returns the content of the envelope, or a
- * Response without envelope.
+ * Response without an envelope.
  */
 export const route = <Query extends z.ZodType, Body extends z.ZodType, Result extends z.ZodType>(
   operation: Operation<Query, Body, Result>,

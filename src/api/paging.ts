@@ -1,12 +1,12 @@
 import { z } from "@hono/zod-openapi";
 import type { PageRequest } from "../kernel/index.ts";
 
-/** Above this, `page * per_page` exceeds the safe integer range. */
+/** Above this limit, `page * per_page` would exceed the safe integer range. */
 const LAST_PAGE = 1_000_000_000;
 
 /**
- * `page` and `per_page` of a list. A larger page size is reduced instead of rejected; `result_info` reports the actual
- * one.
+ * `page` and `per_page` of a list. A page size that is too large is reduced instead of rejected; `result_info` reports
+ * the actual one.
  */
 export const pageQuery = ({ perPage = 20, max = 1000 }: { perPage?: number; max?: number } = {}) => ({
   page: z.coerce.number().int().min(1).max(LAST_PAGE).default(1),

@@ -2,10 +2,10 @@ import type { HttpBindings } from "@hono/node-server";
 import { getPath } from "hono/utils/url";
 import type { Route } from "./operation.ts";
 
-/** `{name}` in Hono's notation. */
+/** Converts `{name}` to Hono's notation. */
 export const honoPath = (path: string): string => path.replace(/\{(\w+)\+\}/g, ":$1{.+}").replace(/\{(\w+)\}/g, ":$1");
 
-/** Returns the allowed methods of a path. */
+/** Returns a function that lists the allowed methods of a path. */
 export function methodsByPath(routes: Route[]): (path: string) => string[] {
   const patterns = new Map<RegExp, string[]>();
   for (const [path, group] of Map.groupBy(routes, ({ operation }) => operation.path)) {
@@ -24,8 +24,8 @@ export function methodsByPath(routes: Route[]): (path: string) => string[] {
 }
 
 /**
- * The path as it was sent, so that parameters are decoded exactly once: a URL parser resolves `%2e%2e` and `..`, and
- * Hono matches the decoded path, where `%0A` is a line break that no pattern matches.
+ * The path as sent, so that parameters are decoded exactly once: a URL parser resolves `%2e%2e` and `..`, and Hono
+ * matches the decoded path, where `%0A` is a line break that no pattern matches.
  */
 export function sentPath(request: Request, options?: { env?: HttpBindings }): string {
   const target = options?.env?.incoming?.url;

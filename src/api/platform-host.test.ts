@@ -56,7 +56,7 @@ test("assigns all other requests to the platform", () => {
   assert.deepEqual(destinationOf("/workers/", "h", { domain: DOMAIN }), { kind: "platform", path: "/workers/" });
 });
 
-test("videos have their own hosts, whatever is served below the same domain", () => {
+test("videos have their own hosts, regardless of what else is served under the same domain", () => {
   for (const [host, domain] of [
     ["customer-a1.videos.example.com:8787", "videos.example.com"],
     ["Customer-a1.VIDEOS.example.com.", "videos.example.com:8787"],
@@ -77,7 +77,7 @@ test("videos have their own hosts, whatever is served below the same domain", ()
   assert.equal(destinationOf("/", "customer-a1.workers.example.com", { domain: DOMAIN }).kind, "platform");
 });
 
-test("distinguishes platform, upload and unknown hosts when their names are configured", () => {
+test("distinguishes platform, upload and unknown hosts if their names are configured", () => {
   const hosts = {
     domain: DOMAIN,
     videoDomain: "videos.example.com",
@@ -105,7 +105,7 @@ test("distinguishes platform, upload and unknown hosts when their names are conf
   assert.deepEqual(destinationOf("/upload/a?b", "uploads.example.com", hosts), { kind: "upload", path: "/upload/a" });
 });
 
-test("returns the parent domain that the workers of an account share", () => {
+test("returns the parent domain shared by the workers of an account", () => {
   assert.equal(workerParent("Inbox.acme.workers.example.com:8787", DOMAIN), "acme.workers.example.com");
   for (const host of [
     "acme.workers.example.com",
@@ -117,7 +117,7 @@ test("returns the parent domain that the workers of an account share", () => {
     assert.equal(workerParent(host, DOMAIN), undefined, String(host));
 });
 
-test("rejects a request with two hosts", () => {
+test("rejects a request that specifies two different hosts", () => {
   assert.equal(namesTwoHosts(["Host", "a", "Accept", "Host", "hOST", "a"]), true);
   assert.equal(namesTwoHosts(["Host", "a", "Accept", "host", "X-Host", "b"]), false);
   assert.equal(namesTwoHosts([]), false);

@@ -1,4 +1,4 @@
-/** The target of a request, from its host and path. */
+/** The target of a request, determined from its host and path. */
 export type Destination =
   | { kind: "worker"; label: string; script: string; url: string }
   | { kind: "default-account-worker"; script: string; url: string }
@@ -11,22 +11,22 @@ export type Destination =
 export interface HostNames {
   /** Parent domain of the worker hosts. */
   domain: string;
-  /** `customer-<code>.<this>` serves videos; may include a port. Empty: videos have no separate host. */
+  /** `customer-<code>.<videoDomain>` serves videos; may include a port. Empty: videos have no separate host. */
   videoDomain?: string;
-  /** Host that serves only uploads. Empty: the platform serves them. */
+  /** Host that only serves uploads. Empty: the platform serves them. */
   uploadHost?: string;
-  /** Hosts of the platform itself. Empty: every host name that matches none of the above. */
+  /** Hosts of the platform itself. Empty: all hosts that match none of the above. */
   platformHosts?: readonly string[];
-  /** Serve workers at `/workers/<script>/…` on the platform hosts too. Default true. */
+  /** Whether the platform hosts also serve workers at `/workers/<script>/…`. Default true. */
   byPath?: boolean;
 }
 
 const WORKERS_PATH = /^\/workers\/([^/?#]+)(\/[^?]*)?(\?.*)?$/;
 
 /**
- * `<script>.<label>.<domain>` is a worker; so is `/workers/<script>/…` on any other name, without that prefix in the URL the worker sees.
- * `customer-<code>.<videoDomain>` serves only videos, even if it is below `domain`. Every other host belongs to the platform, or is unknown if
- * `platformHosts` is set and does not list it.
+ * `<script>.<label>.<domain>` is a worker; so is `/workers/<script>/…` on any other host, and the URL passed to the
+ * worker does not include this prefix. `customer-<code>.<videoDomain>` serves only videos, even if it is below
+ * `domain`. Every other host belongs to the platform, or is unknown if `platformHosts` is set and does not include it.
  */
 export function destinationOf(
   url: string,
@@ -51,7 +51,7 @@ function pathOf(url: string): string {
   return end < 0 ? url : url.slice(0, end);
 }
 
-/** A lower-case host name without port in the form of a worker: `<script>.<label>.<domain>`. */
+/** Parses a lower-case host name without port as a worker's: `<script>.<label>.<domain>`. */
 function workerOf(name: string, domain: string): { script: string; label: string } | undefined {
   if (name.length <= domain.length || !name.endsWith(domain) || name[name.length - domain.length - 1] !== ".")
     return undefined;
@@ -61,7 +61,9 @@ function workerOf(name: string, domain: string): { script: string; label: string
     : { script: script!, label };
 }
 
-/** Parent domain of the workers of one account, `<label>.<domain>`; undefined if the host is not a worker's. */
+/**
+ * Parent domain of the workers of one account, `<label>.<domain>`; undefined if the host does not belong to a worker.
+ */
 export function workerParent(host: string | undefined, domain: string): string | undefined {
   const worker = workerOf(hostName(host), domain);
   return worker && `${worker.label}.${domain}`;
@@ -75,7 +77,7 @@ export function namesTwoHosts(rawHeaders: readonly string[]): boolean {
   return hosts > 1;
 }
 
-/** Lower case, without port and trailing dot. */
+/** Returns the host name in lower case, without port and trailing dot. */
 function hostName(host = ""): string {
   const colon = host.lastIndexOf(":");
   const name = colon < 0 || host.endsWith("]") ? host : host.slice(0, colon);

@@ -36,7 +36,7 @@ const answerTo = async (socket: Socket, text: string) => {
 };
 const GET = "GET / HTTP/1.1\r\nhost: x\r\n\r\n";
 
-test("refuses connections above the limit per network, and accepts new ones after others close", async (t) => {
+test("refuses connections above the per-network limit, and accepts new ones after others have closed", async (t) => {
   const { open } = await listen(t, { connections: { total: 10, perNetwork: 2 } });
   const [first, second] = [await open(), await open()];
   for (const socket of [first, second]) assert.equal(await answerTo(socket, GET), "HTTP/1.1 200 OK");

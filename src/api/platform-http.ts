@@ -20,27 +20,33 @@ export interface PlatformHttpOptions {
   workers?: {
     live: Pick<LiveWorkers, "fetch" | "upgrade">;
     bySubdomain(label: string, script: string): Promise<ScriptRef | undefined>;
-    /** The label of the account whose workers are also at /workers/<script>/. */
+    /** The label of the account whose workers are also reachable under /workers/<script>/. */
     defaultLabel(): Promise<string | undefined>;
   };
   /** All host names of the server, including those that this process does not serve. */
   hosts: HostNames;
   /** Handles an upgrade request (a tail) and returns true. */
   upgrade?(request: IncomingMessage, socket: Duplex, head: Buffer): boolean;
-  /** Exact paths of the platform, such as `/healthz`. */
+  /** Handlers for exact paths of the platform, such as `/healthz`. */
   pages: Record<string, (request: IncomingMessage, response: ServerResponse) => void | Promise<void>>;
-  /** Path prefixes that end in a slash; any method. */
+  /** Handlers for path prefixes that end with a slash; for any method. */
   prefixes?: Record<string, (request: IncomingMessage, response: ServerResponse) => void | Promise<void>>;
-  /** Serves scripts and styles of platform pages if videos have separate hosts. Resolves false if the request is for something else. */
+  /**
+   * Serves scripts and styles of platform pages if videos have separate hosts. Resolves with false for any other
+   * request.
+   */
   assets?(request: IncomingMessage, response: ServerResponse): Promise<boolean>;
-  /** Handlers for `/.well-known/` (RFC 8615) on any host, called in turn before all others; false means not handled. */
+  /**
+   * Handlers for `/.well-known/` (RFC 8615) on any host, called one after another before all others; false means not
+   * handled.
+   */
   wellKnown?: readonly ((request: IncomingMessage, response: ServerResponse) => Promise<boolean>)[];
-  /** Handlers for all remaining requests, called in turn; false means not handled. */
+  /** Handlers for all remaining requests, called one after another; false means not handled. */
   others?: readonly ((request: IncomingMessage, response: ServerResponse) => Promise<boolean>)[];
   log: Log;
   /** Connection limits across all listeners. Default: no limit. */
   connections?: ConnectionLimits;
-  /** How long a request body may stall, in ms. Default: 1 minute for the platform, 5 minutes for a worker. */
+  /** How long a request body may stall, in ms. Default: 1 minute for the platform, 5 minutes for workers. */
   bodyIdleMs?: { platform: number; worker: number };
   /** How long close() waits for pending requests. Default 30 s. */
   graceMs?: number;
@@ -48,15 +54,16 @@ export interface PlatformHttpOptions {
 
 export interface PlatformHttp {
   /**
-   * `fd`: a listening socket. `tls`: for HTTPS. Call once per address. Rejects with UserError if the port is in use.
+   * `fd`: a listening socket. `tls`: enables HTTPS. Call it once per address. Rejects with UserError if the port is in
+   * use.
    */
   listen(address: { host: string; port: number; fd?: number }, tls?: TlsSource): Promise<{ url: string; port: number }>;
   close(): Promise<void>;
 }
 
-/** Idle time after which connections close during shutdown. */
+/** Idle time after which connections are closed during shutdown. */
 const IDLE_MS = 500;
-/** Longer for workers: their clients may stream live data with pauses. */
+/** Longer for workers, because their clients may stream live data with pauses. */
 const BODY_IDLE_MS = { platform: 60_000, worker: 300_000 };
 
 const UPLOADS = "/upload/";
@@ -99,7 +106,7 @@ export function createPlatformHttp({
     return label === undefined ? undefined : workers.bySubdomain(label, destination.script);
   }
 
-  /** With separate hosts, videos are served only on their own. */
+  /** If videos have separate hosts, they are served only there. */
   const onPlatform =
     hosts.platformHosts?.length && (hosts.videoDomain ?? "") !== "" ? (assets === undefined ? [] : [assets]) : others;
 
@@ -148,7 +155,7 @@ export function createPlatformHttp({
     if (destination.kind === "upload") return onUploads(destination.path, request, response);
     if (destination.kind === "unknown") return onUnknown(destination.path, request, response);
     if (destination.kind !== "platform") {
-      // A service worker would persist in the browser and intercept requests to a host that other workers share.
+      // A service worker would persist in the browser and intercept requests to a host shared by other workers.
       if (destination.kind === "default-account-worker" && request.headers["service-worker"] !== undefined)
         return refuse(response, 403, "Service workers are available at the worker's own host name only.");
       const ref = await refOf(destination);
@@ -219,7 +226,8 @@ export function createPlatformHttp({
     });
     server.on("upgrade", (request, socket, head) => {
       upgraded.add(socket);
-      // Node, this file and two pipelines each add a close listener, which exceeds Node's leak warning at ten.
+      // Node, this file and two pipelines each add close listeners, which would exceed Node's leak warning threshold of
+      // ten.
       socket.setMaxListeners(20);
       socket.once("close", () => upgraded.delete(socket));
       socket.on("error", () => socket.destroy());
@@ -248,7 +256,7 @@ export function createPlatformHttp({
   };
 }
 
-/** Calls at most once per `ms`. */
+/** Wraps a function so that it is called at most once per `ms`. */
 function createOccasional<Given extends unknown[]>(
   ms: number,
   call: (...given: Given) => void,

@@ -19,7 +19,7 @@ function limiter(requests: number, seconds = 60) {
   return { clock, ask };
 }
 
-test("allows exactly the configured number of requests per token and window", () => {
+test("allows exactly the configured number of requests per token per window", () => {
   const { ask } = limiter(3);
   assert.deepEqual([ask(), ask(), ask(), ask()], ["ok", "ok", "ok", 60]);
   assert.equal(ask("another token"), "ok");

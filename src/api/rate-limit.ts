@@ -3,7 +3,7 @@ import { networkOf } from "../kernel/networks.ts";
 import { apiErrors } from "./errors.ts";
 
 export interface RateLimit {
-  /** Requests per token and window; 0 disables the limit. */
+  /** Requests per token per window; 0 disables the limit. */
   requests: number;
   /** Window length in seconds. */
   seconds: number;
@@ -12,7 +12,7 @@ export interface RateLimit {
 /** The published limit of the hosted API: 1,200 requests in five minutes. */
 export const DEFAULT_RATE_LIMIT: RateLimit = { requests: 1200, seconds: 300 };
 
-/** Maximum number of tracked tokens; a new one evicts the oldest window. */
+/** Maximum number of tracked tokens; a new token evicts the one with the oldest window. */
 const MAX_TOKENS = 10_000;
 
 /** Counts requests per token in fixed windows. Throws tooManyRequests with the remaining seconds in `retryAfter`. */
@@ -39,7 +39,9 @@ export interface FailureLimiter {
   failed(ip: string | undefined): void;
 }
 
-/** Counts failed authentication attempts per network in fixed windows. Each attempt costs two database reads. */
+/**
+ * Counts failed authentication attempts per network in fixed windows, because each attempt costs two database reads.
+ */
 export function createFailureLimiter({ requests, seconds }: RateLimit, clock: Clock): FailureLimiter {
   const windows = new Map<string, { ends: number; count: number }>();
   return {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createReadCache } from "./read-cache.ts";
 
-test("a cached answer is valid for its version only", () => {
+test("a cached response is valid only for its version", () => {
   const cache = createReadCache();
   cache.put("/a", 1, "one");
   assert.equal(cache.get("/a", 1), "one");
@@ -10,7 +10,7 @@ test("a cached answer is valid for its version only", () => {
   assert.equal(cache.get("/a", 1), undefined, "and is forgotten when it is not");
 });
 
-test("evicts entries that are not used", () => {
+test("evicts entries that are not being used", () => {
   const cache = createReadCache(2 * 3 * (2 + 100));
   for (const url of ["/a", "/b", "/c"]) cache.put(url, 1, "x".repeat(100));
   cache.get("/a", 1);

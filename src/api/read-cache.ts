@@ -1,11 +1,11 @@
 /**
- * A cache of read answers, each with the version of its data. Bounded in octets; evicts the least recently used
+ * A cache of read responses, each with the version of its data. Limited in bytes; evicts the least recently used
  * entries.
  */
 export interface ReadCache {
   /** Undefined if not cached or outdated. */
   get(url: string, version: number): string | undefined;
-  /** Read `version` before the data: a concurrent change then makes the entry outdated instead of wrong. */
+  /** Read `version` before reading the data: a concurrent change then makes the entry outdated instead of wrong. */
   put(url: string, version: number, answer: string): void;
 }
 
@@ -13,12 +13,12 @@ interface Entry {
   version: number;
   answer: string;
   octets: number;
-  /** Since it was added or last examined. */
+  /** True if the entry has been used since it was added or last examined. */
   used: boolean;
 }
 
 const MAX_OCTETS = 32 * 1024 * 1024;
-/** A single long answer must not evict many short ones. */
+/** A single long response must not evict many short ones. */
 const MAX_ANSWER = 256 * 1024;
 
 export function createReadCache(maxOctets = MAX_OCTETS): ReadCache {
@@ -31,8 +31,8 @@ export function createReadCache(maxOctets = MAX_OCTETS): ReadCache {
   }
 
   /**
-   * Clock eviction: entries used since their last turn get another one. Approximates LRU without moving entries on
-   * reads.
+   * Clock eviction: entries used since they were last examined are skipped once. Approximates LRU without moving
+   * entries on reads.
    */
   function makeRoom() {
     for (const [url, entry] of entries) {
@@ -52,7 +52,7 @@ export function createReadCache(maxOctets = MAX_OCTETS): ReadCache {
       return entry.answer;
     },
     put(url, version, answer) {
-      // V8 stores text with characters beyond Latin-1 in two octets each.
+      // V8 uses two bytes per character for text with characters beyond Latin-1.
       const entry = { version, answer, used: false, octets: 2 * (answer.length + url.length) };
       if (entry.octets > MAX_ANSWER) return;
       const before = entries.get(url);

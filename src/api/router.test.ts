@@ -23,7 +23,7 @@ const seen = (result: ReturnType<ReturnType<typeof createSegmentRouter<string>>[
 function routers() {
   const ours = createSegmentRouter<string>();
   const theirs = new TrieRouter<string>();
-  // Hono's router takes the first pattern added; literals are added first.
+  // Hono's router prefers the first pattern added, so literals are added first.
   for (const pattern of [...PATTERNS].sort((a, b) => (a.includes(":") ? 1 : 0) - (b.includes(":") ? 1 : 0))) {
     ours.add("GET", pattern, pattern);
     theirs.add("GET", pattern, pattern);
@@ -40,7 +40,7 @@ test("a literal takes precedence over a parameter, with backtracking", () => {
   assert.deepEqual(match("/k/b/list"), ["/k/b/list", {}]);
   assert.deepEqual(match("/k/b/c//d"), ["/k/:key{.+}", { key: "b/c//d" }]);
   assert.deepEqual(match("/q/c"), ["/:x/c", { x: "q" }]);
-  // Hono's `*` also matches nothing; here it needs at least one octet, like `{.+}`.
+  // Hono's `*` also matches an empty rest; here it requires at least one character, like `{.+}`.
   ours.add("GET", "/o/*", "/o/*");
   assert.deepEqual(match("/o/anything/at/all")?.[0], "/o/*");
   assert.equal(match("/o"), undefined);
@@ -48,7 +48,7 @@ test("a literal takes precedence over a parameter, with backtracking", () => {
   assert.equal(match("/a", "POST"), undefined);
 });
 
-test("ignores a trailing slash, except for DELETE and where it may belong to a key", () => {
+test("ignores a trailing slash, except for DELETE and if it may belong to a key", () => {
   const router = createSegmentRouter<string>();
   for (const [method, path] of [
     ["GET", "/a"],

@@ -3,9 +3,9 @@ import type { Params, Result, Router } from "hono/router";
 interface Node<T> {
   fixed: Map<string, Node<T>>;
   param?: Node<T>;
-  /** Routes that end here, by method, with the names of their parameters. */
+  /** Routes that end at this node, by method, with the names of their parameters. */
   ends: Map<string, End<T>>;
-  /** Routes that end here and take the rest of the path as their last parameter. */
+  /** Routes that end at this node and use the rest of the path as their last parameter. */
   rest: Map<string, End<T>>;
 }
 
@@ -16,9 +16,9 @@ interface End<T> {
 
 /**
  * Hono's fast router rejects a literal and a parameter in the same position (`/tokens/verify`, `/tokens/:id`), which
- * this API has everywhere, and its other router costs as much as the rest of a short answer. This router walks the
- * segments; a literal takes precedence over a parameter. Patterns are `/a/:b`, with `:c{.+}` or `*` as the last segment
- * for the rest of the path.
+ * this API uses everywhere, and its other router costs as much as everything else in a short response. This router
+ * walks the segments; a literal takes precedence over a parameter. Patterns are `/a/:b`, with `:c{.+}` or `*` as the
+ * last segment for the rest of the path.
  */
 export function createSegmentRouter<T>(): Router<T> {
   const root = createNode<T>();
@@ -50,11 +50,11 @@ export function createSegmentRouter<T>(): Router<T> {
 
 const createNode = <T>(): Node<T> => ({ fixed: new Map(), ends: new Map(), rest: new Map() });
 
-/** `from`: start of the next segment. Stores parameter values in `values`. */
+/** `from`: start of the next segment. Parameter values are added to `values`. */
 function find<T>(node: Node<T>, method: string, path: string, from: number, values: string[]): End<T> | undefined {
   if (from > path.length) return node.ends.get(method);
-  // A trailing slash, as some documents of the hosted API have it, is ignored. Not for DELETE, where an empty name may
-  // have been intended.
+  // A trailing slash, as in some documents of the hosted API, is ignored. Not for DELETE, where the client may have
+  // meant to append a name that is empty.
   if (from === path.length && method !== "DELETE" && node.rest.size === 0) return node.ends.get(method);
   const slash = path.indexOf("/", from);
   const to = slash < 0 ? path.length : slash;

@@ -93,7 +93,7 @@ async function rawClient(
     socket,
     head,
     status: Number(head.split(" ")[1]),
-    /** The next event from the server, except pings. Undefined if it closed the connection. */
+    /** The next event from the server, except pings. Undefined if the server closed the connection. */
     async next(): Promise<SocketEvent | undefined> {
       for (;;) {
         events.push(...[...messages.push(received)].filter(({ kind }) => kind !== "ping"));
@@ -131,7 +131,7 @@ test("a stock client connects, receives records and is closed with 1000 when the
   await left;
 });
 
-test("accepts an unmasked first frame, as wrangler sends it, and answers pings in both directions", async (t) => {
+test("accepts an unmasked first frame, as sent by wrangler, and responds to pings in both directions", async (t) => {
   const { url, reader } = await open(t, { pingMs: 5 });
   const client = new WebSocket(url, "trace-v1", { perMessageDeflate: true });
   let pings = 0;
@@ -142,7 +142,7 @@ test("accepts an unmasked first frame, as wrangler sends it, and answers pings i
   client.ping("are you there");
   const answered = new Promise<Buffer>((resolve) => client.once("pong", resolve));
   assert.equal((await answered).toString(), "are you there");
-  // Kept alive only by its pongs.
+  // Only its pongs keep the connection open.
   await pinged;
   const told = new Promise((resolve) => client.once("message", (data) => resolve(String(data))));
   (await reader).write("still here");
@@ -150,7 +150,7 @@ test("accepts an unmasked first frame, as wrangler sends it, and answers pings i
   client.terminate();
 });
 
-test("the response contains the key, trace-v1 only on request, and no extension", async (t) => {
+test("the response contains the key, the subprotocol trace-v1 only if requested, and no extension", async (t) => {
   const { port } = await open(t);
   const { status, head } = await rawClient(t, port, {
     headers: { "Sec-WebSocket-Protocol": "other, trace-v1", "Sec-WebSocket-Extensions": "permessage-deflate" },
@@ -223,7 +223,7 @@ test("pauses for a slow reader and continues when it catches up", async (t) => {
   assert.ok(drains() > before);
 });
 
-test("closes a reader that stays silent too long", async (t) => {
+test("closes a reader that stays silent for too long", async (t) => {
   const { port, left } = await open(t, { pingMs: 5 });
   const client = await rawClient(t, port);
   await left;

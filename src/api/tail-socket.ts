@@ -14,28 +14,28 @@ import {
 import type { TailReader, Tails } from "../workers/index.ts";
 import { API_BASE } from "./base.ts";
 
-/** Path of a tail. The id is the credential: clients send no token. */
+/** Path of a tail. The id is the credential, because clients send no token. */
 export const tailPath = (id: string): string => `${API_BASE}/tails/${id}`;
 const TAIL_PATH = new RegExp(`^${tailPath("([0-9a-f]{32})")}/?(?:\\?.*)?$`);
 
-/** The only subprotocol: a JSON object per text frame. */
+/** The only subprotocol: one JSON object per text frame. */
 const PROTOCOL = "trace-v1";
 
 export interface TailSockets {
-  /** Handles upgrade requests for tails; returns true if it was one. */
+  /** Handles upgrade requests for tails; returns true if the request was for a tail. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): boolean;
-  /** Closes every reader; they reconnect to another process or to the next one here. */
+  /** Closes every reader; they reconnect to another process or to this server after its restart. */
   close(): void;
 }
 
 export interface TailSocketsOptions {
   tails: Pick<Tails, "read">;
   log: Log;
-  /** Ping interval; a reader that is silent for two intervals is closed. Default 20 s. */
+  /** Ping interval; a reader that is silent for two intervals is disconnected. Default 20 s. */
   pingMs?: number;
 }
 
-/** Readers need not send anything; `wrangler tail` sends a few words. */
+/** Readers need not send anything; `wrangler tail` only sends short messages. */
 const MAX_MESSAGE = 64 * 1024;
 const HANDSHAKE_MS = 2000;
 
@@ -43,7 +43,7 @@ interface Connection {
   close(code: number, reason: string): void;
 }
 
-/** WebSockets of tails (RFC 6455). */
+/** WebSocket connections for tails (RFC 6455). */
 export function createTailSockets({ tails, log, pingMs = 20_000 }: TailSocketsOptions): TailSockets {
   const open = new Set<Connection>();
   let closed = false;
@@ -88,7 +88,7 @@ export function createTailSockets({ tails, log, pingMs = 20_000 }: TailSocketsOp
   };
 }
 
-/** The connection of one reader. Messages before the handshake completes are queued. */
+/** The connection of one reader. Messages are queued until the handshake is complete. */
 function createConnection(socket: Duplex, { pingMs, onClose }: { pingMs: number; onClose: () => void }) {
   const messages = createMessageReader({ maxMessage: MAX_MESSAGE, acceptUnmasked: true });
   const early: string[] = [];
@@ -98,7 +98,7 @@ function createConnection(socket: Duplex, { pingMs, onClose }: { pingMs: number;
 
   const send = (frame: Buffer): boolean => socket.writable && socket.write(frame);
 
-  /** Does not wait for a client that does not close, whatever it still sends. */
+  /** Does not wait for a client that fails to close the connection, even if it keeps sending. */
   const goSoon = () => setTimeout(() => socket.destroy(), HANDSHAKE_MS).unref();
 
   function close(code: number, reason: string) {
@@ -115,13 +115,13 @@ function createConnection(socket: Duplex, { pingMs, onClose }: { pingMs: number;
     try {
       for (const event of messages.push(chunk)) {
         if (event.kind === "close") {
-          // 5.5.1: echoes the code.
+          // 5.5.1: echoes the close code.
           if (!closing) send(encodeClose(event.code ?? CLOSE.normal));
           closing = true;
           socket.end();
           goSoon();
         } else if (event.kind === "ping" && !closing && !socket.writableNeedDrain) {
-          // 5.5.3 requires a pong only for the last ping: pings during back-pressure are skipped.
+          // 5.5.3 requires a pong only for the most recent ping: pings during back-pressure are skipped.
           send(encodeFrame(OPCODE.pong, event.payload));
         }
       }
@@ -144,7 +144,7 @@ function createConnection(socket: Duplex, { pingMs, onClose }: { pingMs: number;
       early.push(text);
       return false;
     },
-    /** Completes the handshake and attaches the reader. */
+    /** Completes the handshake and connects the reader. */
     begin(answer: string, head: Buffer, reader: TailReader) {
       const pings = setInterval(ping, pingMs).unref();
       socket.once("close", () => {
@@ -157,7 +157,7 @@ function createConnection(socket: Duplex, { pingMs, onClose }: { pingMs: number;
       socket.on("drain", () => reader.drained());
       socket.write(answer);
       begun = true;
-      // It may have ended while it was being opened.
+      // The tail may have ended while it was being opened.
       if (closing) {
         closing = false;
         return close(CLOSE.normal, "the tail has ended");

@@ -21,7 +21,7 @@ onEveryDatabase((engine: TestEngine) => {
     const winner = claims[0] === undefined ? "two" : "one";
     assert.equal(await table.claim("a", "three", 2000, 3000), undefined);
     assert.equal((await table.claim("a", "three", 2001, 3000))?.lease, "three");
-    // The slow process is still alive; its result is discarded.
+    // The slow process is still running; its result is discarded.
     assert.equal(await table.issued("a", winner, issued), false);
     assert.equal(await table.failed("a", winner, { next_at: 1, failures: 9, error: "no" }), false);
     assert.equal(await other.issued("a", "three", issued), true);

@@ -6,7 +6,7 @@ export interface CertificateTables {
     directory: string;
     /** JSON */
     names: string;
-    /** PEM; null until the first certificate is issued, like the next column. */
+    /** PEM; null until the first certificate has been issued, like the next column. */
     chain: string | null;
     /** Sealed under `tls/<id>`. */
     private_key: string | null;
@@ -16,7 +16,7 @@ export interface CertificateTables {
     /** Number of consecutive failures, and the reason of the last one. */
     failures: number;
     error: string | null;
-    /** Holder of the lease, and its end. */
+    /** Holder of the lease, and the time at which it expires. */
     lease: string | null;
     lease_until: number | null;
   };
@@ -39,14 +39,14 @@ export interface CertificatesTable {
   /** Inserts the missing rows. */
   want(rows: readonly Pick<CertificateRow, "id" | "directory" | "names" | "next_at">[]): Promise<void>;
   rows(ids: readonly string[]): Promise<CertificateRow[]>;
-  /** Undefined if it is not due or another process holds the lease. */
+  /** Undefined if the certificate is not due or another process holds the lease. */
   claim(id: string, lease: string, now: number, until: number): Promise<CertificateRow | undefined>;
-  /** False when the lease was lost. */
+  /** False if the lease has been lost. */
   issued(id: string, lease: string, issued: Issued): Promise<boolean>;
   failed(id: string, lease: string, failed: Pick<CertificateRow, "next_at" | "failures" | "error">): Promise<boolean>;
   /** Removes unwanted rows that expired before the given time or were never issued. */
   forget(before: number): Promise<void>;
-  /** The sealed key of the account: the first one that a process stored. */
+  /** The sealed key of the account: the first one stored by any process. */
   account(directory: string, fresh: string): Promise<string>;
 }
 
@@ -144,7 +144,7 @@ export function createProofsTable(db: Db): ProofsTable {
             .where("expires_at", ">", now),
         )
       )[0]?.key_authorization,
-    // Also removes what killed processes left behind.
+    // Also removes entries that killed processes left behind.
     remove: async (token, now) =>
       void (await db.write(
         tables

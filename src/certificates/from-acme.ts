@@ -18,25 +18,27 @@ export interface AcmeCertificatesOptions {
   log: Log;
   /** URL of the ACME directory. */
   directory: string;
-  /** `mailto:` addresses. */
+  /** Contact URLs: `mailto:` addresses. */
   contact?: readonly string[];
-  /** PEM: authorities that sign the ACME server's certificate. Default: the public ones. */
+  /** PEM: authorities that sign the ACME server's own certificate. Default: the public ones. */
   ca?: string | undefined;
   solver: Solver;
-  /** The wanted certificates, each with its names; the first one is the default. Called at each poll. At most 1,000. */
+  /**
+   * The wanted certificates, each as a list of names; the first one is the default. Called at each poll. At most 1,000.
+   */
   wanted(): Promise<readonly (readonly string[])[]>;
-  /** Served for names without a certificate yet. */
+  /** Served for names that have no certificate yet. */
   fallback: Pair;
-  /** Poll interval for due or renewed certificates. Default one minute. */
+  /** Poll interval for due and renewed certificates. Default one minute. */
   pollMs?: number;
-  /** Time limits: one request to the ACME server, default 30 s; one certificate, default 5 minutes. */
+  /** Time limits for one request to the ACME server, default 30 s, and for one certificate, default 5 minutes. */
   limits?: { requestMs?: number; orderMs?: number };
 }
 
 export interface AcmeCertificates extends Certificates {
   /**
-   * Starts requesting certificates, once the listeners for HTTP-01 exist. Until then only stored certificates are
-   * served.
+   * Starts requesting certificates. Call it once the listeners for HTTP-01 exist. Until then only stored certificates
+   * are served.
    */
   start(): void;
 }
@@ -46,9 +48,9 @@ const MOST = 1000;
 const DAY = 86_400_000;
 
 /**
- * Certificates from an ACME server, stored in the database and shared by all its processes. The process that finds one
- * due takes a lease and requests it; the others receive a notification and serve it. Renewal keeps the private key, so
- * that TLSA records stay valid (RFC 7671 5.1).
+ * Certificates from an ACME server, stored in the database and shared by all processes. The process that finds one due
+ * acquires a lease and requests it; the others receive a notification and serve it. Renewal keeps the private key, so
+ * that TLSA records remain valid (RFC 7671 5.1).
  */
 export async function createAcmeCertificates(options: AcmeCertificatesOptions): Promise<AcmeCertificates> {
   const {
@@ -71,7 +73,7 @@ export async function createAcmeCertificates(options: AcmeCertificatesOptions): 
   const held = createHeldCertificates(fallback);
   const over = new AbortController();
   let watching: Promise<void> | undefined;
-  /** Checks run one after the other, so that each one sees the result of the previous one. */
+  /** Checks run one after another, so that each one sees the result of the previous one. */
   let turn = Promise.resolve();
 
   async function wantedRows(): Promise<CertificateRow[]> {
@@ -153,7 +155,7 @@ export async function createAcmeCertificates(options: AcmeCertificatesOptions): 
   }
 
   await look({ ask: false });
-  // Certificates from another process. A renewal may take minutes, so this does not wait for it.
+  // Loads certificates from other processes. A renewal may take minutes, so this does not wait for it.
   const unsubscribe = events.subscribe(
     CHANGED,
     () =>

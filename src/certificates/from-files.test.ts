@@ -16,7 +16,7 @@ async function folderOf(t: TestContext): Promise<string> {
   return folder;
 }
 
-/** A log, and the number of its warnings. */
+/** A log and a counter of its warnings. */
 function counted() {
   const lines: string[] = [];
   const log = createLog({
@@ -58,7 +58,7 @@ describe("certificates from files", () => {
     assert.equal(nameOf(certificates.pem()), "DNS:second.example");
   });
 
-  test("are reloaded when a symbolic link changes its target, as certbot and Kubernetes do", async (t) => {
+  test("are reloaded when the target of a symbolic link changes, as with certbot and Kubernetes", async (t) => {
     const folder = await folderOf(t);
     for (const [version, name] of [
       ["1", "first.example"],
@@ -83,7 +83,7 @@ describe("certificates from files", () => {
     assert.equal(nameOf(certificates.pem()), "DNS:second.example");
   });
 
-  test("are not served if certificate and key do not match; the mismatch is logged once, and not during a write", async (t) => {
+  test("are not served if certificate and key do not match; the mismatch is logged once, and not while the files are being written", async (t) => {
     const { log, warnings } = counted();
     const { put, open, keyFile } = await filesIn(t, { log });
     const certificates = await open();
@@ -119,7 +119,7 @@ describe("certificates from files", () => {
     await assert.rejects(open(), refused("unreadable"));
   });
 
-  test("are served after they expire, with a warning", async (t) => {
+  test("are still served after they expire, with a warning", async (t) => {
     const { log, warnings } = counted();
     const { open } = await filesIn(t, {
       log,

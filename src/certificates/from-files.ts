@@ -13,15 +13,15 @@ export interface FileCertificatesOptions {
   keyFile: string;
   clock: Clock;
   log: Log;
-  /** Poll interval of the files. Default 5 s. A file watcher would miss renewals through symbolic links. */
+  /** Interval for polling the files. Default 5 s. A file watcher would miss renewals through symbolic links. */
   pollMs?: number;
 }
 
 const MAX_BYTES = 1024 * 1024;
 
 /**
- * Certificates from two files that another program writes. If a changed pair does not match, the previous pair stays in
- * use. Rejects with UserError badPair or unreadable if the files cannot be used at start.
+ * Certificates from two files written by another program. If a changed pair does not match, the previous pair remains
+ * in use. Rejects with UserError badPair or unreadable if the files are unusable at start.
  */
 export async function createFileCertificates({
   certFile,
@@ -69,7 +69,8 @@ export async function createFileCertificates({
       warnOfAge();
     } catch (err) {
       const now = `${content?.cert} ${content?.key} ${messageOf(err)}`;
-      // Certificate and key do not match while they are being written, so only a persistent mismatch is logged, once.
+      // Certificate and key do not match while they are being written, so only a persistent mismatch is logged, and
+      // only once.
       if (trouble === now)
         log.warn(
           { err, certFile, keyFile },

@@ -4,7 +4,8 @@ import type { Pair } from "./pair.ts";
 /** A TlsSource with certificates set by its owner. */
 export interface HeldCertificates extends TlsSource {
   /**
-   * Serves these certificates from now on, by name; clients that request another name get the first one. At least one.
+   * Serves these certificates from now on, by name; clients that request any other name get the first one. At least one
+   * is required.
    */
   hold(pairs: readonly [Pair, ...Pair[]]): void;
   held(): readonly [Pair, ...Pair[]];
@@ -25,7 +26,7 @@ export function createHeldCertificates(first: Pair): HeldCertificates {
     if (serverName === undefined) return pairs[0];
     const name = (serverName.endsWith(".") ? serverName.slice(0, -1) : serverName).toLowerCase();
     const dot = name.indexOf(".");
-    // A wildcard stands for one label (RFC 9525 6.3).
+    // A wildcard matches exactly one label (RFC 9525 6.3).
     return byName.get(name) ?? (dot < 0 ? undefined : byName.get(`*${name.slice(dot)}`)) ?? pairs[0];
   }
 

@@ -6,7 +6,7 @@ import { readPair, type Pair } from "./pair.ts";
 import { makeSelfSigned } from "./self-signed.ts";
 
 export interface KeptOptions {
-  /** File with certificate and key, readable by its owner only. Its folder is created. */
+  /** File that stores certificate and key, readable only by its owner. Its folder is created if missing. */
   file: string;
   /** Host names; at least one. */
   names: readonly string[];
@@ -43,7 +43,7 @@ async function readKept(file: string): Promise<Pair | undefined> {
     const end = text.indexOf("-----BEGIN PRIVATE KEY-----");
     return readPair({ cert: text.slice(0, end), key: text.slice(end) });
   } catch {
-    // Missing or damaged: create a new one.
+    // Missing or damaged: a new one is created.
     return undefined;
   }
 }

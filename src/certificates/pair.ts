@@ -2,7 +2,7 @@ import { createPrivateKey, X509Certificate } from "node:crypto";
 import { createSecureContext, type SecureContext } from "node:tls";
 import type { TlsPem } from "../kernel/tls-source.ts";
 
-/** A certificate that can be served. */
+/** A certificate and private key, ready to be served. */
 export interface Pair extends TlsPem {
   context: SecureContext;
   /** Lower-case host names; some may begin with `*.`. */
@@ -12,7 +12,7 @@ export interface Pair extends TlsPem {
   notAfter: number;
 }
 
-/** Throws with OpenSSL's reason. */
+/** Throws with OpenSSL's reason if the pair is invalid. */
 export function readPair({ cert, key }: TlsPem): Pair {
   const leaf = new X509Certificate(cert);
   if (!leaf.checkPrivateKey(createPrivateKey(key))) throw new Error("the key belongs to another certificate");
@@ -27,7 +27,7 @@ export function readPair({ cert, key }: TlsPem): Pair {
 }
 
 function namesOf({ subjectAltName = "" }: X509Certificate): string[] {
-  // Node encodes unusual names as JSON strings; no client requests such a name.
+  // Node encodes unusual names as JSON strings; clients never request such names.
   return subjectAltName
     .split(", ")
     .filter((name) => name.startsWith("DNS:") && !name.includes('"'))

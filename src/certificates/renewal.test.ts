@@ -9,7 +9,7 @@ test("a certificate is renewed after two thirds of its lifetime, whether that is
   assert.equal(renewAt({ notBefore: 24 * HOUR, notAfter: 7 * 24 * HOUR }), 5 * 24 * HOUR);
 });
 
-test("retry delays grow, at most four attempts fall into the first hour, and no delay exceeds six hours", () => {
+test("retry delays grow, at most four attempts are made in the first hour, and no delay exceeds six hours", () => {
   const times = [0];
   for (let failures = 1; failures < 60; failures++) times.push(times.at(-1)! + retryIn(failures));
   for (const at of times) assert.ok(times.filter((other) => other >= at && other < at + HOUR).length < 5);

@@ -36,7 +36,7 @@ test("TLS clients accept a self-signed certificate for its names", () => {
   assert.ok(pair.notAfter - pair.notBefore > 3650 * 86_400_000);
 });
 
-test("a client receives the certificate of the requested name, otherwise the first one", async (t) => {
+test("a client receives the certificate for the requested name, otherwise the first one", async (t) => {
   const make = (...names: string[]) => makeSelfSigned({ names, clock: systemClock });
   const [first, second, wild] = [make("a.example"), make("b.example"), make("*.wild.example")];
   const source = createHeldCertificates(first);
@@ -61,7 +61,7 @@ test("listeners are called for each change until they unsubscribe", () => {
   assert.equal(heard, 1);
 });
 
-test("rejects a key that belongs to another certificate", () => {
+test("rejects a key that does not belong to the certificate", () => {
   const [one, other] = ["a.example", "b.example"].map((name) => makeSelfSigned({ names: [name], clock: systemClock }));
   assert.throws(() => readPair({ cert: one!.cert, key: other!.key }), /another certificate/);
   assert.throws(() => readPair({ cert: "nothing", key: one!.key }));

@@ -13,10 +13,10 @@ export interface SelfSignedRequest {
 
 const DAY = 86_400_000;
 
-/** A self-signed certificate: sufficient to encrypt mail, where clients rarely check names, and for testing. */
+/** A self-signed certificate: sufficient for testing and for encrypting mail, where clients rarely verify names. */
 export function makeSelfSigned({ names, days = 3650, clock }: SelfSignedRequest): Pair {
   const { privateKey: key } = generateKeyPairSync("ec", { namedCurve: "P-256" });
-  // Clocks of other machines may be slow.
+  // The clocks of other machines may be slow.
   const der = certificate({ names, key, notBefore: clock.now() - DAY, notAfter: clock.now() + days * DAY });
   return readPair({ cert: pem("CERTIFICATE", der), key: key.export({ type: "pkcs8", format: "pem" }) as string });
 }

@@ -36,7 +36,7 @@ export async function ask(question: string, { stdin, stderr }: Asking): Promise<
 
 const MAX_HIDDEN = 64 * 1024;
 
-/** One line that is not shown while it is typed. Nothing of it is ever written to the terminal. */
+/** Reads one line without echo. None of it is ever written to the terminal. */
 export async function askHidden(question: string, { stdin, stderr }: Asking): Promise<string> {
   const terminal = stdin as ReadStream;
   stderr.stream.write(question);

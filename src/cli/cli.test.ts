@@ -83,7 +83,7 @@ Examples
   );
 });
 
-test("a wrong command line exits with 2 and says what to type", async (t) => {
+test("an invalid command line exits with 2 and shows the correct usage", async (t) => {
   const cwd = await folder(t);
   assert.deepEqual(await cli(cwd, "dve"), {
     code: 2,
@@ -98,7 +98,7 @@ test("a wrong command line exits with 2 and says what to type", async (t) => {
   });
 });
 
-test("an error of the configuration exits with 1: a report for people, problems for machines", async (t) => {
+test("a configuration error exits with 1: a report for people, problems for machines", async (t) => {
   const cwd = await folder(t);
   await writeFile(join(cwd, "wrangler.jsonc"), `{ "name": 5,\n "main": "index.js" }`);
   const people = await cli(cwd, "types");
@@ -136,7 +136,7 @@ const TSCONFIG = {
 };
 
 for (const template of ["inbox", "forwarder", "blank"]) {
-  test(`init --template ${template} makes a project that type-checks`, { timeout: 60_000 }, async (t) => {
+  test(`init --template ${template} creates a project that type-checks`, { timeout: 60_000 }, async (t) => {
     const cwd = await folder(t);
     const made = await cli(cwd, "init", "My Worker", "--template", template);
     assert.deepEqual([made.code, made.stderr], [0, ""]);
@@ -175,7 +175,7 @@ for (const template of ["inbox", "forwarder", "blank"]) {
   });
 }
 
-test("init overwrites nothing, writes nothing then, and says which files are there", async (t) => {
+test("if files exist, init writes nothing and lists them", async (t) => {
   const cwd = await folder(t);
   await writeFile(join(cwd, "package.json"), "{}");
   const refused = await cli(cwd, "init", "--yes");
@@ -191,7 +191,7 @@ test("init overwrites nothing, writes nothing then, and says which files are the
   assert.deepEqual(Object.keys(JSON.parse(json.stdout)), ["directory", "name", "template", "files"]);
 });
 
-test("types --check fails on an old file; missing type definitions are named", async (t) => {
+test("types --check fails on an outdated file; missing type definitions are listed", async (t) => {
   const cwd = await folder(t);
   await writeFile(
     join(cwd, "wrangler.jsonc"),
@@ -213,7 +213,7 @@ test("types --check fails on an old file; missing type definitions are named", a
   );
 });
 
-test("colour only where it is wanted", async (t) => {
+test("uses colour only when it is enabled", async (t) => {
   const { stdout, stderr } = await cli(await folder(t), "dve");
   assert.ok(!(stdout + stderr).includes("\u001B"));
 });

@@ -15,7 +15,7 @@ export interface Scope {
 export const ACCOUNT = "a".repeat(32);
 export const TOKEN = "a-token";
 
-/** A folder with these files, removed at the end. */
+/** Creates a folder with these files; it is removed at the end of the test. */
 export async function folderWith(t: Scope, files: Record<string, string> = {}): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "reelpost-cli-"));
   t.after(() => rm(folder, { recursive: true, force: true }));
@@ -28,7 +28,7 @@ export async function folderWith(t: Scope, files: Record<string, string> = {}): 
 
 export interface Seen {
   method: string;
-  /** Below /client/v4, with its query. */
+  /** Relative to /client/v4, with the query. */
   path: string;
   headers: IncomingHttpHeaders;
   body: Buffer;
@@ -43,9 +43,9 @@ export type Reply =
 export interface FakeApi {
   url: string;
   server: Server;
-  /** In their order. */
+  /** In the order received. */
   seen: Seen[];
-  /** `METHOD /path` of what came, without queries. */
+  /** `METHOD /path` of the received requests, without queries. */
   calls(): string[];
   bodies(call: string): unknown[];
 }
@@ -124,7 +124,7 @@ export interface Ran {
   json: any;
 }
 
-/** Runs one command line in this process, as `main.ts` does. */
+/** Runs one command line in this process, in the same way as `main.ts`. */
 export async function runCli(args: string[], { cwd, api, env = {}, stdin = "", typed }: RunSettings): Promise<Ran> {
   const [out, err] = [sink(typed !== undefined), sink(typed !== undefined)];
   const input = Object.assign(new PassThrough(), { isTTY: typed !== undefined, setRawMode: () => input });
@@ -176,7 +176,7 @@ function sink(isTTY: boolean) {
 // oxlint-disable-next-line no-control-regex
 const ESCAPES = /\u001B\[[0-9;]*[A-Za-z]/g;
 
-/** Types the next line whenever a question stands at the end of what was written. */
+/** Types the next line whenever the output ends with a prompt. */
 function answer(lines: string[], output: ReturnType<typeof sink>, input: PassThrough) {
   const left = [...lines];
   let seen = 0;

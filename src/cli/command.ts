@@ -1,22 +1,22 @@
 import type { Clock } from "../kernel/index.ts";
 
-/** One entry drives parsing, help and completion. */
+/** One entry determines parsing, help and completion. */
 export interface Option {
   type: "string" | "number" | "boolean";
-  /** One letter, for `-p`. */
+  /** A single letter, such as `p` for `-p`. */
   short?: string;
   /** A phrase without a full stop. */
   summary: string;
   /** Placeholder of the value in help: `--port <number>`. Default: the type. */
   placeholder?: string;
-  /** May be given several times; the value is a list. */
+  /** Can be repeated; the value is a list. */
   multiple?: boolean;
-  /** The only values. */
+  /** The allowed values. */
   choices?: readonly string[];
-  /** For numbers: whole, and within these bounds. */
+  /** For numbers: an integer within these bounds. */
   min?: number;
   max?: number;
-  /** Said in help. Applied by what the command calls, which knows it best. */
+  /** The default shown in help. The function that the command calls applies it. */
   defaultText?: string;
   hidden?: boolean;
   /** Kind of completions for the value. */
@@ -40,7 +40,7 @@ type Single<O extends Option> = O["type"] extends "number"
     : O["choices"] extends readonly (infer C)[]
       ? C
       : string;
-/** The values a command is given, by the names of its options. */
+/** The values passed to a command, by option name. */
 export type Values<O extends Options> = {
   [Name in keyof O]: O[Name]["multiple"] extends true ? Single<O[Name]>[] : Single<O[Name]> | undefined;
 };
@@ -50,7 +50,7 @@ export interface Surroundings {
   cwd: string;
   env: Record<string, string | undefined>;
   clock: Clock;
-  /** Version of this program. */
+  /** The version of Reelpost. */
   version: string;
   stdin: NodeJS.ReadStream;
   stdout: Output;
@@ -64,9 +64,9 @@ export interface Output {
   readonly isTerminal: boolean;
   /** True on a terminal, unless plain text was requested. */
   readonly colour: boolean;
-  /** Columns to fill; 80 when it is not a terminal. */
+  /** Available columns; 80 if the output is not a terminal. */
   readonly width: number;
-  /** Adds the line break. */
+  /** Appends the line break. */
   line(text?: string): void;
 }
 
@@ -74,7 +74,7 @@ export interface Command<O extends Options = Options> {
   /** One or more words: "dev", "secret put". */
   name: string;
   summary: string;
-  /** Paragraphs for its own help page. */
+  /** Paragraphs for the command's help page. */
   description?: string;
   arguments?: readonly Argument[];
   options: O;
@@ -84,11 +84,12 @@ export interface Command<O extends Options = Options> {
   run(values: Values<O>, args: string[], surroundings: Surroundings): Promise<number | undefined>;
 }
 
-/** Keeps the types of the options for `run`. */
-// A list of commands cannot keep each one's own types; nothing but the parser, which knows the options, calls run() through it.
+/** Preserves the option types for `run`. */
+// A list of commands cannot preserve the types of each command. Only the parser, which knows the options, calls run()
+// through it.
 export const defineCommand = <const O extends Options>(command: Command<O>): Command => command as unknown as Command;
 
-/** Every command understands these. */
+/** Options that every command accepts. */
 export const COMMON_OPTIONS = {
   json: { type: "boolean", summary: "print results and errors as JSON" },
   "no-color": { type: "boolean", summary: "disable colours, like NO_COLOR" },
@@ -96,5 +97,5 @@ export const COMMON_OPTIONS = {
   version: { type: "boolean", short: "v", summary: "show the version" },
 } as const satisfies Options;
 
-/** 0 is success. */
+/** 0 means success. */
 export const EXIT = { failed: 1, usage: 2, fault: 70 } as const;

@@ -2,7 +2,7 @@ import { COMMON_OPTIONS, type Command, type Option } from "./command.ts";
 
 export const SHELLS = ["bash", "zsh", "fish"] as const;
 
-/** The completion script of a shell for all commands that are not hidden. */
+/** The completion script for one shell, covering all commands that are not hidden. */
 export function completionScript(shell: (typeof SHELLS)[number], commands: readonly Command[]): string {
   const shown = commands.filter(({ hidden }) => hidden !== true);
   return { bash, zsh, fish }[shell](shown);
@@ -61,7 +61,10 @@ ${groupsOf(names)
 complete -F _reelpost reelpost`;
 }
 
-/** One line of the case on the word before. Options without a value have none: what follows them is completed as usual. */
+/**
+ * One branch of the case on the previous word. Options without a value have none: the word after them is completed as
+ * usual.
+ */
 function valueCase(option: [string, Option]): string[] {
   const [, { type, choices, complete }] = option;
   if (type === "boolean") return [];
@@ -78,10 +81,10 @@ function valueCase(option: [string, Option]): string[] {
   ];
 }
 
-/** "secret put" is reached by way of "secret". */
+/** "secret put" is completed via "secret". */
 const prefixesOf = (name: string) => name.split(" ").map((_, i, words) => words.slice(0, i + 1).join(" "));
 
-/** The next words after nothing, and after each group: [["", ["dev", "secret"]], ["secret", ["put", "list"]]]. */
+/** The words that can follow nothing, and each group: [["", ["dev", "secret"]], ["secret", ["put", "list"]]]. */
 function groupsOf(names: readonly string[]): [string, string[]][] {
   const groups = new Map<string, Set<string>>([["", new Set()]]);
   for (const name of names) {
@@ -94,7 +97,7 @@ function groupsOf(names: readonly string[]): [string, string[]][] {
   return [...groups].map(([prefix, words]) => [prefix, [...words]]);
 }
 
-/** zsh runs completions written for bash. */
+/** zsh can run bash completions. */
 const zsh = (commands: readonly Command[]) => `autoload -U +X bashcompinit && bashcompinit\n${bash(commands)}`;
 
 function fish(commands: readonly Command[]): string {

@@ -58,7 +58,7 @@ test("bash offers commands, options, choices and files", async () => {
   assert.deepEqual(await offers("reelpost", "gh"), []);
 });
 
-test("every shell's script knows every command and option", () => {
+test("every shell's script includes every command and option", () => {
   for (const shell of ["bash", "zsh", "fish"] as const) {
     const script = completionScript(shell, COMMANDS);
     for (const { name, options } of COMMANDS)

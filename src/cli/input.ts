@@ -7,7 +7,7 @@ import type { SentBody } from "./api/client.ts";
 import type { Surroundings } from "./command.ts";
 import { commandErrors } from "./errors.ts";
 
-/** All of standard input, up to `limit` octets. */
+/** Reads all of standard input, up to `limit` bytes. */
 export async function readStdin({ stdin }: Pick<Surroundings, "stdin">, limit: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
@@ -35,7 +35,7 @@ export async function readSmallFile(cwd: string, name: string, limit: number): P
   }
 }
 
-/** A JSON file, or standard input for "-". */
+/** Reads a JSON file, or standard input for "-". */
 export async function readJson(
   name: string,
   { cwd, stdin }: Pick<Surroundings, "cwd" | "stdin">,
@@ -49,7 +49,7 @@ export async function readJson(
   }
 }
 
-/** A file as a body that is read while it is sent. */
+/** A file as a request body that is read while it is sent. */
 export async function fileBody(
   cwd: string,
   name: string,

@@ -20,7 +20,7 @@ if (what === "die") process.kill(process.pid, "SIGKILL");
 if (what === "throw") throw new Error("from main");
 `;
 
-/** Makes any Node look like an old one, but for the process that the launcher starts. */
+/** Makes every Node process report an old version, except the process that the launcher starts. */
 const PRETEND = `if (process.env.REELPOST_LAUNCHED === undefined) Object.defineProperty(process.versions, "node", { value: "20.19.0" }), Object.defineProperty(process, "version", { value: "v20.19.0" });`;
 
 interface Layout {
@@ -68,13 +68,13 @@ async function collect(child: ChildProcess) {
   return { code, signal, stdout, stderr };
 }
 
-test("a new enough Node runs the program itself", async (t) => {
+test("a recent Node version runs the program directly", async (t) => {
   const root = await install(t);
   const { code, stdout } = await launch(root, ["exit", "--flag", "a b"]).ended;
   assert.deepEqual([code, JSON.parse(stdout)], [7, { args: ["exit", "--flag", "a b"], guard: null }]);
 });
 
-test("an old Node starts the packaged one: arguments, stdin and exit code pass through", async (t) => {
+test("an old Node version starts the packaged one: arguments, stdin and exit code are passed through", async (t) => {
   const root = await install(t);
   const { code, stdout } = await launch(root, ["exit", "--flag", "a b"], { old: true }).ended;
   assert.deepEqual([code, JSON.parse(stdout).args, JSON.parse(stdout).guard], [7, ["exit", "--flag", "a b"], null]);
@@ -83,7 +83,7 @@ test("an old Node starts the packaged one: arguments, stdin and exit code pass t
   assert.match((await ended).stdout, /\nthrough$/);
 });
 
-test("signals reach the program, and its end is the launcher's end", async (t) => {
+test("signals reach the program, and the launcher exits with it", async (t) => {
   const root = await install(t);
   const waiting = launch(root, ["wait"], { old: true });
   await once(waiting.child.stdout!, "data");
@@ -93,7 +93,7 @@ test("signals reach the program, and its end is the launcher's end", async (t) =
   assert.deepEqual([code, signal], [null, "SIGKILL"]);
 });
 
-test("what is missing is said, with what to do", async (t) => {
+test("reports missing files with a fix", async (t) => {
   const nothing = await launch(await install(t, { main: null }), []).ended;
   assert.deepEqual(
     [nothing.code, nothing.stderr],
@@ -113,7 +113,7 @@ test("what is missing is said, with what to do", async (t) => {
   assert.match(thrown.stderr, /Error: from main/);
 });
 
-test("in a checkout the sources run; below node_modules only what was built", async (t) => {
+test("a checkout runs the sources; under node_modules only the built files run", async (t) => {
   const root = await install(t, { main: "src/cli/main.ts" });
   assert.equal((await launch(root, []).ended).code, 0);
   await mkdir(join(root, "node_modules/reelpost"), { recursive: true });
@@ -122,12 +122,12 @@ test("in a checkout the sources run; below node_modules only what was built", as
   assert.match((await launch(join(root, "node_modules/reelpost"), []).ended).stderr, /its files are missing/);
 });
 
-test("what was compiled is kept below the home, or where the cache is said to be, for the next start", async (t) => {
+test("compiled code is cached for the next start, under the home directory or in the configured cache directory", async (t) => {
   const root = await install(t);
   const keptIn = (folder: string) =>
     readdir(join(root, folder, "reelpost/compiled"), { recursive: true }).catch(() => []);
   assert.equal((await launch(root, []).ended).code, 0);
-  // A folder for this version of Node, and in it the program.
+  // The cache contains a folder for this Node version with the compiled program.
   assert.ok((await keptIn(".cache")).length > 1);
   await mkdir(join(root, "cache"));
   assert.equal((await launch(root, [], { env: { XDG_CACHE_HOME: join(root, "cache") } }).ended).code, 0);

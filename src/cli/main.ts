@@ -3,7 +3,7 @@ import { systemClock } from "../kernel/clock.ts";
 import { commandsFor, NOUNS } from "./registry.ts";
 import { runCommandLine } from "./run.ts";
 
-// Two folders up is the package, from src/cli as from dist/cli.
+// The package root is two folders up, from src/cli as well as dist/cli.
 const { version } = createRequire(import.meta.url)("../../package.json") as { version: string };
 
 // `reelpost --help | head` closes the pipe early; that is not an error.
@@ -12,7 +12,7 @@ for (const stream of [process.stdout, process.stderr]) {
     if (err.code !== "EPIPE") throw err;
   });
 }
-// Everything below decides by the environment whether colour is wanted.
+// Code called from here checks the environment to decide whether to use colour.
 if (process.argv.includes("--no-color")) process.env.NO_COLOR = "1";
 
 const { argv, env, stdin, stdout, stderr } = process;

@@ -39,7 +39,7 @@ const parse = (line: string) =>
   );
 const errors = (line: string) => parse(line).errors.map(({ message, fix }) => `${message} ${fix}`);
 
-test("options in every spelling, before and after the command", () => {
+test("options in every notation, before and after the command", () => {
   const {
     command,
     args,
@@ -128,12 +128,12 @@ test("treats an empty value as missing, after = or as the next argument", () => 
   }
 });
 
-test("help and version are never in the way of an error elsewhere", () => {
+test("a command line with help and other errors reports no error", () => {
   assert.deepEqual(errors("quark --help"), []);
   assert.equal(parse("serve --help").values.help, true);
 });
 
-test("any line is parsed without a throw", () => {
+test("no command line makes the parser throw", () => {
   const word = fc.oneof(
     fc.constantFrom(
       "serve",

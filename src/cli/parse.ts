@@ -6,17 +6,17 @@ import { usageErrors } from "./errors.ts";
 import { usageLine } from "./help.ts";
 
 export interface Parsed {
-  /** undefined: no command was named, or only the words before one ("secret" of "secret put"). */
+  /** undefined: no command was given, or only the first words of one ("secret" of "secret put"). */
   command: Command | undefined;
-  /** The words that name it. */
+  /** The words of the command name. */
   words: string[];
   values: Record<string, unknown>;
   args: string[];
-  /** Everything that is wrong with the line. */
+  /** All errors in the command line. */
   errors: UserError[];
 }
 
-/** Reads a command line against the registry. `argv` is without the program. */
+/** Parses a command line according to the registry. `argv` excludes the program name. */
 export function parseCommandLine(argv: readonly string[], commands: readonly Command[]): Parsed {
   const { tokens } = parseArgs({
     args: [...argv],
@@ -40,7 +40,7 @@ export function parseCommandLine(argv: readonly string[], commands: readonly Com
   return { command, words, values, args, errors: countable ? [...errors, ...checkArguments(command, args)] : errors };
 }
 
-/** The longest run of leading words that names a command, or leads to one. */
+/** The longest sequence of leading words that is a command name or the beginning of one. */
 function chooseCommand(
   positionals: readonly string[],
   commands: readonly Command[],
@@ -74,7 +74,7 @@ function allOptions(commands: readonly Command[]): Options {
   return Object.assign({}, ...commands.map(({ options }) => options), COMMON_OPTIONS) as Options;
 }
 
-/** As parseArgs wants them: to it a number is a string. */
+/** Options in parseArgs format, which treats numbers as strings. */
 function shapes(options: Options): NonNullable<Parameters<typeof parseArgs>[0]>["options"] {
   return Object.fromEntries(
     Object.entries(options).map(([name, { type, short, multiple = false }]) => {

@@ -2,7 +2,7 @@ import { styleText } from "node:util";
 import { oneLine } from "../kernel/text.ts";
 import type { Output, Surroundings } from "./command.ts";
 
-/** The result of a command: one JSON value for programs, lines for people. */
+/** Prints the result of a command: one JSON value for programs, lines for people. */
 export function printResult(
   { json, stdout }: Pick<Surroundings, "json" | "stdout">,
   value: unknown,
@@ -17,7 +17,10 @@ export type Paint = (format: Parameters<typeof styleText>[0], text: string) => s
 export const painter = ({ colour }: Pick<Output, "colour">): Paint =>
   colour ? (format, text) => styleText(format, text, { validateStream: false }) : (_, text) => text;
 
-/** Columns under their titles. Cells are texts of strangers: one line each, no control characters. */
+/**
+ * Columns under their headings. Cells contain untrusted text, so each is reduced to one line without control
+ * characters.
+ */
 export function table(
   titles: readonly string[],
   rows: readonly (readonly (string | number | null | undefined)[])[],
@@ -40,7 +43,7 @@ export function facts(pairs: readonly (readonly [name: string, value: string | u
   return shown.map(([name, value]) => `${paint("dim", name.padEnd(width))}  ${value}`);
 }
 
-/** A moment of the API as people read it: `2026-11-20 12:00:00 UTC`. */
+/** A timestamp from the API in human-readable form: `2026-11-20 12:00:00 UTC`. */
 export const moment = (text: string | undefined): string =>
   text === undefined ? "" : text.replace(/^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(\.\d+)?Z$/, "$1 $2 UTC");
 

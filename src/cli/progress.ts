@@ -4,9 +4,12 @@ import type { Output } from "./command.ts";
 /** Shows the current step on the last line of a terminal. Prints nothing elsewhere: a log needs only the result. */
 export interface Progress {
   step(text: string): void;
-  /** Counts octets of a transfer. Shown after two seconds, with what is left where the size is known. `from`: what was there before it began. */
+  /**
+   * Counts the bytes of a transfer. Displayed after two seconds, with the remaining time if the size is known. `from`:
+   * bytes transferred previously.
+   */
   meter(text: string, total?: number, from?: number): (octets: number) => void;
-  /** Takes the line away. */
+  /** Clears the line. */
   clear(): void;
 }
 
@@ -43,7 +46,7 @@ export function createProgress(
   };
 }
 
-/** `pace`: milliseconds that an octet takes. */
+/** `pace`: milliseconds per byte. */
 function meterText(done: number, total: number | undefined, pace: number): string {
   if (total === undefined || total === 0) return formatSize(done);
   const left = Math.ceil(((total - done) * pace) / 1000);

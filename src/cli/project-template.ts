@@ -12,7 +12,7 @@ const FOLDER = fileURLToPath(new URL("../../templates/", import.meta.url));
 export interface TemplateFacts {
   name: string;
   date: string;
-  /** Version of this program. */
+  /** The version of Reelpost. */
   reelpost: string;
   summary: string;
 }
@@ -21,7 +21,7 @@ export async function templateSummary(template: TemplateName): Promise<string> {
   return (JSON.parse(await readFile(join(FOLDER, template, "template.json"), "utf8")) as { summary: string }).summary;
 }
 
-/** The files of a project, by path. `_name` stands for `.name`: npm does not pack some dotfiles. */
+/** The files of a project, by path. `_name` is renamed to `.name`: npm does not pack some dotfiles. */
 export async function renderTemplate(template: TemplateName, facts: TemplateFacts): Promise<Map<string, string>> {
   const files = new Map<string, string>();
   for (const folder of ["common", template]) {
@@ -35,14 +35,14 @@ export async function renderTemplate(template: TemplateName, facts: TemplateFact
       const text = (await readFile(path, "utf8")).replaceAll(/\{\{(\w+)\}\}/g, (place, fact: string) =>
         fact in facts ? facts[fact as keyof TemplateFacts] : place,
       );
-      // A message travels with CRLF (RFC 5322 2.1); an SMTP server takes nothing else.
+      // Messages use CRLF line endings (RFC 5322 2.1); SMTP servers reject any other.
       files.set(name.replace(/(^|\/)_/, "$1."), name.endsWith(".eml") ? text.replaceAll(/\r?\n/g, "\r\n") : text);
     }
   }
   return new Map([...files].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** Writes all files or, when one of the names is taken, none. */
+/** Writes all files, or none if one of them exists. */
 export async function writeProject(folder: string, files: ReadonlyMap<string, string>): Promise<void> {
   try {
     await mkdir(folder, { recursive: true });
@@ -67,7 +67,7 @@ export async function writeProject(folder: string, files: ReadonlyMap<string, st
   }
 }
 
-/** A worker's name out of its folder's: what a name may not hold becomes "-". */
+/** Derives a worker name from the folder name: characters that are not allowed become "-". */
 export function workerNameFrom(folder: string): string {
   const name = basename(resolve(folder))
     .toLowerCase()

@@ -6,7 +6,10 @@ const FIXES = {
   future: "Use a duration from now such as 30m, 2h or 7d, or a time such as 2026-11-20T12:00:00Z",
 };
 
-/** How long ago or, of what is to come, until then; or a time by RFC 3339 (a date alone is its beginning in UTC). As the API takes it. */
+/**
+ * A duration before now (or after now for future times), or a time in RFC 3339 format (a date alone means midnight
+ * UTC). Returns the API format.
+ */
 export function readMoment(option: string, text: string, now: number, direction: "past" | "future" = "past"): string {
   const span = /^(\d{1,6})([smhd])$/.exec(text);
   const distance = span === null ? 0 : Number(span[1]) * UNITS[span[2]!]!;

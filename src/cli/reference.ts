@@ -26,7 +26,7 @@ Options that many commands share:
 
 `;
 
-/** docs/cli.md */
+/** Generates docs/cli.md. */
 export function referencePage(commands: readonly Command[]): string {
   const shown = commands.filter(({ hidden }) => hidden !== true);
   const known = new Set(AREAS.flatMap(([, heads]) => heads));

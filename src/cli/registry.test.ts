@@ -11,7 +11,7 @@ const COMMANDS = await allCommands();
 
 const optionsOf = (options: Options) => Object.entries({ ...options, ...COMMON_OPTIONS } as Record<string, Option>);
 
-test("a name that is the beginning of others is a command only where nothing but their words can follow, and every beginning says what it is about", () => {
+test("a command whose name begins other names takes no arguments, and every group has a description", () => {
   const names = COMMANDS.map(({ name }) => name);
   assert.equal(new Set(names).size, names.length);
   for (const { name, arguments: args = [] } of COMMANDS)
@@ -33,8 +33,9 @@ test("every noun names its commands: their first words, second words and, of a s
   }
 });
 
-// The line is read before the command is known: an option must take a value everywhere or nowhere, and a letter means one option.
-test("an option of one name is of one kind in all commands", () => {
+// Options are parsed before the command is known: an option must take a value in all commands or in none, and each
+// letter must mean one option.
+test("an option has the same type in all commands", () => {
   const kinds = new Map<string, boolean>();
   const letters = new Map<string, string>();
   for (const command of COMMANDS) {
@@ -49,7 +50,7 @@ test("an option of one name is of one kind in all commands", () => {
   }
 });
 
-test("the first page lists each group on one line, a group's page its commands", () => {
+test("the main help page lists each group on one line, a group's page lists its commands", () => {
   const screen = { width: 80, colour: false };
   const first = firstPage(NOUNS, screen);
   assert.match(first, /^ {2}secret … +secrets of a worker: put, list, delete, bulk$/m);
@@ -64,7 +65,7 @@ test("the first page lists each group on one line, a group's page its commands",
 /** Environment variable: regenerates the page. */
 const WRITE = "REELPOST_WRITE_DOCS";
 
-test("docs/cli.md is what the commands say", () => {
+test("docs/cli.md matches the command definitions", () => {
   const file = join(import.meta.dirname, "../../docs/cli.md");
   const page = referencePage(COMMANDS);
   if (process.env[WRITE] === "1") writeFileSync(file, page);

@@ -29,14 +29,14 @@ interface ErrorJson {
   message: string;
   fix?: string;
   problems?: Problem[];
-  /** As the server sent them. */
+  /** The errors as the server sent them. */
   errors?: unknown;
 }
 
 function errorJson({ domain, code, message, fix, details }: UserError): ErrorJson {
   if (domain === "server")
     return { code, message: String(details.message), ...(fix !== undefined && { fix }), errors: details.errors };
-  // Where there are problems the message repeats them as text; its first line is the sum.
+  // If there are problems, the message repeats them as text; its first line is the summary.
   const problems = Array.isArray(details.problems) ? (details.problems as Problem[]) : undefined;
   return {
     code,

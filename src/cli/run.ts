@@ -20,7 +20,7 @@ export interface RunOptions {
   stderr: NodeJS.WriteStream;
 }
 
-/** Runs one command line to its end. Resolves with the exit code; never rejects. */
+/** Runs one command line to completion. Resolves with the exit code; never rejects. */
 export async function runCommandLine({ argv: given, nouns, version, ...world }: RunOptions): Promise<number> {
   const argv = given[0] === "help" ? [...given.slice(1), "--help"] : given;
   // The first page of help and the version need no command: loading all takes most of their time.

@@ -10,7 +10,7 @@ import type { Surroundings } from "./command.ts";
 import { commandErrors } from "./errors.ts";
 import { counted } from "./input.ts";
 
-/** Writes an answer's body to a file, whole or not at all, or to standard output. Resolves with its size in octets. */
+/** Writes a response body to a file, complete or not at all, or to standard output. Resolves with its size in bytes. */
 export async function saveBody(
   response: Response,
   file: string | undefined,
@@ -47,6 +47,6 @@ async function writeWhole(path: string, shown: string, body: AsyncIterable<Uint8
   }
 }
 
-/** Standard output outlives what is written to it. */
+/** Keeps standard output open after the body has been written. */
 const keepOpen = (stream: NodeJS.WritableStream) =>
   new Writable({ write: (chunk: Uint8Array, _, done) => void stream.write(chunk, done) });

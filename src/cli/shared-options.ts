@@ -1,6 +1,6 @@
 import type { Options } from "./command.ts";
 
-/** Which configuration file, and which part of it. */
+/** The configuration file and the environment within it. */
 export const configOptions = {
   config: {
     type: "string",
@@ -13,7 +13,7 @@ export const configOptions = {
   env: { type: "string", short: "e", placeholder: "name", summary: "environment: env.<name> of the configuration" },
 } as const satisfies Options;
 
-/** Which server, as whom. */
+/** The server and the credentials. */
 export const serverOptions = {
   url: {
     type: "string",
@@ -30,10 +30,10 @@ export const serverOptions = {
   },
 } as const satisfies Options;
 
-/** For commands whose storage may be named in the configuration. */
+/** For commands whose storage may be specified in the configuration. */
 export const storageOptions = { ...configOptions, ...serverOptions } as const satisfies Options;
 
-/** For commands about one worker. */
+/** For commands that concern one worker. */
 export const workerOptions = {
   name: {
     type: "string",

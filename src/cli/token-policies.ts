@@ -14,7 +14,7 @@ const ACCOUNT = "com.cloudflare.api.account";
 const ZONE = "com.cloudflare.api.account.zone";
 const USER = "com.cloudflare.api.user";
 
-/** A permission is about one kind of thing: each kind gets a policy that names all of it in the account. */
+/** Permissions apply to one resource type: each type gets a policy for all of its resources in the account. */
 export async function policiesFor(
   groups: readonly PermissionGroup[],
   { account, user }: { account: string; user: () => Promise<string> },

@@ -5,14 +5,14 @@ import type { Surroundings } from "./command.ts";
 import { commandErrors } from "./errors.ts";
 import type { StorageValues, WorkerValues } from "./shared-options.ts";
 
-/** The worker a command is about, on its server. */
+/** The worker that a command concerns, and its server. */
 export interface WorkerConnection extends Connection {
   name: string;
   /** `/accounts/<id>/workers/scripts/<name>` */
   script: string;
 }
 
-/** The worker that is named, or the one of the configuration. */
+/** The specified worker, or the one in the configuration. */
 export async function connectWorker(
   values: WorkerValues,
   surroundings: Surroundings,
@@ -25,7 +25,7 @@ export async function connectWorker(
   return { ...connection, name, script: `${connection.base}/workers/scripts${at`/${name}`}` };
 }
 
-/** For a command about storage: the configuration beside the connection, where there is one. */
+/** For storage commands: the connection and the configuration, if there is one. */
 export async function connectStorage(
   values: StorageValues,
   surroundings: Surroundings,

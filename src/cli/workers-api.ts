@@ -1,6 +1,6 @@
 import type { ShownBinding } from "./deploy/bindings.ts";
 
-/** Versions and deployments as the API gives them. */
+/** Versions and deployments as the API returns them. */
 export interface VersionItem {
   id: string;
   number: number;
@@ -29,6 +29,6 @@ export interface Deployment {
 export const messageIn = ({ annotations }: { annotations?: Record<string, string> | undefined }): string =>
   annotations?.["workers/message"] ?? "";
 
-/** `3f… (100%)`; several when traffic is split. */
+/** `3f… (100%)`; several if traffic is split. */
 export const versionsText = ({ versions }: Deployment): string =>
   versions.map(({ version_id: id, percentage }) => (percentage === 100 ? id : `${id} (${percentage}%)`)).join(", ");

@@ -32,7 +32,7 @@ const email: EmailEvent = {
 const at = new Date(0);
 
 describe("the console", () => {
-  it("prints a message and its outcome in one line", () => {
+  it("prints a message and its outcome on one line", () => {
     assert.deepEqual(print(email), ["email  ada@example.com -> inbox@example.org  2.1 KB  14ms", "  ok"]);
     assert.deepEqual(print({ ...email, from: "", rejected: "no thanks" }), [
       "email  <> -> inbox@example.org  2.1 KB  14ms",
@@ -76,7 +76,7 @@ describe("the console", () => {
     ]);
   });
 
-  it("prints a request in one line", () => {
+  it("prints a request on one line", () => {
     const fetch: DevEvent = {
       event: "fetch",
       worker: "inbox",
@@ -96,7 +96,7 @@ describe("the console", () => {
     ]);
   });
 
-  it("escapes control characters from strangers", () => {
+  it("escapes control characters in external text", () => {
     const lines = print(
       {
         ...email,

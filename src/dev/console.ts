@@ -11,7 +11,7 @@ import type {
 import { painter, type Output } from "./output.ts";
 import { cut, formatMs, formatSize, indent, logArguments, logText, oneLine } from "./text.ts";
 
-/** A looping worker can log without end, so the output of one event is limited. */
+/** A looping worker can log endlessly, so the output of one event is limited. */
 const MAX_LOG_LINES = 200;
 const MAX_EXCEPTIONS = 10;
 
@@ -163,7 +163,7 @@ function createRenderer(
   };
 }
 
-/** A single line follows its label; several lines go below it. */
+/** A single line is printed after its label; several lines are printed below it. */
 const REPORT = /^\S[^\n]*?: warning: /;
 const REPORT_WORD = /^(\S.*?: )warning(?=: )/gm;
 

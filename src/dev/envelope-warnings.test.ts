@@ -13,7 +13,7 @@ it("prints nothing if the envelope matches the headers, in any notation", () => 
     assert.deepEqual(envelopeWarnings({ from: "ada@example.com", to, headers }), []);
 });
 
-it("names both sides of a difference", () => {
+it("shows both values of a mismatch", () => {
   assert.deepEqual(envelopeWarnings({ from: "eve@example.com", to: "four@example.org", headers }), [
     "MAIL FROM <eve@example.com> is not the address of the From header: Ada@example.com",
     "RCPT TO <four@example.org> is none of the addresses of the To and Cc headers: one@example.org, two@example.org, three@example.org",
@@ -24,6 +24,6 @@ it("names both sides of a difference", () => {
   );
 });
 
-it("accepts a null sender, as delivery reports have", () => {
+it("accepts a null sender, as used in delivery reports", () => {
   assert.deepEqual(envelopeWarnings({ from: "", to: "one@example.org", headers }), []);
 });

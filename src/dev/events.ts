@@ -83,7 +83,7 @@ export interface ScheduledEvent {
   exceptions: Explained[];
 }
 
-/** Mail that cannot be attributed to one invocation, because several or none were running. */
+/** Mail that cannot be attributed to one invocation, because several invocations or none were running. */
 export interface SentEvent extends MailAction {
   event: "sent";
   worker: string;

@@ -17,7 +17,7 @@ export function listenForHotkeys(
   options: { interrupt: () => void; failed: (error: unknown) => void },
 ): () => void {
   const onKeypress = (typed: string | undefined, key: { name?: string; ctrl?: boolean; meta?: boolean }) => {
-    // In raw mode the terminal does not send signals.
+    // In raw mode the terminal does not generate signals.
     if (key.ctrl && (key.name === "c" || key.name === "d")) return options.interrupt();
     if (key.ctrl || key.meta) return;
     const wanted = typed?.toLowerCase() ?? key.name;

@@ -14,11 +14,11 @@ interface Options {
   workers: readonly string[];
   /** Why a worker cannot respond (its first build failed); undefined if it can. */
   unavailable: (worker: string) => string | undefined;
-  /** Handles requests below the video path. Resolves with false for other paths. */
+  /** Handles requests under the video path. Resolves with false for other paths. */
   video: (request: IncomingMessage, response: ServerResponse) => Promise<boolean>;
   /** Fields of the health response besides `status`. */
   health: () => Record<string, unknown>;
-  /** The metrics response in Prometheus text format. */
+  /** The response of the metrics endpoint, in Prometheus text format. */
   metrics: () => Promise<{ contentType: string; body: string }>;
   log: Log;
   /** How long close() waits for pending requests. Default 5 s. */
@@ -59,7 +59,7 @@ export function createDevHttp({
 }: Options): DevHttp {
   const server = createServer({
     ...HTTP_SERVER_OPTIONS,
-    // Ignores the offer of HTTP/2 (`Upgrade: h2c`) and reads the body as usual (RFC 9110 7.8).
+    // Ignores an offer to upgrade to HTTP/2 (`Upgrade: h2c`) and reads the body as usual (RFC 9110 7.8).
     shouldUpgradeCallback: (request) => request.headers.upgrade?.toLowerCase() === "websocket",
   });
   const upgraded = new Set<Duplex>();
@@ -68,7 +68,8 @@ export function createDevHttp({
     if (request.url!.startsWith(VIDEO_PREFIX))
       return void onVideo(request, response, continued).catch((err: unknown) => failed(err, response));
     const choice = pickWorker(request.url!, request.headers.host, workers);
-    // The client may or may not send the body that it withheld, so the connection cannot be reused (RFC 9110 10.1.1).
+    // The client may still send the body that it held back, or may not, so the connection cannot be reused (RFC 9110
+    // 10.1.1).
     if (!continued) response.shouldKeepAlive = false;
     if (choice.unknown !== undefined) return refuse(response, 404, noSuchWorker(choice.unknown, workers));
     const { worker, path, query } = choice;
@@ -115,8 +116,8 @@ export function createDevHttp({
   }
 
   server.on("request", (request, response) => onRequest(request, response));
-  // With this listener the server decides when to send "100 Continue", so a too large message is rejected before it is
-  // sent.
+  // With this listener the server decides when to send "100 Continue", so a message that is too large is rejected
+  // before the client sends it.
   server.on("checkContinue", (request: IncomingMessage, response: ServerResponse) =>
     onRequest(request, response, false),
   );

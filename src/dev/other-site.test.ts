@@ -4,7 +4,7 @@ import { isOtherSite } from "./other-site.ts";
 
 const asks = (headers: Record<string, string>) => isOtherSite({ headers: { host: "127.0.0.1:8787", ...headers } });
 
-test("distinguishes pages of other sites from programs and from this server's pages", () => {
+test("distinguishes pages of other sites from programs and from this server's own pages", () => {
   const ours: Record<string, string>[] = [
     {},
     { origin: "http://127.0.0.1:8787", "sec-fetch-site": "same-origin" },

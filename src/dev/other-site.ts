@@ -3,8 +3,9 @@ import { hostname } from "node:os";
 import { isIP } from "node:net";
 
 /**
- * True if a page of another site sent the request: any page in the developer's browser can send requests to this server. Programs send neither
- * Origin nor Sec-Fetch-Site. With DNS rebinding a page counts as same-origin, but its host name is not one of this server's.
+ * True if a page of another site sent the request: any page in the developer's browser can send requests to this
+ * server. Programs send neither Origin nor Sec-Fetch-Site. With DNS rebinding a page counts as same-origin, but its
+ * host name does not belong to this server.
  */
 export function isOtherSite({ headers }: Pick<IncomingMessage, "headers">): boolean {
   const { origin, host = "" } = headers;

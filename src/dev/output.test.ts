@@ -28,7 +28,7 @@ function slowReader() {
 }
 
 describe("output", () => {
-  it("keeps the order and reports how much a slow reader missed", async () => {
+  it("keeps the order and reports how many lines a slow reader missed", async () => {
     const reader = slowReader();
     const output = createOutput(reader.stream, { maxPending: 100, env: {} });
     output.write("first, longer than the stream likes to hold");
@@ -57,7 +57,7 @@ describe("output", () => {
     await output.flushed();
   });
 
-  it("uses colours on a terminal only, and not with NO_COLOR", () => {
+  it("uses colours only on a terminal, and not with NO_COLOR", () => {
     const terminal = () => Object.assign(new Writable(), { isTTY: true });
     assert.equal(createOutput(terminal(), { env: {} }).colour, true);
     assert.equal(createOutput(terminal(), { env: { NO_COLOR: "1" } }).colour, false);

@@ -1,6 +1,6 @@
 import { styleText } from "node:util";
 
-/** Buffering time for lines: one write per line would cost more than the line itself. */
+/** How long lines are buffered: one write per line would cost more than the line itself. */
 const BATCH_MS = 4;
 
 /** Console output in batches. A slow reader loses lines instead of using memory. */
@@ -9,7 +9,7 @@ export interface Output {
   write(text: string): void;
   /** True on a terminal without NO_COLOR: escape sequences are allowed. */
   readonly colour: boolean;
-  /** Resolves when everything is handed to the operating system, or when the reader is gone. */
+  /** Resolves when everything has been passed to the operating system, or when the reader has disconnected. */
   flushed(): Promise<void>;
 }
 
@@ -91,12 +91,12 @@ export function createOutput(stream: NodeJS.WritableStream, options: Options = {
 const needsDrain = (stream: NodeJS.WritableStream) =>
   (stream as { writableNeedDrain?: boolean }).writableNeedDrain === true;
 
-// https://no-color.org: present and not empty, whatever its value.
+// https://no-color.org: disables colour if set and not empty, whatever its value.
 function wantsColour(stream: NodeJS.WritableStream, env: NodeJS.ProcessEnv): boolean {
   return (stream as { isTTY?: boolean }).isTTY === true && !env.NO_COLOR && env.TERM !== "dumb";
 }
 
-// Node writes to pipes synchronously on POSIX: a stalled reader would block the whole server.
+// Node writes to pipes synchronously on POSIX: a stalled reader would block the entire server.
 function unblock(stream: NodeJS.WritableStream) {
   if ((stream as { isTTY?: boolean }).isTTY === true) return;
   (stream as { _handle?: { setBlocking?: (on: boolean) => void } })._handle?.setBlocking?.(false);

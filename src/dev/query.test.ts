@@ -3,7 +3,7 @@ import { it } from "node:test";
 import * as fc from "fast-check";
 import { queryOf } from "./query.ts";
 
-it("reads the known parameters only", () => {
+it("reads only the known parameters", () => {
   assert.deepEqual(queryOf("from=a%40b.example&to=c@d.example&x=1&format=json"), {
     from: "a@b.example",
     to: "c@d.example",

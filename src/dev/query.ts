@@ -9,8 +9,8 @@ export interface ReceiveQuery {
 const NAMES = new Set<keyof ReceiveQuery>(["from", "to", "format", "worker"]);
 
 /**
- * The first value of each known name. Unlike in a web form, a plus sign stays a plus sign: addresses have no spaces,
- * and users type `to=user+tag@example.com`.
+ * The first value of each known name. Unlike in a web form, a plus sign is not decoded to a space: addresses have no
+ * spaces, and users type `to=user+tag@example.com`.
  */
 export function queryOf(query: string): ReceiveQuery {
   const found: ReceiveQuery = {};
@@ -29,7 +29,7 @@ function decode(value: string): string {
   try {
     return decodeURIComponent(value);
   } catch {
-    // A stray percent sign stays unchanged.
+    // A stray percent sign is left unchanged.
     return value;
   }
 }

@@ -3,7 +3,7 @@ import { it } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import { coalesce } from "./rebuild.ts";
 
-/** Work whose runs finish on request of the test. */
+/** Work whose runs finish when the test releases them. */
 function heldWork() {
   const held: (() => void)[] = [];
   const seen = { runs: 0, running: 0, most: 0 };
@@ -23,7 +23,7 @@ function heldWork() {
   };
 }
 
-it("serves all requests during a run with one more run, never two concurrently", async () => {
+it("serves all requests made during a run with one further run, never two concurrently", async () => {
   const { work, seen, endRun } = heldWork();
   const first = work.request();
   const during = [work.request(), work.request(), work.request()];
@@ -51,7 +51,7 @@ it("runs again for a request made at the moment a run ends", async () => {
   assert.equal(seen.most, 1);
 });
 
-it("starts nothing after close() and waits for the current run", async () => {
+it("starts nothing after close() and waits for the run in progress", async () => {
   const { work, seen, endRun } = heldWork();
   const asked = [work.request(), work.request()];
   let closed = false;

@@ -1,7 +1,8 @@
-/** Runs `work` on request, one run at a time; all requests during a run share the next one. */
+/** Runs `work` on request, one run at a time; all requests made during a run share the next one. */
 export interface Coalesced {
   /**
-   * Resolves when a run that started after this call has finished. `work` reports its own failures and does not reject.
+   * Resolves when a run that started after this call has finished. `work` must report its own failures and must not
+   * reject.
    */
   request(): Promise<void>;
   /** Starts no further runs; resolves when the current one has finished. */

@@ -53,8 +53,8 @@ export function createReceive({ receiver, spool, workers, unavailable, ids, inMe
       throw mailErrors.messageTooLarge({ limit: mebibytes(spool.maxBytes) });
     if (!continued) response.writeContinue();
     if (length !== undefined && length <= inMemory) return spool.hold(await collect(request));
-    // The connection must survive an early rejection, so that the client can read the response. Node already copied the
-    // chunks.
+    // The connection must survive an early rejection, so that the client can read the response. Node has already copied
+    // the chunks.
     const source = await spool.collect(request.iterator({ destroyOnReturn: false }), { owned: true });
     return source.size === 0 ? undefined : source;
   }
@@ -126,7 +126,7 @@ export function createReceive({ receiver, spool, workers, unavailable, ids, inMe
     }
   }
 
-  /** Submission servers add a missing Message-ID (RFC 6409 8.3), and this form acts as one. */
+  /** Submission servers add a missing Message-ID (RFC 6409 8.3), and this form acts as a submission server. */
   async function withMessageId(source: MailSource, messageId: string): Promise<MailSource> {
     const raw = source.open();
     const completed = await spool.collect(raw instanceof Uint8Array ? oneChunk(raw) : raw, {
@@ -169,7 +169,7 @@ async function* oneChunk(bytes: Uint8Array) {
   yield bytes;
 }
 
-/** Creates one source per dispatch, each with its own id; the last discard frees the message. */
+/** Creates one source per dispatch, each with its own id; discarding the last one frees the message. */
 function shareSource(source: MailSource, count: number, ids: Pick<Ids, "hex">): MailSource[] {
   let held = count;
   const discard = async () => {

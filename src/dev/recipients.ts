@@ -1,14 +1,14 @@
 import { parseAddress } from "../protocol/rfc5322/index.ts";
 
-/** Address patterns of a worker: `support@example.org`, or `*@example.org` for a domain. */
+/** Address patterns handled by a worker: `support@example.org`, or `*@example.org` for a domain. */
 export interface Claims {
   worker: string;
   addresses: readonly string[];
 }
 
 /**
- * The worker for `recipient`: the one that claims the address, else the domain, else the one named by the domain
- * (`anyone@NAME.localhost`), else the first. Locally no recipient is unknown.
+ * The worker for `recipient`: the one that claims the address, else the domain, else the one named in the domain
+ * (`anyone@NAME.localhost`), else the first. In local development every recipient is valid.
  */
 export function workerFor(recipient: string, workers: readonly Claims[]): string {
   const domain = parseAddress(recipient)?.domain;

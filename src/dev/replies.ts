@@ -42,7 +42,7 @@ function jsonOf({ outcome, exception, rejectReason, forwards, replies, events }:
     forwards,
     replies: replies.map((reply) => ({ ...reply, raw: reply.raw?.toString() ?? "" })),
     events,
-    // Extensions of the contract: which limit was exceeded, and what was thrown.
+    // Extensions of the contract: which limit was exceeded, and which exception was thrown.
     ...(outcome !== "ok" && { x_outcome: outcome, x_exception: exception }),
   };
 }

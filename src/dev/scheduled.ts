@@ -7,13 +7,13 @@ export const SCHEDULED_PATH = "/cdn-cgi/handler/scheduled";
 
 interface Options {
   runtime: Pick<WorkerRuntime, "scheduled">;
-  /** The default worker, if the query names none. */
+  /** The default worker, used if the query does not specify one. */
   worker: string;
   workers: readonly string[];
   unavailable: (worker: string) => string | undefined;
   /**
-   * `worker`: which worker. `cron`: the pattern passed to the handler, default "". `time`: epoch milliseconds, default
-   * now. `format=json`.
+   * `worker`: the worker to run. `cron`: the pattern passed to the handler, default "". `time`: epoch milliseconds,
+   * default now. `format=json`.
    */
   query: string;
   request: IncomingMessage;
@@ -23,7 +23,7 @@ interface Options {
 /** The largest time value of a Date (ECMA-262 21.4.1.1). */
 const LAST_MS = 8.64e15;
 
-/** Runs the handler now and responds when its waitUntil() work is done, too: 200 for ok, 500 for anything else. */
+/** Runs the handler now and responds when its waitUntil() work is also done: 200 for ok, 500 for anything else. */
 export async function runScheduled({
   runtime,
   worker,

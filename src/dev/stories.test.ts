@@ -18,10 +18,10 @@ const mail = (id: string): InboundMail => ({
   raw: () => Buffer.from("hello"),
   canBeForwarded: true,
 });
-/** The record arrives after the test. */
+/** The record arrives after the test has ended. */
 const ok: EmailOutcome = { outcome: "ok", ended: new Promise(() => {}) };
 
-/** A runtime whose invocations finish on request of the test. */
+/** A runtime whose invocations finish when the test releases them. */
 function heldRuntime() {
   let tell: (invocation: Invocation) => void = () => {};
   const runtime = {
@@ -85,7 +85,7 @@ const told = (events: DevEvent[]) =>
   ]);
 
 describe("the invocation log", () => {
-  it("attributes a forward to its message, whatever else runs", (t) => {
+  it("attributes a forward to its message, regardless of what else is running", (t) => {
     const { stories, events, begin, endMail } = setUp();
     t.after(stories.close);
     begin("m1");
@@ -100,7 +100,7 @@ describe("the invocation log", () => {
     ]);
   });
 
-  it("attributes a send to the only running invocation, and to none if it could be one of two", (t) => {
+  it("attributes a send to the only running invocation, and to none if two are possible", (t) => {
     const { stories, events, begin, endMail } = setUp();
     t.after(stories.close);
     begin("m1");
@@ -119,7 +119,7 @@ describe("the invocation log", () => {
     ]);
   });
 
-  it("does not guess which of two equal requests sent a message", (t) => {
+  it("does not guess which of two identical requests sent a message", (t) => {
     const { stories, events, end } = setUp();
     t.after(stories.close);
     const ask = () => void stories.runtime.fetch("inbox", { method: "GET", url: "/a" } as never, {} as never);
@@ -135,7 +135,7 @@ describe("the invocation log", () => {
     ]);
   });
 
-  it("reports a message whose process failed to start, although there is no record of it", async (t) => {
+  it("reports a message whose process failed to start, although it has no record", async (t) => {
     const { stories, events } = setUp();
     t.after(stories.close);
     const failing = {

@@ -6,7 +6,7 @@ import type { EmailEvent, Explained, FetchEvent, MailAction, Report } from "./ev
 
 /** Correlates invocations with the mail that they sent and with the warnings about their messages. */
 export interface Stories {
-  /** The runtime, instrumented to note the start of each invocation. All calls must go through it. */
+  /** The runtime, instrumented to record the start of each invocation. All calls must go through it. */
   readonly runtime: WorkerRuntime;
   /** Mail that was written to disk. */
   captured(captured: Captured): void;
@@ -20,25 +20,25 @@ interface Options {
   clock: Clock;
 }
 
-/** A started invocation without a record yet. */
+/** A started invocation whose record has not arrived yet. */
 interface Live {
   worker: string;
   /** Identifies its record: the id of the message, method and URL, or the schedule. */
   key: string;
   actions: MailAction[];
   warnings: string[];
-  /** Milliseconds since the epoch: the start, and the end for the caller. The record follows a little later. */
+  /** Milliseconds since the epoch: the start, and the end as seen by the caller. The record arrives slightly later. */
   began: number;
   over?: number;
 }
 
-/** Time limit of the runtime for a record. */
+/** The runtime's time limit for delivering a record. */
 const RECORD_PATIENCE_MS = 40_000;
 /** The record of a failed request arrives immediately or never. */
 const FAILED_PATIENCE_MS = 2000;
 /** Maximum number of actions attributed to one invocation; further ones are reported separately. */
 const MAX_ACTIONS = 1000;
-/** Maximum number of tracked invocations; mail of others is reported separately. */
+/** Maximum number of tracked invocations; mail from further ones is reported separately. */
 const MAX_LIVE = 10_000;
 
 export function createStories({ runtime, report, explain, clock }: Options): Stories {
@@ -64,7 +64,7 @@ export function createStories({ runtime, report, explain, clock }: Options): Sto
     return true;
   }
 
-  /** A process that failed to start leaves no record, so only the outcome is known. */
+  /** A process that failed to start produces no record, so only the outcome is known. */
   function tellUnrecorded(
     entry: Live,
     { outcome, exception }: Outcome,
@@ -92,7 +92,7 @@ export function createStories({ runtime, report, explain, clock }: Options): Sto
     }
   }, RECORD_PATIENCE_MS / 4).unref();
 
-  /** Removes the entry that matches a record. Equal entries without actions are interchangeable. */
+  /** Removes the entry that matches a record. Identical entries without actions are interchangeable. */
   function end(worker: string, key: string): Live | undefined {
     const entries = live.get(worker) ?? [];
     const candidates = entries.filter((entry) => entry.key === key);
@@ -210,8 +210,8 @@ export function createStories({ runtime, report, explain, clock }: Options): Sto
 }
 
 /**
- * Attributes only certain cases: the message it answers, or the only running invocation. A binding call does not name
- * its invocation.
+ * Attributes only unambiguous cases: the message that the mail answers, or the only running invocation. A binding call
+ * does not identify its invocation.
  */
 function ownerOf(entries: Live[], inbound: string | undefined): Live | undefined {
   const candidates = inbound === undefined ? entries : entries.filter(({ key }) => key.startsWith(`${inbound} `));

@@ -6,7 +6,7 @@ export { cut, formatMs, formatSize, indent, oneLine } from "../kernel/text.ts";
 // oxlint-disable-next-line no-control-regex
 const SGR = /\u001b\[[0-9;]{0,20}m/g;
 
-/** Log text of a worker: keeps colours if the output has colours, and escapes all other control characters. */
+/** Log text of a worker: keeps colours if the output supports colours, and escapes all other control characters. */
 export function logText(text: string, colour: boolean): string {
   const normal = text.replaceAll("\r\n", "\n");
   if (!normal.includes("\u001b")) return visible(normal);
@@ -17,7 +17,7 @@ export function logText(text: string, colour: boolean): string {
     out += visible(normal.slice(at, match.index)) + match[0];
     at = match.index + match[0].length;
   }
-  // An open colour would affect the following lines.
+  // An unclosed colour sequence would affect the following lines.
   return `${out}${visible(normal.slice(at))}\u001b[0m`;
 }
 

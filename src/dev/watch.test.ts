@@ -31,7 +31,7 @@ describe("watching files", () => {
   const nextReport = () => (reports.length > 0 ? Promise.resolve() : new Promise<void>((resolve) => (wake = resolve)));
   const file = (name: string) => join(folder, name);
 
-  it("reports a changed file, but not its neighbours", async () => {
+  it("reports a changed file, but not other files in the folder", async () => {
     await writeFile(file("a.ts"), "1");
     await watch.set([file("a.ts")]);
     await writeFile(file("b.ts"), "1");
@@ -40,7 +40,7 @@ describe("watching files", () => {
     assert.deepEqual(reports, [[file("a.ts")]]);
   });
 
-  it("reports a file replaced by an editor's rename, repeatedly", async () => {
+  it("reports every time an editor replaces a file by renaming", async () => {
     await writeFile(file("a.ts"), "1");
     await watch.set([file("a.ts")]);
     for (const text of ["2", "3"]) {
@@ -66,7 +66,7 @@ describe("watching files", () => {
     );
   });
 
-  it("reports during continuous changes", async () => {
+  it("reports even while changes continue", async () => {
     await writeFile(file("a.ts"), "");
     await watch.set([file("a.ts")]);
     const stop = new AbortController();

@@ -8,21 +8,21 @@ import { basename, dirname, resolve, sep } from "node:path";
  */
 export interface FileWatch {
   /**
-   * Replaces the set. `readSince`: when the files were read (epoch milliseconds); a file new in the set that changed
-   * after that is reported immediately.
+   * Replaces the set. `readSince`: when the files were read (epoch milliseconds); a newly added file that has changed
+   * since then is reported immediately.
    */
   set(files: Iterable<string>, options?: { readSince?: number; anyNewFile?: boolean }): Promise<void>;
   close(): void;
 }
 
 interface Options {
-  /** Called with the changed paths once no change occurred for `quietMs`, or at the latest after `quietMs * 10`. */
+  /** Called with the changed paths once no change has occurred for `quietMs`, or at the latest after `quietMs * 10`. */
   onChange: (files: string[]) => void;
   /** Default 40 ms: an editor's burst of events counts as one change. */
   quietMs?: number;
   /**
-   * Maximum number of watched directories, because inotify watches are shared; dependencies are dropped first. Default
-   * 1024.
+   * Maximum number of watched directories, because the system's inotify watches are limited; dependencies are dropped
+   * first. Default 1024.
    */
   maxDirectories?: number;
   /** Called once if something cannot be watched. */
@@ -117,6 +117,6 @@ const inDependencies = (path: string) => path.includes(`${sep}node_modules${sep}
 const nearestFirst = (directories: Set<string>) =>
   [...directories].sort((a, b) => Number(inDependencies(a + sep)) - Number(inDependencies(b + sep)));
 
-// After a failed build, any new file may be the missing one; hidden files and swap files are not sources.
+// After a failed build, any new file may be the missing one; hidden files and swap files are not source files.
 const couldBeSource = (path: string) =>
   !inDependencies(path) && !basename(path).startsWith(".") && !/(~|\.sw[a-z]|\.tmp)$/.test(path);

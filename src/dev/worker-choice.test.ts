@@ -16,7 +16,7 @@ describe("worker selection", () => {
     assert.deepEqual(pick("/", undefined), { worker: "inbox", path: "/", query: "", url: "/" });
   });
 
-  it("selects by path, which the worker does not see", () => {
+  it("selects by a path prefix that the worker does not see", () => {
     assert.deepEqual(pick("/cdn-cgi/worker/notifier/a?b"), { worker: "notifier", path: "/a", query: "b", url: "/a?b" });
     assert.deepEqual(pick("/cdn-cgi/worker/notifier"), { worker: "notifier", path: "/", query: "", url: "/" });
     assert.deepEqual(pick("/cdn-cgi/worker/notifier?x"), { worker: "notifier", path: "/", query: "x", url: "/?x" });
@@ -34,7 +34,7 @@ describe("worker selection", () => {
     assert.equal((pickWorker("/", "app.localhost", ["only"]) as { worker: string }).worker, "only");
   });
 
-  it("names an unknown worker", () => {
+  it("reports the name of an unknown worker", () => {
     assert.deepEqual(pick("/cdn-cgi/worker/inbx/"), { unknown: "inbx" });
     assert.deepEqual(pick("/", "inbx.localhost"), { unknown: "inbx" });
   });

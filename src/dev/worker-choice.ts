@@ -6,7 +6,7 @@ export type WorkerChoice =
       worker: string;
       path: string;
       query: string;
-      /** Path and query for the worker. */ url: string;
+      /** Path and query as passed to the worker. */ url: string;
     }
   | { unknown: string };
 

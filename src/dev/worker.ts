@@ -16,7 +16,7 @@ import type { Report } from "./events.ts";
 import { coalesce } from "./rebuild.ts";
 import { createFileWatch } from "./watch.ts";
 
-/** A running project: read, built, deployed, and rebuilt when a file changes. */
+/** A running project: read, built, deployed, and rebuilt whenever a file changes. */
 export interface DevWorker {
   /** Constant until the server restarts. */
   readonly name: string;
@@ -101,7 +101,7 @@ export async function openDevWorker({
       return true;
     } catch (err) {
       fail(err);
-      // Read again after any change: the error may be in any of its files.
+      // The configuration is read again after any change: the error may be in any of its files.
       readAgain = true;
       return false;
     }
@@ -111,7 +111,7 @@ export async function openDevWorker({
     const why = reason;
     try {
       const build = await bundler.build();
-      // Deploys equal code with different line numbers, too: stack traces must show the new lines.
+      // Deploys the build even if only line numbers differ: stack traces must show the new lines.
       if (running?.digest === build.digest && running.script.sourceMap === build.script.sourceMap && why === "change") {
         report({ event: "unchanged", worker: name });
       } else {
@@ -135,7 +135,7 @@ export async function openDevWorker({
     }
   }
 
-  /** Checks for problems that would appear later. A failure of the check itself is ignored. */
+  /** Checks for problems that would only appear later. A failure of the check itself is ignored. */
   async function inspect(build: ProjectBuild) {
     const inspection = await inspectProject(project, build).catch(() => undefined);
     if (inspection === undefined) return;
@@ -154,7 +154,7 @@ export async function openDevWorker({
 
   function warn(warnings: Project["warnings"]) {
     const text = formatProblems(warnings, { cwd });
-    // Reported once instead of after every keystroke.
+    // Reported once instead of after every change.
     if (text !== "" && text !== warned) report({ event: "warning", text });
     warned = text;
   }

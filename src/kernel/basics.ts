@@ -3,7 +3,7 @@ import type { Ids } from "./ids.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import type { Log } from "./log.ts";
 
-/** Collaborators that every part of a server needs. */
+/** Dependencies that every component of a server needs. */
 export interface Basics {
   clock: Clock;
   ids: Ids;

@@ -24,7 +24,7 @@ export const systemClock: Clock = {
     }),
 };
 
-/** A clock that moves only on request. */
+/** A clock that advances only on request. */
 export function createManualClock(start = 0): Clock & { advance(ms: number): void } {
   let time = start;
   let waiting: { at: number; wake: () => void }[] = [];

@@ -7,7 +7,7 @@ import { networkSet } from "./networks.ts";
 
 const from = (remoteAddress: string) => Object.assign(new EventEmitter(), { remoteAddress }) as unknown as Socket;
 
-test("counts open connections per network and in total, and exempts proxies from the limit per network", () => {
+test("counts open connections per network and in total, and exempts proxies from the per-network limit", () => {
   const count = createConnectionCount({
     total: 5,
     perNetwork: 2,

@@ -6,12 +6,12 @@ export interface ConnectionLimits {
   total: number;
   /** Maximum per IPv4 address or IPv6 /64. */
   perNetwork: number;
-  /** Reverse proxies, which connect for many clients. Only the total limit applies to them. */
+  /** Reverse proxies, which connect on behalf of many clients. Only the total limit applies to them. */
   shared?: NetworkSet;
 }
 
 export interface ConnectionCount {
-  /** Counts a connection until it closes. Undefined if it is admitted. */
+  /** Counts a connection until it closes. Returns undefined if the connection is admitted. */
   admit(socket: Socket): "total" | "network" | undefined;
   readonly open: number;
 }

@@ -1,5 +1,6 @@
 /**
- * One error table per domain. The API, the SMTP server and the CLI each format an entry; no other code formats errors.
+ * One error table per domain. The API, the SMTP server and the CLI each format the entries; no other code formats
+ * errors.
  *
  *     const mailErrors = defineErrors("mail", {
  *       recipientNotAllowed: { code: "E_RECIPIENT_NOT_ALLOWED", http: 403, smtp: 550, enhanced: "5.7.1",
@@ -54,7 +55,7 @@ export class UserError extends Error {
   }
 }
 
-/** A broken invariant or a failing machine: logged with its stack; clients see only a generic text. */
+/** A violated invariant or a failure of the machine: logged with its stack; clients see only a generic message. */
 export class Fault extends Error {
   override readonly name = "Fault";
 }
@@ -78,5 +79,5 @@ export function defineErrors<const Table extends Record<string, ErrorEntry>>(
 const fill = (text: string, details: Record<string, unknown>) =>
   text.replace(/\{(\w+)\}/g, (place, name: string) => (name in details ? String(details[name]) : place));
 
-/** The message of any thrown value, which need not be an Error. */
+/** The message of any thrown value, which may not be an Error. */
 export const messageOf = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown));

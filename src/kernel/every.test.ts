@@ -41,7 +41,7 @@ test("a failed run is logged, and the next one starts", async () => {
   await repetition.stop();
 });
 
-test("stop waits for the current run and starts no other", async () => {
+test("stop waits for the run in progress and starts no other", async () => {
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   let ended = false;
   let runs = 0;

@@ -3,7 +3,7 @@ import type { Log } from "./log.ts";
 export interface Repetition {
   /** Runs the work now, unless a run is in progress. Resolves when that run has ended; never rejects. */
   run(): Promise<void>;
-  /** Resolves when no run is in progress; no further run starts. */
+  /** Resolves when the run in progress has ended; no further run starts. */
   stop(): Promise<void>;
 }
 
@@ -14,8 +14,8 @@ export interface EveryOptions {
 }
 
 /**
- * Runs `work` every `ms` milliseconds, the first time after `ms`. Runs never overlap: a tick during a run is skipped. A failed run is
- * logged; the next tick runs again. The timer does not keep the process alive.
+ * Runs `work` every `ms` milliseconds, for the first time after `ms`. Runs never overlap: a tick during a run is
+ * skipped. A failed run is logged, and the next tick runs it again. The timer does not keep the process alive.
  */
 export function every(ms: number, work: () => Promise<unknown> | void, { name, log }: EveryOptions): Repetition {
   let running: Promise<void> | undefined;

@@ -106,7 +106,7 @@ test("rejects this machine's public addresses listed in the settings", async () 
     await assert.rejects(behindNat(`http://${host}:9/`, { headersMs: 2000 }), failsWith("refused"), host);
 });
 
-test("checks the addresses of a name, and connects only to those", async (t) => {
+test("checks the addresses of a host name, and connects only to those", async (t) => {
   const at = await origin(t, (request, response) => void response.end(request.headers.host));
   const { port } = new URL(at);
   let answers: string[][] = [["10.0.0.1", "127.0.0.1"]];
@@ -119,7 +119,7 @@ test("checks the addresses of a name, and connects only to those", async (t) => 
     createGuardedFetch({ allowPrivate: false, lookup })(`http://rebind.example:${port}/`),
     failsWith("refused", /^Invalid URL: rebind\.example does not resolve to a public IP address$/),
   );
-  // A second lookup for the connection would return another address.
+  // A second lookup before connecting would return a different address.
   answers = [["127.0.0.1"], ["192.0.2.1"]];
   const answer = await createGuardedFetch({ allowPrivate: true, lookup })(`http://rebind.example:${port}/`);
   assert.equal(await answer.text(100), `rebind.example:${port}`);
@@ -130,7 +130,7 @@ test("checks the addresses of a name, and connects only to those", async (t) => 
   );
 });
 
-test("connects only to the public addresses of a name that has both kinds, at most eight", async () => {
+test("connects only to the public addresses of a host name that has public and private ones, at most eight", async () => {
   const of = (addresses: string[], all = false) =>
     addressesOf(
       "mixed.example",
@@ -155,7 +155,7 @@ test("connects only to the public addresses of a name that has both kinds, at mo
   await assert.rejects(of(["::ffff:127.0.0.1", "64:ff9b::a00:1"]), failsWith("refused"));
 });
 
-test("closes a connection whose redirect is not followed", async (t) => {
+test("closes the connection of a redirect that is not followed", async (t) => {
   for (const location of [
     "ftp://example.com/a",
     "http://user:secret@example.com/",
@@ -173,7 +173,7 @@ test("closes a connection whose redirect is not followed", async (t) => {
   }
 });
 
-test("checks each redirect, follows five, and keeps credentials at their origin", async (t) => {
+test("checks each redirect, follows at most five, and sends credentials only to their origin", async (t) => {
   const seen: (string | undefined)[] = [];
   const other = await origin(t, (request, response) => {
     seen.push(request.headers.authorization);
@@ -203,14 +203,14 @@ test("checks each redirect, follows five, and keeps credentials at their origin"
   await assert.rejects(open(`${at}/file`), failsWith("badUrl"));
   assert.equal((await open(`${at}/4`, { redirects: 0 })).status, 302);
   assert.equal((await open(`${at}/4`, { method: "POST", body: "{}" })).status, 302);
-  // Only the first hop is in the local network: the guard checks the second one separately.
+  // Only the first hop may be in the local network: the guard checks the second one separately.
   const { port } = new URL(at);
   let hops = 0;
   const mixed = createGuardedFetch({ allowPrivate: () => hops++ === 0 });
   await assert.rejects(mixed(`http://127.0.0.1:${port}/private`), failsWith("refused", /10\.1\.2\.3/));
 });
 
-test("counts the actual octets of a body, whatever length it declares", async (t) => {
+test("counts the actual bytes of a body, regardless of the declared length", async (t) => {
   const at = await origin(t, (request, response) => {
     if (request.url === "/declared") return void response.writeHead(200, { "content-length": "5000" }).flushHeaders();
     if (request.url === "/short")
@@ -231,7 +231,7 @@ test("counts the actual octets of a body, whatever length it declares", async (t
   assert.equal((await (await open(`${at}/endless`)).text(12_345)).length, 12_345);
 });
 
-test("aborts a server that does not respond or sends too slowly", async (t) => {
+test("aborts the request if the server does not respond or sends too slowly", async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
   const asked = Promise.withResolvers<void>();
   const at = await origin(t, (request, response) => {

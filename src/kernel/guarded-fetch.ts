@@ -8,8 +8,8 @@ import { isLoopbackAddress, isNotPublicAddress, type NetworkSet } from "./networ
 import { createOwnAddresses } from "./own-addresses.ts";
 
 /**
- * Errors of fetching a user's URL. The texts reveal neither the response of a blocked address nor the resolved address;
- * the details are for the log.
+ * Errors when fetching a user's URL. The messages reveal neither the response of a blocked address nor the resolved
+ * address; these details are only logged.
  */
 export const fetchErrors = defineErrors("fetch", {
   badUrl: { code: 10010, http: 400, message: "Invalid URL: {reason}" },
@@ -25,17 +25,20 @@ export const fetchErrors = defineErrors("fetch", {
   tooLarge: { code: 10010, http: 400, message: "Invalid URL: the response of {host} exceeds {limit} bytes" },
 });
 
-/** The addresses of a host's name. */
+/** Resolves a host name to its addresses. */
 export type AddressLookup = (host: string) => Promise<string[]>;
 
 export interface GuardedFetchOptions {
-  /** Allows loopback, private and link-local addresses and those of this machine. Called for each request. */
+  /**
+   * Whether to allow loopback, private and link-local addresses and those of this machine. A function is called for
+   * each request.
+   */
   allowPrivate: boolean | (() => boolean);
   /** Addresses of this machine. Default: those of its interfaces. */
   own?: NetworkSet;
   /** Default: the system resolver. */
   lookup?: AddressLookup;
-  /** Trusted certificates besides the system's, PEM. */
+  /** Trusted certificates in addition to the system's, PEM. */
   ca?: string;
   userAgent?: string;
 }
@@ -47,16 +50,17 @@ export interface GuardedRequest {
   body?: string | Uint8Array;
   signal?: AbortSignal;
   /**
-   * Maximum number of redirects for GET and HEAD. Default 5. A POST is never redirected: the redirect is the response.
+   * Maximum number of redirects for GET and HEAD. Default 5. POST does not follow redirects: the redirect is returned
+   * as the response.
    */
   redirects?: number;
   /** Time limit for the headers of each hop. Default 20 s. */
   headersMs?: number;
   /** Time limit for everything including the body. Default 60 s. */
   totalMs?: number;
-  /** Maximum size of the body in octets. Default 1 MiB. */
+  /** Maximum size of the body in bytes. Default 1 MiB. */
   maxBytes?: number;
-  /** Minimum octets per half minute while the reader waits. Default 1. */
+  /** Minimum number of bytes per half minute while the reader waits. Default 1. */
   slowest?: number;
 }
 
@@ -64,16 +68,16 @@ export interface GuardedResponse {
   /** The final URL after redirects. */
   url: URL;
   status: number;
-  /** Lower-case names; the first value of repeated headers. */
+  /** Lower-case names; for repeated headers, the first value. */
   headers: Record<string, string | undefined>;
   /**
-   * Can be read once; leaving early ends the request. Throws fetchErrors; a response that ends before its declared
+   * Can be read once; stopping early ends the request. Throws fetchErrors; a response that ends before its declared
    * length is `unreachable`.
    */
   body: AsyncIterable<Uint8Array>;
-  /** The first octets of the body; ends the request. */
+  /** The first bytes of the body; ends the request. */
   text(octets: number): Promise<string>;
-  /** Closes the connection; data already read stays. Call it if nothing reads the body. */
+  /** Closes the connection; data that has been read remains available. Call this if the body is not read. */
   close(): void;
 }
 
@@ -89,8 +93,8 @@ const WINDOW_MS = 30_000;
 
 /**
  * Fetches URLs from users without reaching the local network: http and https only, no credentials in the URL, connects
- * only to checked addresses (a name that resolves differently a moment later gains nothing), checks every redirect, and
- * limits time and size. One connection per request; nothing is cached or decoded. Throws `fetchErrors`.
+ * only to checked addresses (DNS rebinding has no effect), checks every redirect, and limits time and size. One
+ * connection per request; nothing is cached or decoded. Throws `fetchErrors`.
  */
 export function createGuardedFetch({
   allowPrivate,
@@ -182,8 +186,8 @@ export function readUrl(text: string): URL {
 }
 
 /**
- * Resolves a host to allowed addresses: at most eight, public ones only. `own`: addresses of this machine; if absent,
- * private ones are allowed, too. Throws unreachable, refused.
+ * Resolves a host to allowed addresses: at most eight, only public ones. `own`: addresses of this machine; if absent,
+ * private addresses are allowed, too. Throws unreachable, refused.
  */
 export async function addressesOf(host: string, lookup: AddressLookup, own: NetworkSet | undefined): Promise<string[]> {
   const found =
@@ -225,7 +229,7 @@ function send(
       host: url.host,
       ...(body !== undefined && { "content-length": String(Buffer.byteLength(body)) }),
     },
-    // A name resolves with `lookup`; a literal address was checked already.
+    // A host name is resolved with `lookup`; a literal address has already been checked.
     host,
     port: url.port,
     path: url.pathname + url.search,
@@ -251,7 +255,7 @@ function send(
   return promise;
 }
 
-/** The error for several addresses has no message of its own. */
+/** An AggregateError for several addresses has no message of its own. */
 const reasonOf = (err: Error): string =>
   err instanceof AggregateError ? (err.errors.map(messageOf)[0] ?? "no connection") : err.message;
 
@@ -272,7 +276,7 @@ function redirectOf(answer: IncomingMessage, from: URL): URL | undefined {
     if (to === null) throw fetchErrors.badUrl({ reason: `${from.hostname} redirects to what is no URL` });
     return readUrl(to.href);
   } catch (err) {
-    // An unread response would never end.
+    // A response that is never read would never end.
     answer.destroy();
     throw err;
   }
@@ -288,7 +292,7 @@ function response(url: URL, answer: IncomingMessage, asking: Asking, over: () =>
     over();
     answer.destroy();
   };
-  // A response that breaks off before it is read is reported to the later reader.
+  // A response that breaks off before it is read must report the error to the later reader.
   answer.on("error", () => {}).once("close", over);
   const body = readBody(url.hostname, answer, asking, close);
   return {
@@ -321,7 +325,7 @@ async function* readBody(
   const declared = answer.headers["content-length"];
   const pieces = answer[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
   let size = 0;
-  // Only the reader's waiting time counts: a slow local disk does not make the origin slow.
+  // Only time spent waiting for the server counts: a slow local disk must not make the origin appear slow.
   let [waited, octets] = [0, 0];
   let slow: Error | undefined;
   const tooSlow = () =>
@@ -361,7 +365,7 @@ function timeLimit(ms: number, reason: () => Error): { signal: AbortSignal; clea
   return { signal: controller.signal, clear: () => clearTimeout(timer) };
 }
 
-/** The awaited operation may outlive the wait. */
+/** The awaited operation may continue after the wait has been aborted. */
 async function aborting<Value>(signal: AbortSignal, waiting: Promise<Value>): Promise<Value> {
   const { promise, reject } = Promise.withResolvers<never>();
   const abort = () => reject(signal.reason);

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { test } from "node:test";
 import { closeGracefully, listen } from "./http-server.ts";
 
-test("closing answers pending requests with Connection: close, and accepts no new ones", async (t) => {
+test("closing responds to pending requests with Connection: close, and accepts no new ones", async (t) => {
   const server = createServer((_, response) => void response.end("answer"));
   const { port } = await listen(server, { host: "127.0.0.1", port: 0 });
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -23,7 +23,7 @@ test("closing answers pending requests with Connection: close, and accepts no ne
   await closed;
 });
 
-test("closing drops idle connections after a while, and busy ones after the grace period", async () => {
+test("closing drops idle connections after the idle time, and busy ones after the grace period", async () => {
   const server = createServer(() => {});
   const { port } = await listen(server, { host: "127.0.0.1", port: 0 });
   const busy = request({ port, host: "127.0.0.1", agent: false }).end();

@@ -2,7 +2,7 @@ import type { Server } from "node:http";
 import { Server as NetServer, type AddressInfo } from "node:net";
 import { defineErrors } from "./errors.ts";
 
-/** Errors of listening. */
+/** Errors of listening on a port. */
 export const listenErrors = defineErrors("listen", {
   portBusy: {
     code: "port_busy",
@@ -66,7 +66,7 @@ export function closeGracefully(server: Server, graceMs: number, idleMs = 0): Pr
     server.maxRequestsPerSocket = 1;
     const since = performance.now();
     const cut = setTimeout(() => server.closeAllConnections(), graceMs);
-    // A connection that finishes its last request now would wait for a next one that never comes.
+    // A connection that finishes its last request now would otherwise wait for another one.
     const idle = setInterval(() => {
       if (performance.now() - since >= idleMs) server.closeIdleConnections();
     }, 20);

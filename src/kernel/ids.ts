@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from "node:crypto";
 
-/** All identifiers of the platform. Injected, so that tests can predict them. */
+/** Generates all identifiers of the platform. Injected, so that tests can predict them. */
 export interface Ids {
   /** 32 lower-case hex digits: the id format of the v4 API. */
   hex(): string;
@@ -13,16 +13,16 @@ export interface Ids {
 }
 
 /**
- * True for the format of `Ids.hex`. Any other text is not an id and may contain U+0000, which PostgreSQL rejects, so it
- * is never looked up.
+ * True for the format of `Ids.hex`. Any other text is not an id and is never looked up: it may contain U+0000, which
+ * PostgreSQL rejects.
  */
 export const isHexId = (text: string): boolean => /^[0-9a-f]{32}$/.test(text);
 
 const ALPHANUMERIC = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-/** The largest multiple of 62 below 256: larger bytes would bias the first letters. */
+/** The largest multiple of 62 below 256: larger bytes would bias the result towards the first letters. */
 const UNBIASED = 248;
 
-/** Random octets in bulk: one system call per id would dominate its cost. */
+/** Random bytes in bulk: one system call per id would dominate the cost of creating ids. */
 function createRandomPool(size = 8192): (bytes: number) => Buffer {
   let pool = Buffer.alloc(0);
   return (bytes) => {

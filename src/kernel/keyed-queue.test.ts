@@ -7,7 +7,7 @@ function gate() {
   return { opened: promise, open: resolve };
 }
 
-test("tasks of one key run one after the other, in order of arrival", async () => {
+test("tasks of one key run one after another, in order of arrival", async () => {
   const queue = createKeyedQueue();
   const first = gate();
   const steps: string[] = [];
@@ -25,7 +25,7 @@ test("tasks of one key run one after the other, in order of arrival", async () =
   assert.deepEqual(steps, ["other key", "first", "second"]);
 });
 
-test("a failed task rejects for its caller only", async () => {
+test("a failed task rejects only for its own caller", async () => {
   const queue = createKeyedQueue();
   const failed = queue("a", async () => {
     throw new Error("broken");

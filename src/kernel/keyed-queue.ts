@@ -1,7 +1,7 @@
 export interface KeyedQueueOptions {
-  /** Tasks of one key that run concurrently. Default 1. */
+  /** Number of tasks of one key that may run concurrently. Default 1. */
   concurrency?: number;
-  /** Tasks of one key that may wait. Default: unbounded. */
+  /** Number of tasks of one key that may wait. Default: unbounded. */
   maxWaiting?: number;
   /** The error for a task that exceeds `maxWaiting`. */
   full?: (waiting: number) => Error;
@@ -26,7 +26,7 @@ export function createKeyedQueue({ concurrency = 1, maxWaiting = Infinity, full 
     if (line.running < concurrency) line.running++;
     else if (line.waiting.length >= maxWaiting)
       throw full?.(line.waiting.length) ?? new Error(`${line.waiting.length} tasks wait for ${key}`);
-    // A task that ends hands its slot to the next one.
+    // A finished task passes its slot to the next one.
     else await new Promise<void>((resolve) => line.waiting.push(resolve));
     try {
       return await task();

@@ -1,10 +1,16 @@
 import type { Log } from "./log.ts";
 
-/** Starts are written where things are made; stops are registered here and run in reverse, each within its own bound. */
+/**
+ * Components are started where they are created; their stop functions are registered here and run in reverse order,
+ * each with its own time limit.
+ */
 export interface Lifecycle {
-  /** Register what to do at shutdown. A stop that takes longer than `timeoutMs` (default 10 s) is left behind and logged. */
+  /**
+   * Registers a function to run at shutdown. A function that takes longer than `timeoutMs` (default 10 s) is logged and
+   * no longer awaited.
+   */
   onStop(name: string, stop: () => Promise<void> | void, options?: { timeoutMs?: number }): void;
-  /** Runs every stop once, last registered first. Safe to call again: returns the same promise. */
+  /** Runs every stop function once, in reverse order of registration. Safe to call again: returns the same promise. */
   stop(): Promise<void>;
   readonly stopping: AbortSignal;
 }

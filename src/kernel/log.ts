@@ -3,7 +3,10 @@ import { pino, type Logger } from "pino";
 export type Log = Logger;
 export type LogLevel = "trace" | "debug" | "info" | "warn" | "error" | "fatal" | "silent";
 
-/** JSON lines on stderr; stdout belongs to what a command prints. Ids ride as fields: `{ message: id }`, `{ script: name }`. */
+/**
+ * Writes JSON lines to stderr; stdout is reserved for command output. Ids are logged as fields: `{ message: id }`, `{
+ * script: name }`.
+ */
 /** Control characters that JSON does not escape: a terminal that prints the line would interpret them (ECMA-48 8.3.16, CSI). */
 // oxlint-disable-next-line no-control-regex
 const escapeControls = (line: string): string =>

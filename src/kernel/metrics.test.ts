@@ -19,7 +19,7 @@ test("two servers in one process have separate metrics", async () => {
   assert.equal((await one.render()).body.trim(), "");
 });
 
-test("includes process metrics on request", async () => {
+test("includes process metrics if enabled", async () => {
   const metrics = createMetrics();
   assert.match((await metrics.render()).body, /^process_resident_memory_bytes \d+$/m);
   metrics.close();

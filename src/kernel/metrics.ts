@@ -8,19 +8,19 @@ export interface Metrics {
   /** A counter. Names have the form reelpost_<what>_total. */
   counter<Label extends string>(name: string, help: string, labels?: readonly Label[]): Counter<Label>;
   gauge<Label extends string>(name: string, help: string, labels?: readonly Label[]): Gauge<Label>;
-  /** `buckets` in the unit of the name, usually seconds. */
+  /** A histogram. `buckets` are in the unit that the name states, usually seconds. */
   histogram<Label extends string>(
     name: string,
     help: string,
     options?: { labels?: readonly Label[]; buckets?: number[] },
   ): Histogram<Label>;
-  /** The response of GET /metrics. */
+  /** The response to GET /metrics. */
   render(): Promise<{ contentType: string; body: string }>;
   /** Removes all metrics. */
   close(): void;
 }
 
-/** From fast to slow handlers. */
+/** Suitable for fast to slow handlers. */
 export const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
 /**

@@ -12,7 +12,7 @@ import {
 
 const refuse = (range: string) => new Error(`not ${range}`);
 
-test("treats special addresses of clouds and routing as not public", () => {
+test("treats special cloud and routing addresses as not public", () => {
   for (const address of ["168.63.129.16", "::ffff:168.63.129.16", "5f00::1", "5f00:ffff::1"])
     assert.equal(isNotPublicAddress(address), true, address);
   for (const address of ["168.63.129.17", "5f01::1"]) assert.equal(isNotPublicAddress(address), false, address);
@@ -56,7 +56,7 @@ test("a set contains its addresses in every notation, and rejects invalid ones",
   assert.throws(() => networkSet(["10.0.0.5", "intranet"], refuse), { message: "not intranet" });
 });
 
-test("an IPv4 range contains the addresses with its prefix", () => {
+test("an IPv4 range contains exactly the addresses with its prefix, also as IPv4-mapped IPv6", () => {
   const octets = fc.array(fc.nat(255), { minLength: 4, maxLength: 4 });
   const bits = (ip: number[]) => ip.map((octet) => octet.toString(2).padStart(8, "0")).join("");
   fc.assert(
@@ -71,7 +71,7 @@ test("an IPv4 range contains the addresses with its prefix", () => {
   );
 });
 
-test("a limit is shared by an IPv4 address or an IPv6 /64", () => {
+test("an IPv4 address or an IPv6 /64 shares one limit", () => {
   assert.equal(networkOf("192.0.2.1"), "192.0.2.1");
   assert.equal(networkOf("::ffff:192.0.2.1"), "192.0.2.1");
   assert.equal(networkOf("2001:db8::1"), "2001:db8:0:0::/64");

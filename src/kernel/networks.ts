@@ -19,10 +19,13 @@ export function parseNetwork(text: string): Network | undefined {
   return version === 0 || prefix > longest ? undefined : { address, prefix, family: version === 4 ? "ipv4" : "ipv6" };
 }
 
-/** Tests membership of an address. Invalid addresses are in no set. */
+/** Tests whether a set contains an address. Invalid addresses are in no set. */
 export type NetworkSet = (ip: string | undefined) => boolean;
 
-/** Throws the error of `refuse` for an invalid entry. An IPv4 range also contains its IPv4-mapped IPv6 addresses. */
+/**
+ * Throws the error returned by `refuse` for an invalid entry. An IPv4 range also contains its IPv4-mapped IPv6
+ * addresses.
+ */
 export function networkSet(ranges: readonly string[], refuse: (range: string) => Error): NetworkSet {
   const list = new BlockList();
   for (const range of ranges) {
@@ -40,8 +43,8 @@ export function networkSet(ranges: readonly string[], refuse: (range: string) =>
 export const plainAddress = (ip: string | undefined): string => ip?.replace(/^::ffff:(?=\d+\.)/i, "") ?? "";
 
 /**
- * The network that shares a limit: an IPv4 address, or the /64 of an IPv6 address, which is the usual assignment of one
- * customer with its 2^64 addresses.
+ * The network that shares one limit: an IPv4 address, or the /64 of an IPv6 address, because one customer is usually
+ * assigned a whole /64 with its 2^64 addresses.
  */
 export function networkOf(ip: string): string {
   const plain = plainAddress(ip);
@@ -49,7 +52,7 @@ export function networkOf(ip: string): string {
   const [head = "", tail] = plain.replace(/%.*$/, "").split("::");
   const groups = head === "" ? [] : head.split(":");
   if (tail !== undefined) {
-    // A dotted tail counts as two groups but is always behind the first four.
+    // A dotted tail counts as two groups but always comes after the first four.
     const behind = tail === "" ? 0 : tail.split(":").length + (tail.includes(".") ? 1 : 0);
     while (groups.length + behind < 8) groups.push("0");
     if (tail !== "") groups.push(...tail.split(":"));

@@ -8,14 +8,14 @@ import { networkSet, type NetworkSet } from "./networks.ts";
 export interface OwnAddresses {
   /** True for interface addresses and for those listed in the settings. */
   has: NetworkSet;
-  /** True if this server listens on the port for anything but public HTTP. */
+  /** True if this server listens on the port for anything except public HTTP. */
   listensOn(port: number): boolean;
-  /** Adds a bound port: with port 0 in the settings, the system chooses it. */
+  /** Adds a bound port, which the system chooses if the settings have port 0. */
   listening(port: number): void;
 }
 
 export interface OwnAddressesOptions {
-  /** Addresses and ranges that reach this machine but are on none of its interfaces: 1:1 NAT, a load balancer. */
+  /** Addresses and ranges that reach this machine but are not on its interfaces: 1:1 NAT, a load balancer. */
   addresses?: readonly string[];
   ports?: readonly number[];
   /** How long the interface addresses are cached. Default 2 s. */

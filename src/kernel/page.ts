@@ -6,7 +6,7 @@ export interface PageRequest {
 
 export interface Page<Item> {
   items: Item[];
-  /** Size of the whole list. */
+  /** Number of items in the whole list. */
   total: number;
 }
 

@@ -26,7 +26,7 @@ function effective(): bigint | undefined {
 
 /** True if all user ids of the range are mapped in this user namespace: a container may have only 65,536 (user_namespaces(7)). */
 export function isMapped({ first, last }: IdRange, map = uidMap()): boolean {
-  // The rows are unordered; one row must contain the whole range.
+  // The rows are unordered; the whole range must be within one row.
   return map.split("\n").some((line) => {
     const [inside, , count] = line.trim().split(/\s+/).map(Number);
     return inside !== undefined && count !== undefined && first >= inside && last < inside + count;
@@ -46,7 +46,7 @@ export interface IdRange {
   last: number;
 }
 
-/** Maximum id: chown(2) reads 2^32-1 as "unchanged", and an unmapped id may appear as 2^32-2. */
+/** Maximum id: chown(2) interprets 2^32-1 as "unchanged", and an unmapped id may appear as 2^32-2. */
 const MAX_ID = 0xfffffffd;
 
 /** Parses `first-last`; undefined if it is not a range of unprivileged ids. */

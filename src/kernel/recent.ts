@@ -8,7 +8,7 @@ export interface Recent<Value> {
   get(key: string): Promise<Value | undefined>;
   /** True if the value is cached. */
   has(key: string): boolean;
-  /** Invalidates matching values, including reads in progress. */
+  /** Invalidates values for which `which` returns true, including reads in progress. */
   forget(which: (value: Value, key: string) => boolean): void;
 }
 
@@ -33,7 +33,7 @@ export function createRecent<Value>({
     readings.set(key, reading);
     try {
       const value = await reading;
-      // Invalidated since: the value may be outdated.
+      // Invalidated in the meantime: the value may be outdated.
       if (readings.get(key) !== reading) return value;
       values.delete(key);
       if (value === undefined) return undefined;

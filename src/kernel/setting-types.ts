@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { parseNetwork } from "./networks.ts";
 
-/** Field types that the settings schema shares. */
+/** Field types shared by the settings schema. */
 export const port = (preset: number, description: string) =>
   z.number().int().min(0).max(65_535).default(preset).meta({ description, example: preset });
 export const host = (description: string) =>

@@ -8,7 +8,7 @@ export const settingsJsonSchema = (): object => ({
   ...z.toJSONSchema(settingsSchema, { io: "input" }),
 });
 
-/** An example settings file that documents every setting. All values are defaults, so it changes nothing. */
+/** An example settings file that documents every setting. All values are the defaults, so the file changes nothing. */
 export function settingsExample(): string {
   const parts = settingGroups().flatMap(({ name, description, fields }) => {
     if (fields.length === 0) return [];

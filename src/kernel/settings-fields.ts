@@ -2,14 +2,14 @@ import type { z } from "zod";
 import { type FieldMeta, metaAt, unwrap } from "./config/index.ts";
 import { settingsSchema } from "./settings.ts";
 
-/** One setting, as needed by everything generated from the schema. */
+/** One setting, with everything that the generators need from the schema. */
 export interface SettingField {
   /** ["http", "port"] */
   path: string[];
   /** REELPOST_HTTP_PORT */
   variable: string;
   kind: "string" | "number" | "boolean" | "list of strings" | "list of numbers";
-  /** The only values. */
+  /** The allowed values. */
   choices?: string[];
   preset: unknown;
   description: string;
@@ -67,8 +67,8 @@ function kindOf(schema: z.ZodType): SettingField["kind"] {
 }
 
 /**
- * Converts an environment variable to the setting's type. Text that does not convert stays unchanged, and the schema
- * rejects it.
+ * Converts an environment variable to the setting's type. Text that cannot be converted is left unchanged, and the
+ * schema rejects it.
  */
 export function fromVariable({ kind }: Pick<SettingField, "kind">, text: string): unknown {
   const number = (word: string) => (/^-?\d+(\.\d+)?$/.test(word) ? Number(word) : word);

@@ -32,13 +32,13 @@ export interface ReadSettingsOptions {
   /** A .jsonc, .json or .toml file. Optional. */
   file?: string;
   env: Record<string, string | undefined>;
-  /** From the command line: takes precedence over everything else. */
+  /** From the command line: these override everything else. */
   overrides?: SettingsInput;
 }
 
 /**
  * Merges defaults, the file, REELPOST_ variables and the command line, in this order. Throws `settingsErrors.invalid`
- * with all problems of file and environment; `data_dir` is returned absolute.
+ * with all problems in file and environment; `data_dir` is returned as an absolute path.
  */
 export async function readSettings({
   cwd,
@@ -75,7 +75,7 @@ async function readDocument(file: string): Promise<ConfigDocument> {
   return parseDocument(file, text);
 }
 
-/** Validates the variables separately, so that each problem names its variable. */
+/** Validates the variables separately, so that each problem states its variable. */
 function readEnvironment(env: ReadSettingsOptions["env"]): { value: object; problems: Problem[] } {
   const fields = settingFields();
   const value: Record<string, unknown> = {};
@@ -102,7 +102,7 @@ function readEnvironment(env: ReadSettingsOptions["env"]): { value: object; prob
     problems: [],
     locate: () => ({ file: "environment", line: 1, column: 1 }),
   };
-  // One schema pass finds all problems; the position of each is its variable.
+  // One schema pass finds all problems; the variable of each is its position.
   const issues = settingsSchema.safeParse(value).error?.issues ?? [];
   const described = checkDocument(document, settingsSchema).problems;
   return {
@@ -128,7 +128,7 @@ function put(target: Record<string, unknown>, [first, ...rest]: readonly string[
   else put((target[first!] ??= {}) as Record<string, unknown>, rest, value);
 }
 
-/** `over` wins, group by group; lists are replaced, not joined. */
+/** `over` takes precedence, group by group; lists are replaced, not concatenated. */
 function merge(under: object, over: object): object {
   const merged: Record<string, unknown> = { ...under };
   for (const [name, value] of Object.entries(over)) {

@@ -35,7 +35,7 @@ test("uses the defaults without any input", async (t) => {
   );
 });
 
-test("the command line takes precedence over the environment, the environment over the file", async (t) => {
+test("the command line overrides the environment, and the environment overrides the file", async (t) => {
   const cwd = await folder(t, {
     "s.jsonc": `{ "data_dir": "data", "http": { "port": 1, "host": "::1" }, "smtp": { "port": 1 }, "workers": { "cpu_ms": 1 } }`,
     "s.toml": `data_dir = "data"\n[http]\nport = 1\n`,
@@ -67,7 +67,7 @@ test("the command line takes precedence over the environment, the environment ov
   );
 });
 
-test("reports all problems of file and environment together", async (t) => {
+test("reports all problems in file and environment together", async (t) => {
   const cwd = await folder(t, {
     "s.jsonc": `{\n  "http": { "port": "80", "hots": "x" },\n  "log": { "level": "loud" },\n  "workers": { "cpu_ms": 0 }\n}`,
   });
@@ -121,7 +121,7 @@ test("every setting has a description, a valid example and a unique variable", (
   }
 });
 
-test("the generated example is valid and changes nothing, and page and schema contain every setting", () => {
+test("the generated example is valid and changes nothing; page and schema contain every setting", () => {
   const document = parseDocument("example.jsonc", settingsExample());
   assert.deepEqual(document.problems, []);
   assert.deepEqual(settingsSchema.parse(document.value), settingsSchema.parse({}));
@@ -137,7 +137,7 @@ test("the generated example is valid and changes nothing, and page and schema co
   assert.match(page, /^\| `http\.port` \| TCP port; 0 selects a free one\. \| `8787` \| `REELPOST_HTTP_PORT` \|$/m);
 });
 
-test("reads back a value written to a variable", () => {
+test("reads back a value that was written to a variable", () => {
   fc.assert(
     fc.property(fc.integer(), fc.boolean(), fc.array(fc.stringMatching(/^[^\s,]+$/)), (number, boolean, words) => {
       assert.equal(fromVariable({ kind: "number" }, ` ${number} `), number);

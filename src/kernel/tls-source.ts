@@ -2,7 +2,7 @@ import type { SecureContext } from "node:tls";
 
 /**
  * Source of TLS certificates for listeners. Certificates may change at any time (a replaced file, a renewal), so
- * listeners call it per connection; open connections keep theirs.
+ * listeners call it for each connection; open connections keep their certificate.
  */
 export interface TlsSource {
   /**
@@ -13,9 +13,9 @@ export interface TlsSource {
    */
   context(serverName?: string): SecureContext;
   /**
-   * The PEM data behind `context`, certificate with chain. For `tls.createServer` and `https.createServer`, which
-   * accept no context: pass `{ ...tls.pem(), SNICallback }` and call `server.setSecureContext(tls.pem())` after each
-   * change.
+   * The PEM data behind `context`: certificate with chain, and key. For `tls.createServer` and `https.createServer`,
+   * which accept no context: pass `{ ...tls.pem(), SNICallback }` and call `server.setSecureContext(tls.pem())` after
+   * each change.
    */
   pem(serverName?: string): TlsPem;
   /** Calls `listen` after each change; returns a function that unsubscribes. */

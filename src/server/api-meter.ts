@@ -9,16 +9,16 @@ const REQUESTS = "reelpost_api_requests_total";
 const SECONDS = "reelpost_api_request_seconds";
 
 interface Tally {
-  /** By status class. */
+  /** Responses by status class. */
   answers: Float64Array;
-  /** By bucket; the last one is for longer durations. */
+  /** Durations by bucket; the last bucket is for longer ones. */
   times: Float64Array;
   seconds: number;
 }
 
 /**
- * Counts API responses by operation and class, with durations. A request costs only additions: labels are built on
- * scrape.
+ * Counts API responses by operation and class, with durations. Each request costs only a few additions: labels are
+ * built on scrape.
  */
 export function meterApi({
   registry,

@@ -19,14 +19,14 @@ async function folder(t: TestContext) {
 const refusal = (kind: string) => (err: UserError) => err.kind === kind;
 
 onEveryDatabase((engine) => {
-  test("all processes must have the key and objects of the first one", async (t) => {
+  test("all processes must use the same key and objects folder as the first one", async (t) => {
     const { db, another } = await engine.open(t, serverMigrations);
     const [first, second] = [randomBytes(32), randomBytes(32)];
     const objects = await folder(t);
     const check = async (keys: Buffer[], on = objects, of = db) =>
       checkTogether({ db: of, objects: on, secrets: createSecrets({ keys }), ids: randomIds });
     const other = await another();
-    // Concurrently at first, as when a whole fleet starts.
+    // Concurrently at first, as when an entire fleet starts.
     await Promise.all([check([first]), check([first], objects, other), check([first])]);
     await check([first]);
     await assert.rejects(check([second]), refusal("otherKey"));

@@ -5,14 +5,14 @@ import { changeMark, claimMark, type MarksTables } from "./marks-table.ts";
 
 const KEY = "secrets-key";
 const OBJECTS = "objects";
-/** Stored in the objects folder. */
+/** Name of the file in the objects folder that stores its id. */
 const OBJECTS_ID = "store-id";
 
 /**
- * A database, the secrets key and the objects folder belong together but are configured separately: after a restore
- * without the key file, or in a second process with its own folder, everything would seem to work until something
- * cannot be opened. The first process stores an id in the database; throws otherKey or otherObjects in a process that
- * does not match.
+ * A database, the secrets key and the objects folder belong together but are configured separately. After a restore
+ * without the key file, or in a second process with its own folder, everything would seem to work until a value cannot
+ * be decrypted or a file is missing. The first process stores an id in the database; throws otherKey or otherObjects in
+ * a process that does not match.
  */
 export async function checkTogether(parts: TogetherParts): Promise<void> {
   await checkKey(parts);
@@ -34,7 +34,7 @@ async function checkKey({ db, secrets }: TogetherParts): Promise<void> {
     } catch (err) {
       throw isStoreError(err) ? serverErrors.otherKey({}, { cause: err }) : err;
     }
-    // The newest key from now on, so that the old one can be removed.
+    // Seals with the newest key, so that the old one can be removed.
     await changeMark(tx, KEY, secrets.seal("", KEY));
   });
 }
@@ -45,10 +45,10 @@ async function checkObjects({ db, objects, ids }: TogetherParts): Promise<void> 
   const own = known ?? ids.hex();
   const wanted = await db.transaction<MarksTables, string>(async (tx) => {
     const claimed = await claimMark(tx, OBJECTS, own);
-    // Before the commit: a database must not refer to a folder without its id.
+    // Written before the commit: a database must not refer to a folder without its id.
     if (claimed === own && known === undefined) await objects.put(OBJECTS_ID, Buffer.from(own));
     return claimed;
   });
-  // Another process may have been first, with the same folder.
+  // Another process may have been first and may use the same folder.
   if (wanted !== own && wanted !== (await read())) throw serverErrors.otherObjects();
 }

@@ -30,18 +30,18 @@ export interface CertificatesParts {
   settings: Settings;
   zones: Zones;
   metrics: Metrics;
-  /** Storage of a zone's records, for DNS-01. Default: our own tables. */
+  /** The DNS provider that stores a zone's records, for DNS-01. Default: our own tables. */
   providerOf?(zone: Zone): DnsProvider;
-  /** Additional names, each with its own certificate, besides tls.acme_names. Called every minute. */
+  /** Names that need a certificate of their own, in addition to tls.acme_names. Called every minute. */
   alsoFor?(): Promise<readonly string[]>;
 }
 
 export interface ServeCertificates {
-  /** For every TLS listener. */
+  /** Certificates for every TLS listener. */
   tls: TlsSource;
   /** Responds to ACME HTTP-01 requests on any host; false for other requests. */
   respond(request: IncomingMessage, response: ServerResponse): Promise<boolean>;
-  /** Starts requesting certificates, once the listeners exist. */
+  /** Starts requesting certificates. Call it once the listeners exist. */
   start(): void;
 }
 
@@ -130,7 +130,7 @@ async function fromAcme(
   return { tls, respond: http.respond, start: tls.start };
 }
 
-/** For all names of this machine. */
+/** A self-signed certificate for all names of this machine. */
 function ownPair({ data_dir: dataDir, smtp, http, tls }: Settings, { clock }: Basics): Promise<Pair> {
   const publicName = http.public_url === "" ? [] : [new URL(http.public_url).hostname];
   const names = [smtpName(smtp), ...tls.acme_names, ...publicName, "localhost"]

@@ -30,14 +30,14 @@ import { migrations } from "./migrations.ts";
 
 export type { Basics, Store };
 
-/** Storage outside of the data directory. */
+/** Storage outside the data directory. */
 export interface StorePlaces {
   database?: { url: string; connections: number } | undefined;
   /** A relative path is relative to the data directory. */
   objects?: string | undefined;
 }
 
-/** Database, objects and events: in one data directory, or in PostgreSQL if `database` names one. */
+/** Database, objects and events: in one data directory, or in PostgreSQL if `database` is set. */
 export async function openStore(
   directory: string,
   { lifecycle, clock, ids, log }: Basics,
@@ -47,7 +47,7 @@ export async function openStore(
     database === undefined ? openSqlite({ path: join(directory, "reelpost.sqlite") }) : await openPostgres(database);
   lifecycle.onStop("database", () => db.close());
   await migrate(db, migrations);
-  // The data directory is locked, so no other process holds these jobs.
+  // The data directory is locked, so no other process is running these jobs.
   if (database === undefined) await takeBackJobs(db);
   const events =
     database === undefined ? createLocalEvents({ log }) : await openPostgresEvents({ url: database.url, clock, log });
@@ -69,7 +69,7 @@ export interface BindingOptions {
   d1?: { files: boolean; transfers: boolean };
 }
 
-/** Bindings of workers on one store. */
+/** Bindings of workers that use one store. */
 export function composeBindings(
   { db, objects, events, jobs }: Store,
   directory: string,
@@ -92,7 +92,7 @@ export function composeBindings(
     for (const { sweep } of [kv.store, kv.namespaces, r2.buckets, r2.bucketList, d1.list, d1.transfers])
       sweep().catch((err: unknown) => log.warn({ err }, "storage: sweep failed, will retry"));
   };
-  // Also at start: a crash may have interrupted deletions.
+  // Also runs at start: a crash may have interrupted deletions.
   sweepAll();
   const sweeper = setInterval(sweepAll, SWEEP_MS).unref();
   lifecycle.onStop("sweeps", () => clearInterval(sweeper));
@@ -101,7 +101,7 @@ export function composeBindings(
   function composeD1(): Bindings["d1"] {
     const folder = join(directory, "d1");
     const databases = createD1Databases({ directory: folder, clock, log });
-    // A process without the database files leaves their deletion to the process that has them.
+    // A process without the database files leaves their deletion to the process that stores them.
     const list = createD1DatabaseList({ db, ...(lives.files && { databases }), clock, ids, log });
     const service = createD1Service({ directory: folder, databases, list, clock, log });
     return {

@@ -26,7 +26,7 @@ const findings = (
   });
 
 describe("confinement", () => {
-  test("reports the sandbox, the user and the network of ffmpeg", async () => {
+  test("reports the sandbox, user and network of ffmpeg", async () => {
     const report = async (found: Found) =>
       (await findings(found)).slice(0, 1).map((finding) => `${finding.status}: ${finding.found}`);
     assert.deepEqual(await report({ sandbox: "bwrap" }), ["ok: bubblewrap, the server's user, no network"]);
@@ -38,7 +38,7 @@ describe("confinement", () => {
     ]);
   });
 
-  test("warns if only resource limits apply, with the setting and the packages that change it", async () => {
+  test("warns if only resource limits apply, with the setting and the packages that improve it", async () => {
     for (const [sandbox, name] of [
       ["prlimit", "limits only"],
       ["none", "nothing"],
@@ -68,7 +68,7 @@ describe("confinement", () => {
     );
   });
 
-  test("warns if the workers of all accounts run as one user", async () => {
+  test("warns if the workers of all accounts run as the same user", async () => {
     const report = async (users: "account" | "shared" | "server") => (await findings(undefined, users))[0]!;
     assert.deepEqual([(await report("account")).status, (await report("account")).found], ["ok", "one per account"]);
     const [shared, server] = [await report("shared"), await report("server")];
@@ -78,7 +78,7 @@ describe("confinement", () => {
     assert.match(server.fix!, /deploy\/reelpost-account-users\.conf/);
   });
 
-  test("prints a line per finding, with the status of those that need attention", async () => {
+  test("prints a line per finding, with the status of findings that need attention", async () => {
     assert.equal(
       confinementText(await findings({ sandbox: "prlimit", user: { uid: 1234, gid: 1234 } }, "server")),
       "confinement of video programs: limits only, user 1234, no network (warning)\nusers of worker processes: the server's user for all accounts (warning)\n",

@@ -62,6 +62,6 @@ function workerFinding(users: ReturnType<typeof workerUsers>): Finding {
   };
 }
 
-/** One line per finding, for people and monitoring. */
+/** One line per finding, for users and monitoring. */
 export const confinementText = (findings: Finding[]): string =>
   findings.map(({ check, status, found }) => `${check}: ${found}${status === "ok" ? "" : ` (${status})`}\n`).join("");

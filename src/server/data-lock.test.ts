@@ -26,7 +26,7 @@ it("refuses a second server in this process until the first one stops", async (t
   lockDataDirectory(directory).release();
 });
 
-it("is held by a living process, and released when it is killed", async (t) => {
+it("is held by a running process, and released when the process is killed", async (t) => {
   const directory = await folder(t);
   const script = `const { lockDataDirectory } = await import(${JSON.stringify(join(import.meta.dirname, "data-lock.ts"))});
     lockDataDirectory(${JSON.stringify(directory)}); console.log("held"); setInterval(() => {}, 1000);`;

@@ -16,10 +16,10 @@ export function openDataDirectory(directory: string): void {
 }
 
 /**
- * Locks the data directory for one server. The lock is SQLite's exclusive transaction on a separate file: it is the
- * only file lock available in Node that the kernel releases however the process ends. Nothing else may open the file,
+ * Locks the data directory for one server. The lock is SQLite's exclusive transaction on a separate file: the only file
+ * lock available in Node that the kernel releases no matter how the process ends. Nothing else may open the file,
  * because closing it releases the locks of the whole process (fcntl(2), POSIX record locks). Throws UserError if
- * another server holds it.
+ * another server holds the lock.
  */
 export function lockDataDirectory(directory: string): { release(): void } {
   const file = join(directory, "lock");

@@ -4,28 +4,29 @@ import type { Binding, RuntimeOptions } from "../workers/index.ts";
 
 /** Options of `reelpost dev`; everything with a sensible default is optional. */
 export interface DevOptions {
-  /** Working directory: relative paths start here. */
+  /** Working directory: relative paths are resolved against it. */
   cwd: string;
   /** Source of REELPOST_ variables. Default: none. */
   env?: Record<string, string | undefined>;
   /**
-   * Configuration files, one worker each; the first worker is the default. Default: the file found in `cwd` or above.
+   * Configuration files, one worker each; the first worker is the default. Default: the file found in `cwd` or a parent
+   * folder.
    */
   configs?: string[];
-  /** `--env` */
+  /** The value of `--env`. */
   environment?: string;
   /** Default: `dev.ip` of the first configuration, or 127.0.0.1. */
   host?: string;
-  /** Default: `dev.port` of the first configuration, or 8787. 0 takes any free port. */
+  /** Default: `dev.port` of the first configuration, or 8787. 0 selects a free port. */
   port?: number;
   /**
    * Default: `reelpost.smtpPort` of the first configuration, or the first free port from 2525 to 2534. 0 selects a free
    * port; false disables SMTP.
    */
   smtpPort?: number | false;
-  /** Default: `.reelpost` next to the first configuration file. */
+  /** Default: `.reelpost` in the folder of the first configuration file. */
   dataDir?: string;
-  /** Rebuild when a file changes. Default true. */
+  /** Whether to rebuild when a file changes. Default true. */
   watch?: boolean;
   /** Receives all events. */
   report: Report;
@@ -38,7 +39,7 @@ export interface DevOptions {
 
 export interface DevLimits {
   runtime?: RuntimeOptions["limits"];
-  /** Maximum size of a message in octets. Default 25 MiB. */
+  /** Maximum size of a message in bytes. Default 25 MiB. */
   messageBytes?: number;
   /** How long close() waits for pending work. Default 5 s. */
   graceMs?: number;

@@ -19,14 +19,14 @@ export interface DevVideoParts {
 
 export interface DevVideo {
   binding: StreamPort;
-  /** Serves paths below VIDEO_PREFIX: videos, their player, uploads, and the video operations of the v4 API. */
+  /** Serves paths under VIDEO_PREFIX: videos, their player, uploads, and the video operations of the v4 API. */
   handle(request: IncomingMessage, response: ServerResponse): Promise<boolean>;
 }
 
-/** `reelpost dev` has no accounts: all videos belong to this one. */
+/** `reelpost dev` has no accounts: all videos belong to this account. */
 const ACCOUNT = "0".repeat(32);
 const API = `${VIDEO_PREFIX}client/v4/`;
-/** Every caller is the developer, whatever the token. */
+/** Every caller is the developer, regardless of the token. */
 const OPEN: Gate = {
   authenticate: async () => ({
     tokenId: ACCOUNT,
@@ -40,7 +40,7 @@ const OPEN: Gate = {
 
 /**
  * Stream for local workers. Created by the first call of a stream binding or the first video request: most workers do
- * not use video, and ffmpeg is not needed until then. Uploads from and fetches to this machine are allowed.
+ * not use video, and ffmpeg is not needed until then. Uploads from this machine and fetches from it are allowed.
  */
 export function composeDevVideo({ store, dataDir, settings, base }: DevVideoParts, basics: Basics): DevVideo {
   let begun: Begun | undefined;
@@ -59,7 +59,7 @@ export function composeDevVideo({ store, dataDir, settings, base }: DevVideoPart
       },
       basics,
     );
-    // Another process may use the ports; everything else works without them.
+    // Another process may be using the ports; everything else works without them.
     const listening = stream
       .listen()
       .catch((err: unknown) => basics.log.warn({ err }, "live: cannot listen for RTMP and SRT publishers"));
@@ -80,7 +80,7 @@ export function composeDevVideo({ store, dataDir, settings, base }: DevVideoPart
       await listening;
       if (request.url!.startsWith(`${VIDEO_PREFIX}upload/`)) await stream.upload(request, response);
       else if (!request.url!.startsWith(API)) return stream.deliver(request, response);
-      // There are no tokens here, so a page of another site must be rejected.
+      // There are no tokens in development, so a page of another site must be rejected.
       else if (request.headers.origin !== undefined)
         refuse(response, 403, "The API of the development server is not for pages of browsers.");
       else {
@@ -94,7 +94,7 @@ export function composeDevVideo({ store, dataDir, settings, base }: DevVideoPart
 
 interface Begun {
   stream: Stream;
-  /** The live inputs show these ports. */
+  /** The live inputs display these ports. */
   listening: Promise<unknown>;
   api: ReturnType<typeof getRequestListener>;
 }

@@ -40,13 +40,13 @@ import { meterWorkers } from "./meters.ts";
 import { limitsOf, processesOf, runFolderOf } from "./runtime-settings.ts";
 
 const SMTP_PORTS = [2525, 2526, 2527, 2528, 2529, 2530, 2531, 2532, 2533, 2534];
-/** Number of earlier runs whose `.eml` files are kept. */
+/** Number of earlier runs whose `.eml` files are retained. */
 const KEPT_RUNS = 50;
 
 /**
- * Starts the development server and resolves when it accepts mail and requests. A worker that does not build is
- * reported but does not prevent the start. Rejects with UserError (an AggregateError for several configurations) for an
- * invalid configuration, or a port or data directory in use.
+ * Starts the development server and resolves when it accepts mail and requests. A worker that fails to build is
+ * reported but does not prevent the start. Rejects with UserError (an AggregateError for several configurations) if a
+ * configuration is invalid, or if a port or the data directory is in use.
  */
 export async function startDev(options: DevOptions): Promise<DevServer> {
   const {
@@ -65,7 +65,7 @@ export async function startDev(options: DevOptions): Promise<DevServer> {
   const basics: Basics = { clock, ids, log, lifecycle };
   sayWhyTheEndTakesLong(lifecycle, report);
   try {
-    // Workers need a runtime for deployment, and the settings of the runtime come from the workers' configuration.
+    // Workers need a runtime to be deployed, but the runtime's settings come from the workers' configuration.
     const late: { runtime?: WorkerRuntime; stream?: StreamPort; url?: string } = {};
     const deploy: WorkerRuntime["deploy"] = (script, how) => late.runtime!.deploy(script, how);
     const open = (config?: string) =>
@@ -75,7 +75,7 @@ export async function startDev(options: DevOptions): Promise<DevServer> {
     lifecycle.onStop("projects", closeProjects);
     const byName = indexByName(workers);
     const first = workers[0]!;
-    // The command line takes precedence over the project's file, the file over the environment.
+    // The command line overrides the project's file, and the file overrides the environment.
     const { settings } = await readSettings({ cwd, env });
     const host = options.host ?? first.project.dev.ip ?? settings.http.host;
     const smtpPort =
@@ -181,7 +181,7 @@ export async function startDev(options: DevOptions): Promise<DevServer> {
       { host, report },
     );
     if (smtp !== undefined) lifecycle.onStop("smtp", () => smtp.close());
-    // First: no rebuild starts during shutdown.
+    // Runs first, so that no rebuild starts during shutdown.
     lifecycle.onStop("rebuilding", closeProjects);
 
     return {
@@ -206,7 +206,7 @@ export async function startDev(options: DevOptions): Promise<DevServer> {
   }
 }
 
-/** With several configurations, reports the errors of all of them. */
+/** With several configurations, rejects with the errors of all of them. */
 async function allOrEveryReason<T>(promises: Promise<T>[]): Promise<T[]> {
   const settled = await Promise.allSettled(promises);
   const reasons = settled.flatMap((one) => (one.status === "rejected" ? [one.reason as unknown] : []));
@@ -232,11 +232,11 @@ function indexByName(workers: DevWorker[]): Map<string, DevWorker> {
 
 function prepareDataDirectory(directory: string) {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
-  // The folder is inside a project but is not source code.
+  // The folder is inside a project but contains no source code.
   writeFileSync(join(directory, ".gitignore"), "*\n");
 }
 
-/** Folder for the mail of this run, named by its start time; deletes the oldest runs. */
+/** Creates a folder for the mail of this run, named after its start time; deletes the oldest runs. */
 function newRunFolder(parent: string, now: number): string {
   mkdirSync(parent, { recursive: true, mode: 0o700 });
   const runs = readdirSync(parent).sort();
@@ -272,7 +272,7 @@ async function listenForMail(
 
 const QUIET_END_MS = 500;
 
-/** Created first, so it stops last, when nothing else is pending. */
+/** Registered first, so it stops last, when nothing else is pending. */
 function sayWhyTheEndTakesLong(lifecycle: Lifecycle, report: DevOptions["report"]) {
   let timer: NodeJS.Timeout | undefined;
   lifecycle.stopping.addEventListener("abort", () => {
@@ -291,7 +291,7 @@ function sayWhyTheEndTakesLong(lifecycle: Lifecycle, report: DevOptions["report"
 const isPortBusy = (err: unknown) =>
   err instanceof UserError && (err.cause as NodeJS.ErrnoException | undefined)?.code === "EADDRINUSE";
 
-/** Without a list every address counts as verified: nothing is delivered from here. */
+/** Without a list every address counts as verified: no mail is delivered from this server. */
 function isVerified(address: string, workers: DevWorker[]): boolean {
   const lists = workers.map(({ project }) => project.reelpost.verifiedAddresses);
   return lists.some(
@@ -299,7 +299,7 @@ function isVerified(address: string, workers: DevWorker[]): boolean {
   );
 }
 
-/** One set of limits for all workers: the widest of their configurations. */
+/** One set of limits for all workers: the most permissive of their configurations. */
 function widestLimits(projects: Project[]): Partial<RuntimeLimits> {
   const widest: Partial<RuntimeLimits> = {};
   for (const { reelpost } of projects) {

@@ -4,7 +4,7 @@ import { readTsigKey } from "../protocol/dns/index.ts";
 import { createPowerDnsProvider, createRfc2136Provider, type DnsProvider } from "../zones/index.ts";
 import { serverErrors } from "./errors.ts";
 
-/** The external server of the zones; undefined for embedded and manual zones. Throws badDnsProvider. */
+/** The external server for the zones; undefined for embedded and manual zones. Throws badDnsProvider. */
 export function dnsProvider(
   { provider, provider_server: server, provider_key: key }: Settings["dns"],
   clock: Clock,

@@ -5,7 +5,7 @@ import { serverErrors } from "./errors.ts";
 
 export interface DnsTextsParts {
   zones: Pick<Zones, "byName">;
-  /** The provider of a zone's records. */
+  /** The provider that stores a zone's records. */
   providerOf(zone: Zone): DnsProvider;
   clock: Clock;
   /** True if no other process serves our tables. */
@@ -13,7 +13,7 @@ export interface DnsTextsParts {
 }
 
 const TTL_SECONDS = 60;
-/** Delay until other processes, and the secondaries of an external server, have the change. */
+/** Delay until other processes, and the secondaries of an external server, have received the change. */
 const SETTLE_MS = { embedded: 1000, elsewhere: 5000 };
 
 /** TXT records for DNS-01, in the zones of accounts. */

@@ -30,19 +30,25 @@ export interface ServeDnsParts {
 }
 
 export interface ServeDns {
-  /** The resolver of this process. Zones on this server are answered from our own tables. */
+  /** The resolver of this process. Queries for zones on this server are answered from our own tables. */
   lookups: Lookups;
   /** The same resolvers, ignoring our own tables. */
   world: Lookups;
   /** Compares expected records with public DNS. */
   watch: RecordWatch & RecordVerifier;
-  /** True if the records of this zone are entered by hand. */
+  /** True if the records of this zone are entered manually. */
   byHand(zone: string): boolean;
-  /** Brings records to the server that is in charge of the zones; undefined where that is this one, where people do, and without the role dns. */
+  /**
+   * Pushes records to the external server that serves the zones; undefined if the zones are embedded or manual, and
+   * without the role dns.
+   */
   pusher: Pusher | undefined;
-  /** The server that zones are kept at when it is not this one. */
+  /** The external server that serves the zones; undefined if this server does. */
   provider: DnsProvider | undefined;
-  /** The authoritative server, for the role dns; undefined where another one is in charge. Rejects when the port is taken. */
+  /**
+   * Starts the authoritative server, for the role dns; resolves with undefined if an external server serves the zones.
+   * Rejects if the port is in use.
+   */
   listen(): Promise<{ host: string; port: number; close(): Promise<void> } | undefined>;
 }
 

@@ -9,7 +9,7 @@ export interface FrontPageRow {
   what: string;
 }
 
-/** Text for terminals. */
+/** The front page as text for terminals. */
 export const frontPageText = (version: string, rows: FrontPageRow[]): string =>
   `Reelpost ${version}\n\n${rows.map(({ name, address, what }) => `${name.padEnd(10)} ${address}\n${" ".repeat(11)}${what}`).join("\n")}`;
 

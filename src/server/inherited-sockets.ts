@@ -4,13 +4,14 @@ import { addressOfSocket } from "./socket-address.ts";
 const FIRST_FD = 3;
 
 /**
- * Sockets that a service manager listens on, by name (systemd socket activation). While this program restarts,
- * connections wait in the socket instead of being refused. Names are those of `FileDescriptorName=`; a single socket
- * without a name is `http`.
+ * Sockets that a service manager opened, by name (systemd socket activation). While this program restarts, connections
+ * wait in the socket instead of being refused. Names are those of `FileDescriptorName=`; a single socket without a name
+ * is `http`.
  */
 export function inheritedSockets(env: Record<string, string | undefined>, pid = process.pid): Map<string, number> {
   const count = Number(env.LISTEN_FDS ?? 0);
-  // Meant for another process: a parent that did not clean up. Without LISTEN_PID the launcher passed them on.
+  // The variables are meant for another process: a parent did not remove them. Without LISTEN_PID the launcher passed
+  // them on.
   if (!Number.isInteger(count) || count < 1 || (env.LISTEN_PID !== undefined && Number(env.LISTEN_PID) !== pid))
     return new Map();
   const names = (env.LISTEN_FDNAMES ?? "").split(":");
@@ -23,8 +24,8 @@ const nameOf = (given: string | undefined, count: number) =>
   given === undefined || given === "" || (count === 1 && given.endsWith(".socket")) ? "http" : given;
 
 /**
- * The address of a listener: that of its inherited socket, which may differ from the setting, otherwise the setting. A socket with an unreadable
- * address counts as public; a socket that is not TCP is reachable from this machine only.
+ * The address of a listener: that of its inherited socket, which may differ from the setting, otherwise the setting. A
+ * socket with an unreadable address counts as public; a socket that is not TCP is reachable only from this machine.
  */
 export function hostOf(
   name: string,

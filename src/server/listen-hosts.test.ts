@@ -37,7 +37,7 @@ test("parses proc(5) addresses in both byte orders", () => {
   assert.equal(addressOfHex("0000000000000000FFFF00000100007F", "LE"), "127.0.0.1");
 });
 
-test("uses the address of an inherited socket, and treats an unreadable one as public", () => {
+test("uses the address of an inherited socket, and treats an unreadable address as public", () => {
   const sockets = new Map([
     ["http", 3],
     ["smtp", 4],

@@ -25,7 +25,7 @@ export function meterWorkers(
 
   runtime.onInvocation(({ script: worker, event, outcome, wallMs }) => {
     invocations.inc({ worker, event: event.kind, outcome });
-    // Background work has no duration of its own.
+    // Background work has no duration.
     if (event.kind !== "other") seconds.observe({ worker, event: event.kind }, wallMs / 1000);
     if (event.kind === "email") octets.inc({ worker }, event.rawSize);
   });

@@ -7,7 +7,9 @@ import { d1Migrations, kvMigrations, r2Migrations, scriptsMigrations, tailMigrat
 import { zonesMigrations } from "../zones/index.ts";
 import { serverMigrations } from "./marks-table.ts";
 
-/** The complete schema in order of creation. `dev` and `serve` share the list: each can open the other's database. */
+/**
+ * The complete schema in order of creation. `dev` and `serve` share the list: each can open a database of the other.
+ */
 export const migrations: readonly Migration[] = [
   ...kvMigrations,
   ...r2Migrations,

@@ -16,11 +16,11 @@ const refusal = (host: string, input: SettingsInput, begun = false) => {
   }
 };
 
-test("requires no configuration on loopback", () => {
+test("requires no configuration for loopback addresses", () => {
   for (const host of ["127.0.0.1", "127.3.2.1", "::1", "localhost"]) assert.equal(refusal(host, {}), undefined);
 });
 
-test("requires a secrets key and a first token on other addresses", () => {
+test("requires a secrets key and a first token for other addresses", () => {
   assert.match(refusal("0.0.0.0", {})!, /reach 0\.0\.0\.0, and no key .*REELPOST_SECRETS_KEY/);
   assert.match(refusal("::", { secrets: { key: KEY } })!, /no API token yet.*REELPOST_API_TOKEN/);
   assert.match(refusal("192.0.2.1", { secrets: { key: KEY }, api: { token: "short" } })!, /fewer than 32/);

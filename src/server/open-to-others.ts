@@ -6,8 +6,8 @@ import { serverErrors } from "./errors.ts";
 const LEAST_TOKEN_LENGTH = 32;
 
 /**
- * Settings that are required before other machines can reach the server, so that no random key is stored next to the
- * data it protects and no token is printed to a log. `begun`: the data directory has accounts already. Throws
+ * Settings that are required before other machines can reach the server, so that no random key is stored alongside the
+ * data it protects and no token is printed to a log. `begun`: the data directory already has accounts. Throws
  * openToOthers.
  */
 export function refuseUnprepared(

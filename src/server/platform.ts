@@ -17,14 +17,14 @@ import { createZones, type Zones } from "../zones/index.ts";
 import type { Basics, Bindings, Store } from "./compose.ts";
 import { serverErrors } from "./errors.ts";
 
-/** The modules behind the API, whatever the roles of this process. */
+/** The modules behind the API, regardless of this process's roles. */
 export interface Platform {
   accounts: AccountsRoom;
   scripts: ScriptStore;
   zones: Zones;
   live: LiveWorkers & LiveVersions;
   tails: Tails;
-  /** The oldest account: its workers are at /workers/<script>/. */
+  /** The oldest account: its workers are reachable under /workers/<script>/. */
   defaultAccount(): Promise<{ id: string; name: string } | undefined>;
 }
 
@@ -34,10 +34,11 @@ export interface PlatformParts {
   secrets: Secrets;
   runtime: WorkerRuntime;
   settings: Settings;
-  /** True if cron triggers run here. */
+  /** True if cron triggers run in this process. */
   scheduled: boolean;
   /**
-   * Resources of an account in modules created later, as name and count: an account with resources cannot be deleted.
+   * Resources that an account has in modules created later, as name and count: an account with resources cannot be
+   * deleted.
    */
   alsoHeld(account: string): Promise<Record<string, number>>;
 }

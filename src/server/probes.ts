@@ -8,7 +8,7 @@ type Page = (request: IncomingMessage, response: ServerResponse) => void | Promi
 
 export interface ProbeParts {
   metrics: Metrics;
-  /** Bearer token for /metrics; empty: only this machine may read it. */
+  /** Bearer token for /metrics; if empty, only this machine may read it. */
   metricsToken: string;
   /** Aborted during shutdown: load balancers then stop sending requests. */
   stopping: AbortSignal;
@@ -66,7 +66,7 @@ export function createProbes({
 const isVerbose = (url = "") => new URLSearchParams(url.split("?")[1]).has("verbose");
 
 function mayReadMetrics({ headers, socket }: IncomingMessage, token: string): boolean {
-  // Refuses requests forwarded by a local proxy, and host names that resolve to loopback (DNS rebinding).
+  // Rejects requests forwarded by a local proxy, and host names that resolve to loopback (DNS rebinding).
   if (token === "")
     return (
       isLoopback((socket.remoteAddress ?? "").replace(/^::ffff:/, "")) &&

@@ -16,9 +16,9 @@ import { startDev } from "./dev.ts";
 import type { DevOptions, DevServer } from "./dev-options.ts";
 
 export interface RunDevOptions extends Omit<DevOptions, "report" | "log"> {
-  /** One JSON object per event on stdout, and nothing else. */
+  /** Prints one JSON object per event to stdout, and nothing else. */
   json?: boolean;
-  /** Version for the banner. */
+  /** Version shown in the banner. */
   version: string;
   /** Default "error": a worker's error is an event, not a log line. */
   logLevel?: LogLevel;
@@ -29,7 +29,9 @@ export interface RunDevOptions extends Omit<DevOptions, "report" | "log"> {
   exit?: (code: number) => void;
 }
 
-/** `reelpost dev` on a terminal or in a pipe. Resolves with the exit code after a stop; rejects if it cannot start. */
+/**
+ * Runs `reelpost dev` on a terminal or in a pipe. Resolves with the exit code once stopped; rejects if it cannot start.
+ */
 export async function runDev({
   json = false,
   version,
@@ -68,7 +70,7 @@ export async function runDev({
   }
 }
 
-/** The event that a parent program waits for: ports and paths. */
+/** The event that a parent program waits for, with ports and paths. */
 const readyEvent = (server: DevServer, version: string) => ({ event: "ready", version, ...factsOf(server) });
 
 function factsOf({ url, smtp, dataDir, mailDir, workers }: DevServer) {

@@ -3,7 +3,7 @@ import { startServe } from "./serve.ts";
 import type { ServeOptions, ServeServer } from "./serve-options.ts";
 
 export interface RunServeOptions extends ServeOptions {
-  /** One JSON object on standard output when ready, and nothing else. */
+  /** Prints one JSON object to standard output when ready, and nothing else. */
   json: boolean;
   print(line: string): void;
   warn(line: string): void;
@@ -13,7 +13,7 @@ export interface RunServeOptions extends ServeOptions {
 
 const STOP_MS = 60_000;
 
-/** `reelpost serve`: runs until it is stopped. Resolves with the exit code; rejects if it cannot start. */
+/** Runs `reelpost serve` until it is stopped. Resolves with the exit code; rejects if it cannot start. */
 export async function runServe({
   json,
   print,

@@ -5,7 +5,7 @@ import { parseIdRange } from "../kernel/privileges.ts";
 import type { Settings } from "../kernel/settings.ts";
 import type { EgressPolicy, RuntimeLimits, RuntimeOptions } from "../workers/index.ts";
 
-/** Settings of `workers` and `egress` in the runtime's terms. */
+/** The settings `workers` and `egress` as runtime limits. */
 export const limitsOf = ({ workers }: Settings): RuntimeLimits => ({
   cpuMs: workers.cpu_ms,
   emailWallMs: workers.email_wall_ms,
@@ -22,7 +22,7 @@ export const processesOf = ({ workers }: Settings) =>
     uidRange: parseIdRange(workers.uid_range),
   }) satisfies Partial<RuntimeOptions>;
 
-/** Ports from the settings, for all processes on this machine, except HTTP, which is public. */
+/** The configured ports of all processes on this machine, except HTTP, which is public. */
 export const ownAddressesOf = ({ network, smtp, submission, dns, live }: Settings): OwnAddresses =>
   createOwnAddresses({
     addresses: [...network.own_addresses, ...live.webrtc_addresses.filter((address) => isIP(address) !== 0)],
@@ -37,5 +37,5 @@ export const egressOf = ({ egress }: Settings, own?: OwnAddresses): EgressPolicy
   allow: egress.allow,
 });
 
-/** Folder of worker processes in the data directory, accessible to the server only. */
+/** Folder for worker processes in the data directory, accessible only to the server. */
 export const runFolderOf = (dataDirectory: string): string => join(dataDirectory, "run");

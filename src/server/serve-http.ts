@@ -36,16 +36,16 @@ export interface ServeHttpParts {
   roles: ReadonlySet<Role>;
   options: Pick<ServeOptions, "version" | "checkAnswers">;
   graceMs: number;
-  /** The account whose workers are at /workers/<worker>/. */
+  /** The account whose workers are reachable under /workers/<worker>/. */
   account: { id: string } | undefined;
   urls: ServeUrls;
 }
 
-/** Public URLs of the server. Its own is known once it listens. */
+/** Public URLs of the server. Its own URL is known once it listens. */
 export interface ServeUrls {
   /** Set once the port is known. */
   listening: string;
-  /** URL for clients, without a trailing slash. */
+  /** The URL that clients use, without a trailing slash. */
   base(): string;
   api(): string;
   worker(label: string, script: string): string;
@@ -64,7 +64,7 @@ export function createUrls({ http, workers }: Settings): ServeUrls {
   return urls;
 }
 
-/** The platform port with the endpoints of this process's roles. */
+/** The HTTP server of the platform, with the endpoints for this process's roles. */
 export function createServeHttp(
   { rooms, settings, roles, options: { version, checkAnswers = false }, graceMs, account, urls }: ServeHttpParts,
   basics: Basics,

@@ -2,23 +2,23 @@ import type { Clock, Ids, Log } from "../kernel/index.ts";
 import type { SettingsInput } from "../kernel/settings.ts";
 import type { RuntimeOptions } from "../workers/index.ts";
 
-/** Options of `reelpost serve`; everything else is in the settings. */
+/** Options of `reelpost serve`; everything else is configured in the settings. */
 export interface ServeOptions {
-  /** Working directory: relative paths start here. */
+  /** Working directory: relative paths are resolved against it. */
   cwd: string;
   /** Source of REELPOST_ variables and inherited sockets. */
   env: Record<string, string | undefined>;
   /** A settings file. Optional. */
   settingsFile?: string;
-  /** From the command line: takes precedence over file and environment. */
+  /** From the command line: these override file and environment. */
   overrides?: SettingsInput;
   /** Default: all. */
   roles?: readonly string[];
-  /** Creates and prints another token with every permission, in case the first one is lost. */
+  /** Creates and prints another token with every permission, in case the first one has been lost. */
   newToken?: boolean;
   /** Version for the OpenAPI document. */
   version: string;
-  /** Default: JSON lines on standard error, at the configured level. */
+  /** Default: JSON lines to standard error, at the configured level. */
   log?: Log;
   clock?: Clock;
   ids?: Ids;
@@ -33,26 +33,26 @@ export interface ServeServer {
   readonly url: string;
   /** `https://127.0.0.1:8443`; absent if disabled. */
   readonly https: string | undefined;
-  /** Base URL for clients; absent without the role. */
+  /** Base URL for clients; absent without the role api. */
   readonly api: string | undefined;
   readonly smtp: { host: string; port: number } | undefined;
-  /** For submission; implicit TLS. */
+  /** The listener for mail submission with implicit TLS. */
   readonly submission: { host: string; port: number } | undefined;
   /** Ports for live ingest and playback over TCP (RTMP) and UDP (SRT). */
   readonly live: { host: string; rtmpPort?: number; rtmpsPort?: number; srtPort?: number } | undefined;
   readonly dns: { host: string; port: number } | undefined;
-  /** Delivery of outbound mail: the setting outbound.deliver. */
+  /** How outbound mail is delivered: the setting outbound.deliver. */
   readonly delivers: "files" | "mx" | "smart_host";
   readonly dataDir: string;
   readonly roles: string[];
   /** The oldest account, and the URL of its workers: `http://<worker>.main.localhost:8787`. */
   readonly account: { id: string; name: string } | undefined;
   readonly workersUrl: string | undefined;
-  /** `<worker>@main.localhost` */
+  /** The mail address of a worker: `<worker>@main.localhost`. */
   readonly workersMail: string | undefined;
-  /** The new token: created at first start unless configured, or on request. It is not stored. */
+  /** The new token: created at the first start unless configured, or on request. It is not stored. */
   readonly token: string | undefined;
-  /** Problems of the settings that do not prevent the start. */
+  /** Problems with the settings that do not prevent the start. */
   readonly warnings: string[];
   close(): Promise<void>;
 }

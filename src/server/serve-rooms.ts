@@ -29,13 +29,13 @@ export interface ServeRooms {
   own: OwnAddresses;
 }
 
-/** D1 databases are files of the process that queries them for the API or a worker. */
+/** D1 databases are files of the process that queries them on behalf of the API or a worker. */
 export const d1Of = (roles: ReadonlySet<Role>) => ({
   files: roles.has("api") || roles.has("workers") || roles.has("smtp"),
   transfers: roles.has("api"),
 });
 
-/** Time for pending work after a stop request. */
+/** Time limit for pending work after a stop request. */
 export const GRACE_MS = 30_000;
 
 export async function openRooms(

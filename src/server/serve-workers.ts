@@ -24,13 +24,15 @@ export interface ServeWorkersParts {
 
 interface ServeWorkers {
   runtime: WorkerRuntime;
-  /** Mail needs the runtime, and a worker's `send()` needs mail: set once mail exists, before any worker runs. */
+  /**
+   * Mail needs the runtime, and a worker's `send()` needs mail: set once mail has been created, before any worker runs.
+   */
   sendMailWith(port: SendEmailPort): void;
   /** The same for video. */
   streamWith(port: StreamPort): void;
 }
 
-/** The processes in which deployed workers run. */
+/** Creates the processes in which deployed workers run. */
 export function composeServeWorkers(
   { bindings, settings, own, limits, client }: ServeWorkersParts,
   { clock, ids, log, lifecycle }: Basics,

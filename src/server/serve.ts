@@ -12,8 +12,9 @@ import type { ServeOptions, ServeServer } from "./serve-options.ts";
 import { GRACE_MS, openRooms } from "./serve-rooms.ts";
 
 /**
- * Starts the platform and resolves when it takes requests. Rejects with UserError for settings that cannot be used, a port or a data directory
- * that is taken, and for an address that other machines can reach before keys and tokens are configured.
+ * Starts the platform and resolves when it accepts requests. Rejects with UserError for unusable settings, for a port
+ * or data directory that is in use, and for an address that other machines can reach before keys and tokens are
+ * configured.
  */
 export async function startServe(options: ServeOptions): Promise<ServeServer> {
   const { cwd, env, settingsFile: file, overrides, clock = systemClock, ids = randomIds, limits } = options;

@@ -2,8 +2,8 @@ import { readFileSync, readlinkSync } from "node:fs";
 import { endianness } from "node:os";
 
 /**
- * The local address of an inherited TCP socket, as from getsockname(2), which Node offers only for its own listeners.
- * "local" for other socket families. Linux only, like socket activation. Undefined if unknown.
+ * The local address of an inherited TCP socket, as getsockname(2) returns it; Node offers this only for its own
+ * listeners. "local" for other socket families. Linux only, like socket activation. Undefined if unknown.
  */
 export function addressOfSocket(fd: number): string | "local" | undefined {
   try {
@@ -14,7 +14,7 @@ export function addressOfSocket(fd: number): string | "local" | undefined {
         .split("\n")
         .map((line) => line.trim().split(/\s+/))
         .find((fields) => fields[column] === inode);
-    // proc(5): in tcp and tcp6 the local address is column 2 and the inode column 10; in unix the inode is column 7.
+    // proc(5): in tcp and tcp6, column 2 is the local address and column 10 the inode; in unix, column 7 is the inode.
     const local = (row("tcp", 9) ?? row("tcp6", 9))?.[1]?.split(":")[0];
     if (local !== undefined) return addressOfHex(local);
     return row("unix", 6) === undefined ? undefined : "local";
@@ -23,7 +23,7 @@ export function addressOfSocket(fd: number): string | "local" | undefined {
   }
 }
 
-/** Parses an address of proc(5), which prints each 32-bit word in host byte order. */
+/** Parses an address from proc(5), which prints each 32-bit word in host byte order. */
 export function addressOfHex(hex: string, order: "LE" | "BE" = endianness()): string {
   const bytes = Buffer.from(hex, "hex");
   if (order === "LE") bytes.swap32();

@@ -7,7 +7,7 @@ import { asciiName, checkTls } from "./tls-settings.ts";
 const check = (tls: NonNullable<SettingsInput["tls"]>) => checkTls(settingsSchema.parse({ tls }).tls);
 const ACME = { acme_directory: "https://acme.example/dir" };
 
-test("rejects contradictory tls settings with a fix", () => {
+test("rejects contradictory TLS settings with a fix", () => {
   const refused = (tls: NonNullable<SettingsInput["tls"]>, kind: string) =>
     assert.throws(
       () => check(tls),
@@ -34,7 +34,7 @@ test("rejects contradictory tls settings with a fix", () => {
     refused({ ...ACME, acme_names: [name] }, "badName");
 });
 
-test("accepts consistent tls settings", () => {
+test("accepts consistent TLS settings", () => {
   check({});
   check({ cert_file: "cert.pem", key_file: "key.pem" });
   check({ ...ACME, acme_names: ["mx.example.com", "bücher.example", "MX.Example.Com."] });

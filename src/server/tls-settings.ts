@@ -2,13 +2,13 @@ import { domainToASCII } from "node:url";
 import { certificateErrors } from "../certificates/index.ts";
 import type { Settings } from "../kernel/settings.ts";
 
-/** The form used in certificates and SNI. */
+/** Converts a host name to the form used in certificates and SNI. */
 export const asciiName = (name: string): string =>
   (name.startsWith("*.") ? `*.${domainToASCII(name.slice(2))}` : domainToASCII(name)).replace(/\.$/, "");
 
 const HOST_NAME = /^(\*\.)?([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+(?!\d+$)[a-z0-9-]{2,63}$/;
 
-/** Throws certificateErrors for contradictory settings, before listening. */
+/** Throws certificateErrors for contradictory settings, before the server listens. */
 export function checkTls({
   cert_file: cert,
   key_file: key,

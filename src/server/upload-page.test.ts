@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { spawnServe } from "../../test/support/serve.ts";
 
 test(
-  "a process that accepts uploads without serving video shows the complete upload page",
+  "a process that accepts uploads without serving video serves the complete upload page",
   { timeout: 60_000 },
   async (t) => {
     const {

@@ -20,7 +20,8 @@ function syncFolder(path: string, { made }: { made: boolean }): void {
   try {
     fd = openSync(path, "r");
   } catch (err) {
-    // The parent belongs to another user and is not readable. The folder already existed, so its entry is not new.
+    // The parent belongs to another user and is not readable. The folder already existed, so its directory entry is not
+    // new.
     if (!made && ["EACCES", "EPERM"].includes((err as NodeJS.ErrnoException).code ?? "")) return;
     throw err;
   }

@@ -1,6 +1,6 @@
 import { defineErrors, UserError } from "../kernel/index.ts";
 
-/** Errors of storage. `E_STORE_*` codes; the system's error is the `cause`. */
+/** Storage errors. `E_STORE_*` codes; the system's error is the `cause`. */
 export const storeErrors = defineErrors("store", {
   notADatabase: {
     code: "E_STORE_NOT_A_DATABASE",
@@ -135,6 +135,6 @@ export const storeErrors = defineErrors("store", {
   },
 });
 
-/** True for errors of the table above; with `kind`, for that one only. */
+/** True for errors from the table above; with `kind`, only for that one. */
 export const isStoreError = (thrown: unknown, kind?: Exclude<keyof typeof storeErrors, "table">): thrown is UserError =>
   thrown instanceof UserError && thrown.domain === "store" && (kind === undefined || thrown.kind === kind);

@@ -12,10 +12,10 @@ export interface ZonesOptions {
   clock: Clock;
   ids: Ids;
   events: Events;
-  /** Hosts that serve the zones: the registrar delegates to them, and each zone has NS records for them. */
+  /** Host names of the name servers: the registrar delegates to them, and each zone has NS records for them. */
   nameServers: readonly string[];
   /**
-   * Status of a new zone. Default "active": no proof of ownership is required on one's own server. "pending" if a
+   * Status of a new zone. Default "active": no proof of ownership is required on a private server. "pending" if a
    * delegation check calls setStatus.
    */
   firstStatus?: ZoneStatus;
@@ -25,9 +25,9 @@ export interface ZonesOptions {
 
 export interface Zones extends ZoneList {
   records: Records;
-  /** Source of startDnsServer. */
+  /** The data source for startDnsServer. */
   served: ServedZones;
-  /** The account of a zone, or undefined if there is no such zone. Usually cached. */
+  /** The account of a zone, or undefined if the zone does not exist. Usually cached. */
   zoneAccount(zone: string): Promise<string | undefined>;
   close(): void;
 }
@@ -43,7 +43,7 @@ export function createZones({
 }: ZonesOptions): Zones {
   const { account, close, ...list } = createZoneList({ db, clock, ids, events, nameServers, firstStatus });
   const versions = createVersions({ events, topic: RECORDS_CHANGED, alone: db.dialect === "sqlite" });
-  // The DNS server caches for seconds only, so notifications from other processes suffice.
+  // The DNS server caches only for seconds, so notifications from other processes suffice.
   const hinted = db.dialect === "sqlite" ? versions : createVersions({ events, topic: RECORDS_CHANGED, alone: true });
   return {
     ...list,

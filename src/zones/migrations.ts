@@ -59,7 +59,7 @@ export const zonesMigrations: Migration[] = [
         .addColumn("content", "text", (column) => column.notNull())
         .addColumn("data", "text")
         .execute();
-      // Lists are sorted by these columns; the last ones make the order total.
+      // Lists are sorted by these columns; the last columns make the order total.
       await db.schema
         .createIndex("dns_records_name")
         .on("dns_records")

@@ -29,7 +29,10 @@ export interface ZoneTables {
     reversed: string;
     /** The data in presentation format, without the priority of MX, SRV and URI. ASCII. */
     content: string;
-    /** The first characters of content in lower case, for sorting. PostgreSQL cannot index complete contents. */
+    /**
+     * The first characters of the content in lower case, for sorting. PostgreSQL cannot index arbitrarily long
+     * contents.
+     */
     content_key: string;
     /** Digest of type, priority and content in canonical form: equal records have equal digests. */
     digest: string;
@@ -50,7 +53,7 @@ export interface ZoneTables {
     tags_at: number | null;
     created_at: number;
     modified_at: number;
-    /** The component that manages this record, such as "email-routing". */
+    /** The component that manages the record, such as "email-routing". */
     managed_by: string | null;
     locked: number;
     /** JSON: shown in `meta` of the record. */
@@ -58,7 +61,7 @@ export interface ZoneTables {
   };
   /** Tags in lower case, for searching. */
   dns_record_tags: { zone_id: string; record_id: string; name: string; value: string };
-  /** The number of records, so that lists need not count. */
+  /** The number of records per type, so that listing does not require counting. */
   dns_record_counts: { zone_id: string; type: string; records: number };
 }
 

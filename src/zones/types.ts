@@ -20,6 +20,6 @@ export interface Zone {
   createdAt: number;
   modifiedAt: number;
   activatedAt: number | null;
-  /** Increases with every change of its records (RFC 1035 3.3.13). */
+  /** Increases with every change to its records (RFC 1035 3.3.13). */
   serial: number;
 }

@@ -56,7 +56,7 @@ test("does not cache a read that began before the zone was deleted", async () =>
   assert.equal(await late, undefined);
 });
 
-test("clears the cache when notifications were lost", async () => {
+test("clears the cache if notifications were lost", async () => {
   const { accounts, reads, hint } = setUp();
   await accounts.find("z1");
   hint("");

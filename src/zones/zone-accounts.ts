@@ -4,7 +4,7 @@ export const ZONE_DELETED = "zones.deleted";
 
 export interface ZoneAccounts {
   /**
-   * The account of a zone, or undefined if there is no such zone. Called for every request about a zone, and usually
+   * The account of a zone, or undefined if the zone does not exist. Called for every request about a zone, and usually
    * cached.
    */
   find(zone: string): Promise<string | undefined>;
@@ -13,8 +13,8 @@ export interface ZoneAccounts {
 }
 
 /**
- * Caches the `max` most recently used zones. A zone never changes its account, so only deletions invalidate an entry,
- * also from other processes. Missing zones are not cached, because they may be created at any time.
+ * Caches the `max` most recently used zones. The account of a zone never changes, so only deletions invalidate an
+ * entry, including deletions by other processes. Missing zones are not cached, because they may be created at any time.
  */
 export function createZoneAccounts({
   read,
@@ -31,7 +31,7 @@ export function createZoneAccounts({
 
   function forget(zone: string) {
     era++;
-    // An empty id: notifications may have been lost.
+    // An empty id means that notifications may have been lost.
     if (zone === "") known.clear();
     else known.delete(zone);
   }

@@ -12,17 +12,17 @@ export interface ZoneQuery {
   visible: {
     accounts: readonly string[];
     zones: readonly string[];
-    /** Excluded although their account is visible. */ hidden?: readonly string[];
+    /** Zones that are excluded although their account is visible. */ hidden?: readonly string[];
   };
   name?: { operator: TextOperator; text: string; caseSensitive: boolean } | undefined;
   status?: ZoneStatus | undefined;
   types?: readonly ZoneType[] | undefined;
   /** Accounts that match the requested id or name; each list is a filter. */
   inAccounts?: readonly (readonly string[])[] | undefined;
-  /** A match of one filter suffices. */
+  /** One matching filter suffices. */
   any?: boolean | undefined;
   order?: "name" | "status" | "account.id" | "account.name" | "plan.id" | undefined;
-  /** For sorting by account name: the ids in that order. */
+  /** For sorting by account name: the account ids in that order. */
   accountOrder?: readonly string[] | undefined;
   direction?: "asc" | "desc" | undefined;
 }
@@ -49,7 +49,7 @@ export async function updateZone(db: Executor, { id, ...zone }: Zone): Promise<v
   await db.updateTable("zones").set(row).where("id", "=", id).execute();
 }
 
-/** Deletes everything that belongs to the zone. True if it existed. */
+/** Deletes everything that belongs to the zone. Returns true if it existed. */
 export async function deleteZone(tx: Executor, id: string): Promise<boolean> {
   const gone = await tx.deleteFrom("zones").where("id", "=", id).returning("id").execute();
   for (const table of ["dns_records", "dns_record_tags", "dns_record_counts"] as const)
@@ -124,12 +124,13 @@ function textFilter(
   const wanted = caseSensitive ? text : text.toLowerCase();
   if (operator === "equal") return eb("name", "=", wanted);
   if (operator === "not_equal") return eb("name", "<>", wanted);
-  // Names are lower case: a pattern with an upper-case letter matches nothing, and SQLite's LIKE ignores case.
+  // Names are lower case, so a pattern with an upper-case letter must match nothing, whereas SQLite's LIKE ignores
+  // case.
   if (wanted !== wanted.toLowerCase()) return sql<SqlBool>`1 = 0`;
   return likeText(sql.ref("name"), operator, wanted);
 }
 
-/** `operator` on lower-case text; the text is literal. */
+/** Applies `operator` to lower-case text; the text is matched literally. */
 export function likeText(
   column: Expression<unknown>,
   operator: "starts_with" | "ends_with" | "contains",

@@ -54,7 +54,7 @@ export function zonesConformance(engine: TestEngine): void {
       assert.deepEqual(deleted, [zone.id]);
     });
 
-    test("of one name exist once, also if two are created concurrently", async (t) => {
+    test("with the same name exist only once, even if two are created concurrently", async (t) => {
       const { zones } = await openZones(t, engine);
       const made = await Promise.all(
         [1, 2, 3, 4].map(() => refusal(zones.create({ account: ACCOUNT, name: "example.com" }))),
@@ -68,7 +68,7 @@ export function zonesConformance(engine: TestEngine): void {
       assert.deepEqual(await refusal(zones.create({ account: OTHER_ACCOUNT, name: "EXAMPLE.com" })), ["zoneExists"]);
     });
 
-    test("below another account's zone are rejected, below one's own are accepted", async (t) => {
+    test("below a zone of another account are rejected, below one of the same account are accepted", async (t) => {
       const { zones, newZone } = await openZones(t, engine);
       const zone = await newZone();
       assert.deepEqual(await refusal(zones.create({ account: OTHER_ACCOUNT, name: "a.b.example.com" })), [
@@ -170,7 +170,7 @@ export function zonesConformance(engine: TestEngine): void {
       const zone = await newZone();
       assert.equal(await zones.zoneAccount("0".repeat(32)), undefined);
       assert.equal(await zones.zoneAccount(zone.id), ACCOUNT);
-      // Answered during the deletion: must not be cached.
+      // Answered during the deletion: the answer must not be cached.
       const [asked] = await Promise.all([zones.zoneAccount(zone.id), zones.delete(zone.id)]);
       assert.ok(asked === ACCOUNT || asked === undefined);
       assert.equal(await zones.zoneAccount(zone.id), undefined);
@@ -183,7 +183,7 @@ export function zonesConformance(engine: TestEngine): void {
       assert.equal(await elsewhere.zoneAccount(again.id), undefined);
     });
 
-    test("are deleted with all their records", async (t) => {
+    test("are deleted together with all their records", async (t) => {
       const { zones, records, newZone, db } = await openZones(t, engine);
       const zone = await newZone();
       await records.create(zone, { type: "A", name: "www", content: "192.0.2.1", tags: ["a:b"] });

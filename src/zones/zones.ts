@@ -24,18 +24,18 @@ export interface ZoneList {
   /** Throws noZone. */
   get(id: string): Promise<Zone>;
   find(id: string): Promise<Zone | undefined>;
-  /** The zone with this name; with `enclosing`, the closest zone that contains the name. */
+  /** The zone with this name; with `enclosing`, the closest zone that contains it. */
   byName(name: string, options?: { enclosing?: boolean }): Promise<Zone | undefined>;
   list(query: ZoneQuery, page: PageRequest): Promise<Page<Zone>>;
-  /** At most `limit` zones of an account, by name. */
+  /** Ids of up to `limit` zones of an account, ordered by name. */
   idsOf(account: string, limit: number): Promise<string[]>;
   /** Omitted fields keep their values. Throws noZone, unsupportedType, badVanity. */
   update(id: string, change: ZoneChange): Promise<Zone>;
-  /** Stores whether the registrar delegates to its name servers. */
+  /** Stores whether the registrar delegates to the zone's name servers. */
   setStatus(id: string, status: ZoneStatus): Promise<Zone>;
-  /** Deletes its records, too. Throws noZone. Publishes the event ZONE_DELETED. */
+  /** Also deletes its records. Throws noZone. Publishes the event ZONE_DELETED. */
   delete(id: string): Promise<void>;
-  /** Part of AccountContents. */
+  /** Number of an account's zones, used for AccountContents. */
   count(account: string): Promise<number>;
 }
 
@@ -56,11 +56,11 @@ export interface ZoneListParts {
 }
 
 /**
- * Second-level names below which country registries sell domains: co.uk, com.au. Not the public suffix list, only its
- * most common pattern.
+ * Second-level names under which country registries sell domains: co.uk, com.au. Covers only the most common pattern of
+ * the public suffix list.
  */
 const PUBLIC_SUFFIX = /^(ac|co|com|edu|gov|gob|go|ltd|mil|ne|net|nom|or|org|plc|sch)\.[a-z]{2}$/;
-/** Registries that sell domains directly at those names. */
+/** Registries that sell domains directly at those second-level names. */
 const SOLD_DIRECTLY = /\.(ai|cc|de|fm|me|tv|ws|io|eu)$/;
 const MAX_VANITY = 10;
 
@@ -117,7 +117,7 @@ export function createZoneList({
         await db.transaction<ZoneTables, void>(async (tx) => {
           for (const other of await zonesByName(tx, [name, ...ancestors(name)])) {
             if (other.name === name) throw zoneErrors.zoneExists({ name });
-            // Otherwise an account could capture the mail of a name in another account's domain.
+            // Otherwise an account could intercept mail for a name in another account's domain.
             if (other.account !== account) throw zoneErrors.othersZone({ name, zone: other.name });
           }
           await insertZone(tx, zone);

@@ -17,7 +17,7 @@ const RUN_MS = 60_000;
 const image = readImage(readFileSync(join(root, "deploy", "Dockerfile"), "utf8"));
 
 describe("the container image", () => {
-  test("has an unprivileged user with a fixed id, and no privileged port", () => {
+  test("runs as an unprivileged user with a fixed id and uses no privileged port", () => {
     assert.ok(image.uid > 0 && image.gid > 0, `USER ${image.uid}:${image.gid}`);
     assert.ok(image.ports.length > 0 && image.ports.every((port) => port > 1023), `EXPOSE ${image.ports.join(" ")}`);
   });
@@ -47,7 +47,7 @@ interface Image {
   volume: string;
 }
 
-/** The instructions of the last stage that define how the program runs. */
+/** Instructions in the last stage that determine how the program runs. */
 function readImage(dockerfile: string): Image {
   const stage = dockerfile.split(/^FROM /m).at(-1)!;
   const all = (instruction: string) => [...stage.matchAll(new RegExp(`^${instruction} +(.*)$`, "gm"))].map(([, value]) => value!);
@@ -106,7 +106,7 @@ async function runImage(folder: string): Promise<Outcome> {
   const child = spawn("bwrap", [
     "--die-with-parent", "--unshare-pid", "--unshare-ipc", "--unshare-net", ...(isRoot ? [] : ["--unshare-user", "--uid", String(image.uid), "--gid", String(image.gid)]),
     "--ro-bind", "/usr", "/usr", ...["bin", "sbin", "lib", "lib64"].flatMap((name) => ["--symlink", `usr/${name}`, `/${name}`]),
-    // A directory created implicitly for a bind mount would belong to root only.
+    // bubblewrap would create this directory implicitly for the bind mount, accessible to root only.
     "--tmpfs", "/usr/local", ...["/etc", "/etc/ssl", "/usr/local/bin", "/usr/local/lib", "/usr/local/lib/node_modules"].flatMap((path) => ["--dir", path]),
     "--ro-bind", realpathSync(process.execPath), "/usr/local/bin/node",
     "--ro-bind", program, "/usr/local/lib/node_modules/reelpost", "--ro-bind", join(root, "node_modules"), "/usr/local/lib/node_modules/reelpost/node_modules",
@@ -123,7 +123,10 @@ async function runImage(folder: string): Promise<Outcome> {
   return JSON.parse(stdout) as Outcome;
 }
 
-/** Copies the files `npm pack` would pack; dependencies are mounted from the checkout. Types are checked elsewhere. */
+/**
+ * Copies the files that `npm pack` would include; dependencies are mounted from the checkout. The type checker runs
+ * elsewhere.
+ */
 function pack(folder: string): void {
   const { files } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { files: string[] };
   mkdirSync(join(folder, "node_modules"), { recursive: true });

@@ -12,7 +12,7 @@ const dropIn = join(deploy, "reelpost-account-users.conf");
 const missing = spawnSync("systemd-analyze", ["--version"]).status !== 0;
 const skip = missing && process.env["REQUIRE_ALL"] !== "1" && "systemd-analyze is not installed";
 
-/** Exposure level that `systemd-analyze security` reports for a unit file: 0 is confined, 10 is exposed. */
+/** Exposure level that `systemd-analyze security` reports for a unit file, from 0 (confined) to 10 (exposed). */
 function exposure(file: string): number {
   const { stdout, stderr } = spawnSync("systemd-analyze", ["security", "--offline=true", "--no-pager", file], { encoding: "utf8", env: { ...process.env, LC_ALL: "C.UTF-8" } });
   const [, score] = /Overall exposure level for \S+: ([\d.]+)/.exec(stdout) ?? [];
@@ -31,13 +31,13 @@ test("the service unit runs as a non-root user without capabilities", () => {
 
 test("the drop-in for one user per account scores below 3", { skip }, async (t) => {
   const both = join(await temporaryFolder(t, "unit"), "reelpost.service");
-  // A later section of the same name extends the first one, as a drop-in does.
+  // A repeated section extends the earlier section of the same name, as a drop-in does.
   writeFileSync(both, readFileSync(unit, "utf8") + readFileSync(dropIn, "utf8"));
   const score = exposure(both);
   assert.ok(score < 3 && score > exposure(unit), `exposure ${score}`);
 });
 
-test("systemd knows every directive of the units", { skip }, () => {
+test("systemd recognizes every directive in the units", { skip }, () => {
   const units = ["reelpost.service", "reelpost.socket", "reelpost-smtp.socket", "reelpost-submission.socket", "reelpost-https.socket"].map((name) => join(deploy, name));
   const { stdout, stderr } = spawnSync("systemd-analyze", ["verify", "--man=no", ...units], { encoding: "utf8" });
   // The program is not installed on test machines.

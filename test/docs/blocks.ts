@@ -1,4 +1,4 @@
-/** A fenced block of a page that the test run acts on. */
+/** A fenced block in a page that the test run acts on. */
 export type Block =
   | { kind: "run"; line: number; text: string }
   | { kind: "server"; line: number; text: string }
@@ -6,18 +6,18 @@ export type Block =
   | { kind: "output"; line: number; text: string; of: "commands" | "server" };
 
 /**
- * A page declares the purpose of its fences in the info string:
+ * The info string of a fence declares its purpose:
  *
  *     sh                  commands that are run and must succeed
  *     sh fails            commands that are run and must fail
  *     sh server           a command that keeps running until the end of the page
- *     ts src/index.ts     (any language, then a path with a dot) a file that is written first
- *     console             output of the commands before it; … matches anything
+ *     ts src/index.ts     (any language, then a path with a dot) a file that is written before the next commands run
+ *     console             output of the preceding commands; … matches anything
  *     console server      output of the server since the last such block
  *     anything else       only displayed
  *
- * In a file or in commands, a line with … is replaced by the last matching line printed before, as a reader would copy
- * it from there.
+ * In files and commands, a line containing … is replaced by the last matching line printed earlier, as a reader would
+ * copy it from the output.
  */
 export function blocksOf(page: string): (Block & { fails?: boolean })[] {
   const blocks: (Block & { fails?: boolean })[] = [];

@@ -6,7 +6,7 @@ import { FREE_PORTS } from "../support/free-ports.ts";
 import { programMain } from "../support/program.ts";
 
 const root = join(import.meta.dirname, "..", "..");
-/** The clients that users already have; a new project uses the packages that are installed here. */
+/** Clients that users already have installed; a new project uses the packages installed here. */
 const clients = join(root, "test", "clients", "node_modules");
 
 const NPM = `case "$*" in
@@ -16,8 +16,8 @@ const NPM = `case "$*" in
 esac`;
 
 /**
- * `login` prompts on a terminal, which a page's commands do not have: the answers are the values the server printed,
- * passed in by the run.
+ * `login` prompts on a terminal, which the commands in a page do not have, so the run passes in the values that the
+ * server printed.
  */
 const reelpost = ({ http, smtp }: { http: number; smtp: number }) => `case "\${1-}" in
   dev | serve) command=$1; shift; set -- "$command" --port ${http} --smtp-port ${smtp} "$@" ;;
@@ -25,19 +25,21 @@ const reelpost = ({ http, smtp }: { http: number; smtp: number }) => `case "\${1
 esac
 exec "${process.execPath}" "${programMain}" "$@"`;
 
-/** Lines that a server prints when it is ready, or a tail when it is connected. */
+/** Lines that a server prints when it is ready, or that `tail` prints when it is connected. */
 export const readyLine = /http:\/\/127\.0\.0\.1:\d+|^connected to /m;
 
 export interface Desk {
   /** An empty directory except for `examples/`. */
   dir: string;
   env: NodeJS.ProcessEnv;
-  /** Pages name the default ports; a test run must not. */
+  /** Replaces the default ports in a page, which a test run must not use. */
   localize(text: string): string;
   close(): Promise<void>;
 }
 
-/** A reader's working environment: this checkout replaces the published package, and its servers use free ports. */
+/**
+ * A reader's working environment: uses this checkout instead of the published package, and free ports for its servers.
+ */
 export async function setUpDesk(): Promise<Desk> {
   const dir = await mkdtemp(join(tmpdir(), "reelpost-docs-"));
   const [http, smtp, other, submission, dns] = await freePorts(5);
@@ -55,7 +57,7 @@ export async function setUpDesk(): Promise<Desk> {
   );
   await tool("npm", NPM);
 
-  // A progress meter would appear between the compared lines.
+  // A progress meter would appear between the lines being compared.
   await writeFile(join(dir, ".curlrc"), "silent\nshow-error\n");
 
   const local: Record<string, string> = {
@@ -90,7 +92,7 @@ export async function setUpDesk(): Promise<Desk> {
 }
 
 /**
- * Settings for which `serve` has no option. No page queries public DNS: no resolver answers here, so the server uses
+ * Settings for which `serve` has no option. No page queries public DNS: no resolver responds here, so the server uses
  * its own zones.
  */
 const serverEnv = (submission: number, dns: number) => ({

@@ -10,7 +10,7 @@ const pages = globSync(["*.md", "docs/**/*.md", "examples/**/*.md"], {
 }).sort();
 const read = (page: string) => readFileSync(join(root, page), "utf8").replace(/^```[^]*?^```/gm, "");
 
-/** Generates anchors from headings as repository hosts do. */
+/** Generates anchors from headings in the same way as repository hosts do. */
 const anchorsOf = (page: string) =>
   [...read(page).matchAll(/^#+ (.*)$/gm)].map(([, heading]) =>
     heading!

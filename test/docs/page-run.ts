@@ -6,12 +6,12 @@ import { blocksOf, fillIn, matches, type Block } from "./blocks.ts";
 import { readyLine } from "./desk.ts";
 
 const commandTimeoutMs = 60_000;
-/** Background encoding only gets idle processor time, and there is little of it while other tests run. */
+/** Background encoding only gets idle CPU time, which is scarce while other tests run. */
 const outputTimeoutMs = 90_000;
 const outputLimit = 1024 * 1024;
 
 interface Options {
-  /** Working directory of the page's commands at the start. */
+  /** Initial working directory of the page's commands. */
   dir: string;
   env: NodeJS.ProcessEnv;
   /** Replaces the page's ports with the ports of this run. */
@@ -75,7 +75,7 @@ interface Session {
   close(): Promise<void>;
 }
 
-/** One terminal for commands, whose `cd` and `export` persist from block to block, and one for each server. */
+/** One terminal for the commands, whose `cd` and `export` persist across blocks, and one for each server. */
 function createSession(dir: string, env: NodeJS.ProcessEnv): Session {
   const place = join(dir, ".cwd");
   const exported = join(dir, ".exported");
@@ -84,7 +84,7 @@ function createSession(dir: string, env: NodeJS.ProcessEnv): Session {
   let lastOutput = "";
   const cwd = async () => (await readFile(place, "utf8").catch(() => dir)).trim();
 
-  /** The answers to the prompts of `login`, from the first output of the server. */
+  /** Responses to the `login` prompts, from the first output of the server. */
   async function answers() {
     const server = servers.find(({ command }) => isReelpost(command));
     const [, url, token] = (await server?.find(/_API_BASE_URL=(\S+)\s+export \w+_API_TOKEN=(\S+)\s+export .*\n/)) ?? [];
@@ -116,7 +116,7 @@ function createSession(dir: string, env: NodeJS.ProcessEnv): Session {
       return { code, output: lastOutput };
     },
     async serve(command) {
-      // For "Stop the server and start it with …": only one reelpost runs at a time.
+      // Some pages say "Stop the server and start it with …": only one reelpost runs at a time.
       for (const old of servers.filter((server) => isReelpost(server.command) && isReelpost(command))) await old.stop();
       servers = servers.filter((server) => !server.stopped());
       servers.push(await startServer(command, await cwd(), env));
@@ -138,7 +138,7 @@ interface Server {
   command: string;
   stopped(): boolean;
   expect(text: string): Promise<void>;
-  /** Searches everything printed so far or soon after. */
+  /** Searches everything printed so far, and waits briefly for further output. */
   find(pattern: RegExp): Promise<RegExpExecArray>;
   printed(): string;
   stop(): Promise<void>;
@@ -184,7 +184,7 @@ async function stopServer(shell: ChildProcess): Promise<void> {
   clearTimeout(timer);
 }
 
-/** Kills the whole group: the shell may have exited before its children. */
+/** Kills the whole process group: the shell may have exited before its children. */
 function kill(shell: ChildProcess, signal: NodeJS.Signals): void {
   try {
     process.kill(-shell.pid!, signal);

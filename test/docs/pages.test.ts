@@ -16,11 +16,11 @@ const pages = [
   .filter((page) => existsSync(join(root, page)))
   .sort();
 
-describe("every command of every page works as the page says", { concurrency: 2 }, () => {
+describe("every command on every page works as described", { concurrency: 2 }, () => {
   for (const page of pages) {
     const text = readFileSync(join(root, page), "utf8");
     if (blocksOf(text).length === 0) continue;
-    // A page about videos creates one first.
+    // The run creates a video first for pages about videos.
     const needs = blocksOf(text).some(({ kind, text: commands }) => kind === "run" && /^ffmpeg /m.test(commands))
       ? needsFfmpeg
       : {};
@@ -76,7 +76,7 @@ describe("reading a page", () => {
     assert.throws(() => fillIn("export OTHER=…", printed), /nothing like "export OTHER=…" was printed/);
   });
 
-  test("expected output is compared completely, except for …", () => {
+  test("expected output is compared in full, except for …", () => {
     assert.ok(matches("a\nstored 12 as 4f\nb\n", "stored … as …"));
     assert.ok(matches("first\nx\ny\nlast", "first\n…\nlast\n"));
     assert.ok(!matches("stored 12\n", "stored"));

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { settingsFiles } from "../../scripts/settings-files.ts";
 
 for (const [file, text] of Object.entries(settingsFiles)) {
-  test(`${file} documents the settings the program reads`, () => {
+  test(`${file} documents every setting that the program reads`, () => {
     assert.equal(
       readFileSync(join(import.meta.dirname, "..", "..", file), "utf8"),
       text,

@@ -11,16 +11,16 @@ const ACCOUNT = "com.cloudflare.api.account";
 const SECRET = "nobody reads this again";
 const HELLO = `export default { fetch: () => new Response("hello") }`;
 
-/** Status and code of the refusal of an account or zone that the token does not reach. */
+/** Status and code of the rejection when the token has no access to an account or zone. */
 const NOT_ALLOWED = [403, 9109];
-/** Operations with another refusal. */
+/** Operations that are rejected with a different status or code. */
 const OTHER_REFUSALS: Record<string, [status: number, code: number]> = {
-  // They look for the entry before they compare accounts.
+  // These operations look up the entry before they compare accounts.
   "get /accounts/{account_id}/email/activity/{entry_id}": [404, 10000],
   "get /zones/{zone_id}/email/activity/{entry_id}": [404, 10000],
   // The token is invalid for that account.
   "get /accounts/{account_id}/tokens/verify": [401, 1000],
-  // Email Sending is published with error codes of its own.
+  // Email Sending has its own documented error codes.
   "post /accounts/{account_id}/email/sending/send": [403, 10102],
   "post /accounts/{account_id}/email/sending/send_raw": [403, 10102],
 };
@@ -96,7 +96,7 @@ describe("the API under abuse", () => {
   }
 
   test(
-    "no operation reaches another account, by its path or by the ids of its resources",
+    "no operation reaches another account, either through its path or through the ids of its resources",
     { timeout: 120_000 },
     async () => {
       const other = (await api.ok("post", "/accounts", { body: { name: "Other" } })).id;
@@ -152,7 +152,7 @@ describe("the API under abuse", () => {
     },
   );
 
-  test("a zone denied to a token is not revealed to it", async () => {
+  test("a token without access to a zone cannot find out that the zone exists", async () => {
     const hidden = (await api.ok("post", "/zones", { body: { name: "hidden.example", account: { id: api.account } } }))
       .id;
     const open = (await api.ok("post", "/zones", { body: { name: "open.example", account: { id: api.account } } })).id;
@@ -173,7 +173,7 @@ describe("the API under abuse", () => {
     return text(socket).then((answer) => Number(answer.split(" ")[1] ?? 0));
   };
 
-  test("malformed requests and requests that name two hosts are rejected", { timeout: 60_000 }, async () => {
+  test("malformed requests and requests that specify two hosts are rejected", { timeout: 60_000 }, async () => {
     const head = (line: string, ...headers: string[]) =>
       `${[line, ...headers, `Authorization: Bearer ${TOKEN}`, "Connection: close"].join("\r\n")}\r\n\r\n`;
     assert.equal(await raw(head("GET /client/v4/accounts HTTP/1.1", "Host: a")), 200);

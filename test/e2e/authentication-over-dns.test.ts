@@ -42,7 +42,7 @@ async function overDns(
 function wire(type: string, value: unknown): string | string[] | object {
   if (type === "MX")
     return { priority: (value as { priority: number }).priority, target: (value as { exchange: string }).exchange };
-  // A string has at most 255 octets; longer strings of a suite are split.
+  // A DNS string has at most 255 octets; longer strings in a suite are split.
   return type === "TXT"
     ? (value as string[]).flatMap(
         (text) =>

@@ -6,7 +6,7 @@ import { folderWith, runCli, type Ran } from "../../src/cli/cli.testing.ts";
 import { spawnServe, temporaryFolder, type ServeProcess } from "../support/serve.ts";
 import { createScope } from "./dev-bench.ts";
 
-describe("addresses in a configuration become rules when it is deployed: each step builds on the one before", () => {
+describe("deploying a configuration turns its addresses into rules: each step builds on the one before", () => {
   const scope = createScope();
   let server: ServeProcess;
   let cwd: string;
@@ -70,7 +70,7 @@ describe("addresses in a configuration become rules when it is deployed: each st
     ]);
   });
 
-  test("the next deployment updates them, and only once", async () => {
+  test("the next deployment updates them, exactly once", async () => {
     await deploy("hello@example.com");
     assert.deepEqual((await rules()).sort(), [
       "* drop false",

@@ -87,7 +87,7 @@ describe("the command line against a server: each step builds on the one before"
     assert.deepEqual((await run(["kv", "key", "list", "-b", "NOTES", "--json"])).json, [{ name: "greeting" }]);
   });
 
-  test("a deployed worker responds with its bindings; a secret is available immediately and survives the next deployment", async () => {
+  test("a deployed worker responds with its bindings; a secret is available immediately and is preserved by the next deployment", async () => {
     const first = (await run(["deploy", "--message", "first", "--json"])).json;
     assert.deepEqual([first.first, first.crons], [true, ["0 3 * * *"]]);
     assert.deepEqual(await answer(), {
@@ -120,7 +120,7 @@ describe("the command line against a server: each step builds on the one before"
   });
 
   test(
-    "tail shows failures, reconnects after a server restart, and leaves nothing behind",
+    "tail shows failures, reconnects after a server restart, and cleans up completely",
     { timeout: 60_000 },
     async () => {
       const tail = spawn(process.execPath, [programMain, "tail", "--status", "error", "--json"], {

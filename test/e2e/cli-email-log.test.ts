@@ -12,9 +12,9 @@ import { spawnServe, temporaryFolder, type ServeProcess } from "../support/serve
 import { createScope } from "./dev-bench.ts";
 import { programMain } from "../support/program.ts";
 
-/** Replies of the next hop to recipients; if empty, it accepts every recipient. */
+/** Replies that the next hop sends for each recipient; if empty, it accepts every recipient. */
 const answers = new Map<string, string>();
-// Started here so that it ends with its enclosing scope.
+// Started here so that it is stopped with its enclosing scope.
 const sink = await startSink({ rcpt: (to) => answers.get(to) });
 
 describe("the command line sends mail and shows the status of all mail: each step builds on the one before", () => {
@@ -47,7 +47,7 @@ describe("the command line sends mail and shows the status of all mail: each ste
       ["forged.example", "v=spf1 -all"],
     ] as const) {
       const { json: zone } = await run("zone", "create", name, "--json");
-      // Both records, so that the resolvers of this machine are not queried.
+      // Both records are created so that this machine's resolvers are not queried.
       for (const record of [
         { name, content: `"${spf}"` },
         { name: `_dmarc.${name}`, content: '"v=DMARC1; p=reject"' },
@@ -63,7 +63,7 @@ describe("the command line sends mail and shows the status of all mail: each ste
   });
   after(() => scope.close());
 
-  test("a sending domain has records and is listed in the account", async () => {
+  test("a sending domain has its records and is listed in the account", async () => {
     assert.match(
       (await cli("email", "sending", "settings", "example.com")).stderr,
       /Email Sending is not enabled for example\.com\.\nfix: Run `reelpost email sending enable example\.com` first\./,
@@ -123,7 +123,7 @@ describe("the command line sends mail and shows the status of all mail: each ste
       "table.csv",
     );
     assert.match(stdout, /^message +<\S+@example\.com>\ndelivered +a@example\.net, b@example\.net\n$/);
-    // Each recipient has its own return path, and therefore its own transaction.
+    // Each recipient has a unique return path and therefore a separate transaction.
     const mails = sink.mails.splice(0);
     assert.deepEqual(
       mails.map(({ to }) => to),
@@ -161,7 +161,7 @@ describe("the command line sends mail and shows the status of all mail: each ste
     assert.match(sink.mails.splice(0)[0]!.raw, /^Subject: Written\r$/m);
   });
 
-  test("an address on the suppression list is sent nothing until it is removed", async () => {
+  test("no mail is sent to an address on the suppression list until it is removed", async () => {
     assert.match(
       (await run("email", "sending", "suppressions", "create", "gone@example.net", "--days", "7", "--note", "moved"))
         .stdout,
@@ -197,7 +197,7 @@ describe("the command line sends mail and shows the status of all mail: each ste
     assert.match((await send("--to", "gone@example.net")).stdout, /delivered +gone@example\.net/);
   });
 
-  test("deferred mail waits in the queue: it is listed, cancelled and retried", async () => {
+  test("deferred mail is listed, cancelled and retried in the queue", async () => {
     answers.set("later@example.net", "451 4.7.1 come back later");
     assert.match((await send("--to", "later@example.net")).stdout, /queued +later@example\.net/);
     const { stdout } = await run("email", "queue", "list");
@@ -283,7 +283,7 @@ describe("the command line sends mail and shows the status of all mail: each ste
     );
     scope.after(() => void child.kill("SIGKILL"));
     const ended = once(child, "close");
-    // It may be reported as sent first.
+    // The server may report it as sent before the message arrives.
     const delivered = new Promise<string>(
       (resolve) =>
         void createInterface({ input: child.stdout! }).on("line", (line) =>

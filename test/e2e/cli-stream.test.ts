@@ -13,8 +13,8 @@ import { createScope, type Scope } from "./dev-bench.ts";
 import { programMain } from "../support/program.ts";
 
 /**
- * A proxy to the server that can inject failures: an action that happens once, to a connection that has carried a given
- * number of octets to the server.
+ * A proxy to the server that can inject failures: one action, performed once, on a connection that has carried a given
+ * number of bytes to the server.
  */
 interface Way {
   port: number;
@@ -61,7 +61,7 @@ async function openWay(scope: Scope): Promise<Way> {
 
 const listening = (server: Server) => once(server.listen(0, "127.0.0.1"), "listening");
 
-/** ISO 14496-12 8.1.2: a `free` box, ignored by readers, makes a small video a large file. */
+/** ISO 14496-12 8.1.2: readers ignore a `free` box, which turns a small video into a large file. */
 function padded(video: Buffer, size: number): Buffer {
   const free = Buffer.alloc(size - video.length);
   free.writeUInt32BE(free.length, 0);
@@ -69,7 +69,7 @@ function padded(video: Buffer, size: number): Buffer {
   return Buffer.concat([video, free]);
 }
 
-/** Octets accepted by content sniffing and rejected by probing. */
+/** Bytes accepted by content sniffing and rejected by probing. */
 const NOISE = Buffer.alloc(18_000, 0xa5);
 
 describe("the command line uploads, shows and downloads videos", needsFfmpeg, () => {
@@ -134,7 +134,7 @@ describe("the command line uploads, shows and downloads videos", needsFfmpeg, ()
     await run("delete", second!, "--yes");
   });
 
-  test("an upload resumes from the received data after its connection breaks", async () => {
+  test("an upload resumes from the data received so far after its connection breaks", async () => {
     const file = padded(await readFile(join(data, "clip.mp4")), 12 * 1024 * 1024);
     await writeFile(join(data, "large.mp4"), file);
     way.trouble = { after: 5 * 1024 * 1024, happens: (client) => void client.resetAndDestroy() };
@@ -232,7 +232,7 @@ describe("the command line uploads, shows and downloads videos", needsFfmpeg, ()
     for (const file of ["back.mp4", `${uid}.m4a`]) assert.ok(Math.abs((await length(file)) - 3) < 0.1, file);
   });
 
-  test("a protected video is played with a token, and can still be listed and downloaded", async () => {
+  test("a protected video plays with a token, and can still be listed and downloaded", async () => {
     const { json: video } = await run(
       "upload",
       "clip.mp4",
@@ -311,7 +311,7 @@ describe("the command line uploads, shows and downloads videos", needsFfmpeg, ()
     );
     const { json: copied } = await run("copy", `${url}/clip.mp4`, "--name", "Fetched", "--wait", "--json");
     assert.deepEqual([copied.meta.name, copied.readyToStream], ["Fetched", true]);
-    // A failed video reaches its final state immediately; a ladder waits for the encoder.
+    // A failed video reaches its final state immediately, without waiting for the encoder to produce a ladder.
     await writeFile(join(data, "noise.mp4"), NOISE);
     const { json: failed } = await run("upload", "noise.mp4", "--json");
     const deliveries = async () =>
@@ -334,7 +334,7 @@ describe("the command line uploads, shows and downloads videos", needsFfmpeg, ()
     assert.match((await refused("copy", `${url}/nothing-here`.replace("http:", "ftp:"))).stderr, /Invalid URL/);
   });
 
-  test("impossible requests are reported with a fix", async () => {
+  test("requests that cannot succeed are reported with a fix", async () => {
     await writeFile(join(data, "empty.mp4"), "");
     await writeFile(join(data, "text.mp4"), "This is no video. ".repeat(1000));
     assert.match(

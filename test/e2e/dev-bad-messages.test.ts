@@ -75,7 +75,7 @@ describe("unusual, malformed or oversized messages", () => {
     return { to, reply: last };
   }
 
-  it("no Message-ID: rejected by the receive form with the documented text, accepted over SMTP", async () => {
+  it("no Message-ID: the receive form rejects it with the documented text, SMTP accepts it", async () => {
     const raw = "From: ada@example.com\r\nTo: inbox@example.org\r\nSubject: bare\r\n\r\ntext\r\n";
     const { status, text } = await post(raw);
     assert.deepEqual(
@@ -109,7 +109,7 @@ describe("unusual, malformed or oversized messages", () => {
     },
   };
   for (const [name, { raw, expect }] of Object.entries(odd)) {
-    it(`${name}: reaches the worker octet for octet`, async () => {
+    it(`${name}: reaches the worker byte for byte`, async () => {
       const { to, status, text } = await post(raw);
       assert.equal(status, 200, text);
       const seen = await seenBy(to);
@@ -118,7 +118,7 @@ describe("unusual, malformed or oversized messages", () => {
     });
   }
 
-  it("bare LF: the receive forms accept the line endings of a text file, SMTP rejects them", async () => {
+  it("bare LF: the receive forms accept the line endings of a text file, but SMTP rejects them", async () => {
     const raw = `${HEAD}Subject: unix\r\n\r\none\ntwo\n`;
     const unix = raw.replaceAll("\r\n", "\n");
     const { to, status } = await post(unix);
@@ -165,7 +165,7 @@ describe("unusual, malformed or oversized messages", () => {
     assert.match((await smtp(sized(26 * MIB))).reply, /^552 5\.3\.4 /);
   });
 
-  it("an empty message or random bytes: a response, not a crash", async () => {
+  it("an empty message or random bytes: the server responds and does not crash", async () => {
     for (const raw of [
       "\r\n",
       "\0\0\0",
@@ -180,7 +180,7 @@ describe("unusual, malformed or oversized messages", () => {
     assert.equal((await post(`${HEAD}\r\nstill alive`)).status, 200);
   });
 
-  it("malformed envelopes: a response, not a crash", async () => {
+  it("malformed envelopes: the server responds and does not crash", async () => {
     const raw = `${HEAD}\r\ntext`;
     const statuses: number[] = [];
     for (const query of [

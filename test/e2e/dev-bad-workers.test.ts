@@ -36,7 +36,7 @@ const GOOD = `export default { async email(message) {}, fetch: () => new Respons
 describe("workers that misbehave", () => {
   const scope = createScope();
   let server: TestServer;
-  /** One server per limit: on a busy machine another limit could be hit first now and then. */
+  /** A separate server for each limit: on a busy machine, another limit is occasionally reached first. */
   let narrow: TestServer;
   let impatient: TestServer;
   before(async () => {
@@ -92,13 +92,13 @@ describe("workers that misbehave", () => {
     loop: { outcome: /^exceededCpu$/, message: /CPU/i },
     heap: { outcome: /^exceededMemory$/, message: /memory/i },
     buffers: { outcome: /^exceededMemory$/, message: /memory/i },
-    // workerd detects that the promise can never resolve before the time limit expires.
+    // workerd detects that the promise can never resolve before the time limit is reached.
     never: { outcome: /^(exception|exceededWallTime)$/, message: /./ },
     slow: { outcome: /^exceededWallTime$/, message: /wall time/i },
     "no handler": { outcome: /^exception$/, message: /reading 'at'/ },
   };
   for (const [subject, { outcome, message: text }] of Object.entries(cases)) {
-    it(`${subject}: a named error, and the other worker is not affected`, async () => {
+    it(`${subject}: reports the specific error, and the other worker is not affected`, async () => {
       const on = outcome.test("exceededMemory") ? narrow : outcome.test("exceededWallTime") ? impatient : server;
       const { status, body, event } = await misbehave(subject, on);
       assert.equal(status, 500);
@@ -116,7 +116,7 @@ describe("workers that misbehave", () => {
     await server.event((event) => JSON.stringify(event).includes("nobody caught this"));
   });
 
-  it("leaves the message with the SMTP client: a killed handler is a temporary failure", async (t) => {
+  it("leaves the message with the SMTP client: a killed handler causes a temporary failure", async (t) => {
     const client = mailer(t, server);
     await assert.rejects(
       client.sendMail({ from: "a@example.com", to: "loop@bad.example", subject: "loop", text: "x" }),
@@ -146,7 +146,7 @@ describe("projects that cannot run", () => {
     );
   });
 
-  it("reports every mistake together, with its location", async (t) => {
+  it("reports all mistakes together, with their locations", async (t) => {
     const text = await refused(t, {
       compatibility_date: "2026-13-01",
       kv_namespaces: [{ id: "x" }],
@@ -169,7 +169,7 @@ describe("projects that cannot run", () => {
     );
   });
 
-  it("locates code that throws while loading in the sources", async (t) => {
+  it("reports the source location of code that throws while loading", async (t) => {
     const server = await serve(
       t,
       await makeProject(t, {
@@ -180,7 +180,7 @@ describe("projects that cannot run", () => {
     assert.match(message, /TypeError: at load[^]*index\.ts:4:\d+/);
   });
 
-  it("names an unknown binding type and runs the worker without it", async (t) => {
+  it("reports an unknown binding type and runs the worker without the binding", async (t) => {
     const server = await serve(
       t,
       await makeProject(t, { "src/index.ts": GOOD }, { teleporters: [{ binding: "BEAM" }] }),

@@ -10,7 +10,7 @@ import { silentLog } from "../../src/kernel/index.ts";
 import { startDev, type DevOptions, type DevServer } from "../../src/server/index.ts";
 import { programMain } from "../support/program.ts";
 
-/** Ends its resources when a test ends: a TestContext, or a separate scope for a whole suite. */
+/** Releases its resources when a test ends: a TestContext, or a separate scope for a whole suite. */
 export interface Scope {
   after(stop: () => unknown): void;
 }
@@ -176,7 +176,7 @@ export function mailer(t: Scope, server: DevServer, options: Record<string, unkn
   return transport;
 }
 
-/** Names of the files below a directory, sorted. */
+/** Names of the files under a directory, sorted. */
 export const filesBelow = async (folder: string): Promise<string[]> =>
   (await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []))
     .filter((entry) => entry.isFile())

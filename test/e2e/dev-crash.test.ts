@@ -31,7 +31,7 @@ export default {
 };
 `;
 
-it("kill -9 under load loses nothing that a worker acknowledged", async (t) => {
+it("kill -9 under load loses no message that a worker has acknowledged", async (t) => {
   const folder = await makeProject(
     t,
     { "src/index.ts": WORKER },
@@ -59,7 +59,7 @@ it("kill -9 under load loses nothing that a worker acknowledged", async (t) => {
           async (response) => ({ status: response.status, text: await response.text() }),
           () => undefined,
         );
-        // The connection was cut: whether the message was stored is undefined.
+        // The connection was cut, so the message may or may not have been stored.
         if (answer === undefined) return;
         assert.equal(answer.status, 200, answer.text);
         acknowledged.push(number);

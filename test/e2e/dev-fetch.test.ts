@@ -67,7 +67,7 @@ describe("requests to the worker's fetch handler", () => {
   });
   after(scope.close);
 
-  it("passes status, headers and bodies through", async () => {
+  it("passes status, headers and bodies through unchanged", async () => {
     const response = await fetch(`${server.url}/status`);
     assert.equal(response.status, 418);
     assert.deepEqual(response.headers.getSetCookie(), ["a=1", "b=2"]);
@@ -76,7 +76,7 @@ describe("requests to the worker's fetch handler", () => {
     assert.deepEqual(await upload.json(), { bytes: 3_000_000, method: "PUT" });
   });
 
-  it("streams: output of the worker arrives before the worker continues", async (t) => {
+  it("streams: output reaches the client while the worker is still running", async (t) => {
     const { createServer } = await import("node:http");
     const gates: (() => void)[] = [];
     const gate = createServer((_, response) => void gates.push(() => response.end("go"))).listen(0, "127.0.0.1");
@@ -111,7 +111,7 @@ describe("requests to the worker's fetch handler", () => {
     assert.equal((await fetch(`${server.url}/cdn-cgi/worker/third/a`)).status, 404);
   });
 
-  it("delivers mail to the named worker, or to the one that claims the recipient", async (t) => {
+  it("delivers mail to the specified worker, or to the worker configured for the recipient", async (t) => {
     const handledBy = async (to: string) => {
       const event = await server.event((e) => isEmail(e) && e.to === to);
       assert.ok(isEmail(event));

@@ -76,7 +76,7 @@ describe("rebuilding on change", () => {
     assert.equal(await ask(server), "found");
   });
 
-  it("rejects code that the runtime rejects, and keeps running the old version", async (t) => {
+  it("keeps running the old version if the runtime rejects the new code", async (t) => {
     const folder = await makeProject(t, { "src/index.ts": answering("good") });
     const server = await serve(t, folder);
     const failed = next(server, "build-failed");
@@ -85,7 +85,7 @@ describe("rebuilding on change", () => {
     assert.equal(await ask(server), "good");
   });
 
-  it("starts without a version that builds, reports it, and recovers", async (t) => {
+  it("starts even if no version builds, reports it, and recovers", async (t) => {
     const folder = await makeProject(t, { "src/index.ts": "export default {" });
     const server = await serve(t, folder);
     assert.equal((await fetch(server.url)).status, 503);
@@ -128,7 +128,7 @@ describe("rebuilding on change", () => {
     assert.equal(await ask(server), "back s3cret");
   });
 
-  it("combines many changes into few builds, and ends with the latest", async (t) => {
+  it("combines many changes into few builds, and ends with the latest version", async (t) => {
     const folder = await makeProject(t, { "src/index.ts": answering("start") });
     const server = await serve(t, folder);
     for (let i = 1; i <= 40; i++) await writeProjectFile(folder, "src/index.ts", answering(`change ${i}`));
@@ -156,7 +156,7 @@ describe("rebuilding on change", () => {
     const load = { on: true };
     const sent: string[] = [];
     const senders = [0, 1, 2, 3, 4, 5].map(async (lane) => {
-      // One page of a KV list has 1000 keys.
+      // A page of a KV list has up to 1000 keys.
       for (let i = 0; load.on && i < 1000; i++) {
         const number = `${lane}-${i}`;
         if (lane < 4) {

@@ -49,13 +49,13 @@ describe("receiving mail in development", () => {
     describe(path, () => {
       const send = (fields: Record<string, string>, query = ENVELOPE) => post(`${path}?${query}`, message(fields));
 
-      it("reports that the worker handled it", async () => {
+      it("reports that the worker handled the message", async () => {
         const response = await send({});
         assert.equal(response.headers.get("content-type"), "text/plain; charset=utf-8");
         assert.deepEqual(await answer(response), [200, "Worker successfully processed email"]);
       });
 
-      it("rejects a message without envelope or without a body, and other methods", async () => {
+      it("rejects a message without an envelope or without a body, and other methods", async () => {
         const incomplete =
           "Invalid email. Your request must include URL parameters specifying the `from` and `to` addresses, as well as an email in the body";
         assert.deepEqual(await answer(await send({}, "from=ada@example.com")), [400, incomplete]);
@@ -66,7 +66,7 @@ describe("receiving mail in development", () => {
         assert.equal(get.headers.get("allow"), "POST");
       });
 
-      it("rejects a message without Message-ID", async () => {
+      it("rejects a message without a Message-ID", async () => {
         const bare = "From: ada@example.com\nTo: inbox@example.org\n\nhello";
         assert.deepEqual(await answer(await post(`${path}?${ENVELOPE}`, bare)), [
           400,
@@ -74,7 +74,7 @@ describe("receiving mail in development", () => {
         ]);
       });
 
-      it("reports the reason of a rejection", async () => {
+      it("reports the reason for a rejection", async () => {
         assert.deepEqual(await answer(await send({ Subject: "reject" })), [
           400,
           "Worker rejected email with the following reason: nope",
@@ -159,7 +159,7 @@ describe("receiving mail in development", () => {
       );
     });
 
-    it("accepts a message without Message-ID, as submission servers do", async () => {
+    it("accepts a message without a Message-ID, as submission servers do", async () => {
       assert.deepEqual(await answer(await send("From: a@example.com\nTo: noid@example.org\nSubject: seed\n\nbody")), [
         200,
         "Worker successfully processed email",
@@ -174,7 +174,7 @@ describe("receiving mail in development", () => {
     });
   });
 
-  it("rejects a message over the limit, declared, chunked or waiting for 100 Continue", async () => {
+  it("rejects a message over the limit, whether declared, chunked or waiting for 100 Continue", async () => {
     const text = "Email message size is bigger than the production size limit of 2MiB.";
     const big = Buffer.concat([Buffer.from(message()), Buffer.alloc(3 * 1024 * 1024, 120)]);
     assert.deepEqual(await answer(await post(`/cdn-cgi/handler/email?${ENVELOPE}`, big)), [400, text]);
@@ -236,7 +236,7 @@ describe("receiving mail in development", () => {
     );
   });
 
-  it("writes forwards, replies and sends as files and reports their paths", async () => {
+  it("writes forwarded messages, replies and sent messages as files and reports their paths", async () => {
     const to = (subject: string) => `from=ada@example.com&to=${subject}@files.example`;
     for (const subject of ["forward", "reply", "send"])
       assert.equal((await server.post(message({ Subject: subject }), to(subject))).status, 200);
@@ -271,7 +271,7 @@ describe("receiving mail in development", () => {
     assert.deepEqual(event.exceptions, []);
   });
 
-  it("warns if envelope and headers differ", async () => {
+  it("warns if the envelope and headers differ", async () => {
     await server.post(message(), "from=someone@else.example&to=differs@example.org");
     const event = await server.event((e) => isEmail(e) && e.to === "differs@example.org");
     assert.ok(isEmail(event));

@@ -13,7 +13,7 @@ export default {
 };
 `;
 
-describe("a scheduled handler, run by a request", () => {
+describe("a scheduled handler triggered by a request", () => {
   const scope = createScope();
   let server: TestServer;
   before(async () => {
@@ -29,7 +29,7 @@ describe("a scheduled handler, run by a request", () => {
   const told = (cron: string) =>
     server.event((event): event is ScheduledEvent => event.event === "scheduled" && event.cron === cron);
 
-  it("receives the pattern and time; the response waits for waitUntil() work", async () => {
+  it("receives the pattern and time; the response waits for the waitUntil() work to finish", async () => {
     assert.deepEqual(await ask("?cron=*/5+*+*+*+*&time=1800000000000"), { status: 200, text: "ok" });
     const { outcome, logs, scheduledTime } = await told("*/5 * * * *");
     assert.deepEqual(

@@ -7,7 +7,7 @@ import { makeProject, message, serve } from "./dev-bench.ts";
 const WORKER = `export default { email(message) { if (message.to.startsWith("loop")) for (;;); } };`;
 
 describe("REELPOST_ variables", () => {
-  it("set the limits of workers and the data directory unless a closer setting does", async (t) => {
+  it("set the limits of workers and the data directory unless a more specific setting does", async (t) => {
     const folder = await makeProject(t, { "src/index.ts": WORKER });
     const server = await serve(t, folder, {
       env: { REELPOST_WORKERS_CPU_MS: "150", REELPOST_DATA_DIR: "elsewhere", REELPOST_HTTP_HOST: "127.0.0.2" },
@@ -27,7 +27,7 @@ describe("REELPOST_ variables", () => {
     );
   });
 
-  it("that are invalid are all reported together", async (t) => {
+  it("are all reported together if they are invalid", async (t) => {
     const folder = await makeProject(t, { "src/index.ts": WORKER });
     await assert.rejects(
       serve(t, folder, { env: { REELPOST_WORKERS_CPU_MS: "soon", REELPOST_HTTP_PORT: "70000" } }),

@@ -43,13 +43,13 @@ describe("reelpost dev in a pipe", () => {
     );
   });
 
-  it("finishes pending work when asked to stop, and exits immediately when asked twice", async (t) => {
+  it("finishes pending work on the first stop request, and exits immediately on the second", async (t) => {
     const folder = await makeProject(t, { "src/index.ts": WORKER });
     const patient = await spawnDev(t, folder);
     const answer = send(patient.ready.url, { "X-Wait": "1200" });
     await fetch(patient.ready.url);
-    // Two signals in quick succession are one request: a process group receives them directly and from the launcher.
-    // (Two signals of the same kind could be merged.)
+    // Two signals in quick succession count as one request: a process group receives one directly and one from the
+    // launcher. (Two signals of the same kind could be merged.)
     patient.child.kill("SIGTERM");
     patient.child.kill("SIGINT");
     assert.equal((await answer).status, 200);
@@ -73,7 +73,7 @@ describe("reelpost dev in a pipe", () => {
     assert.equal(await cut, "cut");
   });
 
-  it("names the port in use and suggests a fix", async (t) => {
+  it("reports the port in use and suggests a fix", async (t) => {
     const folder = await makeProject(t, { "src/index.ts": WORKER });
     const other = createServer().listen(0, "127.0.0.1");
     t.after(() => other.close());
@@ -89,7 +89,7 @@ describe("reelpost dev in a pipe", () => {
     );
   });
 
-  it("rejects a second server on the same data, and accepts another directory", async (t) => {
+  it("rejects a second server with the same data directory, and accepts a different one", async (t) => {
     const folder = await makeProject(t, { "src/index.ts": WORKER });
     const first = await spawnDev(t, folder);
     await assert.rejects(
@@ -101,7 +101,7 @@ describe("reelpost dev in a pipe", () => {
   });
 });
 
-it("a closed server releases everything: it can be restarted immediately", async (t) => {
+it("a closed server releases all its resources and can be restarted immediately", async (t) => {
   const folder = await makeProject(t, { "src/index.ts": WORKER });
   const first = await serve(t, folder);
   await first.close();
@@ -110,7 +110,7 @@ it("a closed server releases everything: it can be restarted immediately", async
 });
 
 describe("reelpost dev on a terminal", () => {
-  /** The `script` program of util-linux gives a program its own terminal. */
+  /** The `script` program from util-linux gives a program its own terminal. */
   function onTerminal(t: { after(stop: () => unknown): void }, cwd: string) {
     const main = join(import.meta.dirname, "..", "..", "src", "cli", "main.ts");
     const child = spawn("script", ["-qfec", `${process.execPath} ${main} dev --port 0 --smtp-port 0`, "/dev/null"], {

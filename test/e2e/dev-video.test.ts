@@ -54,7 +54,7 @@ test(
 
     const film = await readFile(await clip());
     let video = (await (await fetch(url, { method: "POST", body: film })).json()) as Details;
-    // No event announces this state, so it is polled.
+    // No event announces this state, so the test polls for it.
     while (!video.readyToStream) {
       await pause(20);
       video = (await (await fetch(`${url}/?id=${video.id}`)).json()) as Details;

@@ -5,7 +5,7 @@ import { startNextHop, type NextHop } from "../support/next-hop.ts";
 import { letter, sendRaw, startMailWorld, until, type MailWorld } from "../support/mail-world.ts";
 import { createScope } from "./dev-bench.ts";
 
-/** Maximum time per message on a busy machine; patterns with catastrophic backtracking take minutes. */
+/** Maximum time per message on a busy machine; patterns with catastrophic backtracking would take minutes. */
 const PATIENCE_MS = 10_000;
 
 const READER = `
@@ -40,7 +40,7 @@ describe("hostile messages", () => {
     const answers = [];
     for (const [i, { name, raw }] of messages.entries()) {
       const begun = performance.now();
-      // The sender identifies the message.
+      // The sender address identifies the message.
       const answer = await sendRaw(world.server.smtp!.port, { from: `m${i}@sender.example`, to, raw });
       answers.push({ name, answer, ms: performance.now() - begun });
     }
@@ -55,7 +55,7 @@ describe("hostile messages", () => {
       return ms > PATIENCE_MS || !(wanted === "refused" ? refused : wanted === "either" ? taken || refused : taken);
     });
 
-  test("each receives a prompt response, and accepted messages are passed on octet for octet", async (t) => {
+  test("each gets a prompt response, and accepted messages are passed on byte for byte", async (t) => {
     const answers = await answersOf("box@routed.example");
     t.diagnostic(
       `${answers.length} messages, the slowest took ${Math.max(...answers.map(({ ms }) => ms)).toFixed(0)} ms`,
@@ -82,7 +82,7 @@ describe("hostile messages", () => {
     assert.deepEqual(wrong(await answersOf("reader@routed.example")), []);
   });
 
-  test("afterwards the server works as before, and the log contains every message", async () => {
+  test("afterwards the server works as before, and the log lists every message", async () => {
     assert.match(
       await sendRaw(world.server.smtp!.port, { to: "box@routed.example", raw: letter("after the storm") }),
       /^250 /,

@@ -7,7 +7,7 @@ import type { ServeServer } from "../../src/server/index.ts";
 import { createScope } from "./dev-bench.ts";
 import { ask, createApi, servePlatform, TOKEN } from "./serve-client.ts";
 
-/** Connects to `?to=`: with connect() for a port, with fetch() for a URL. */
+/** Connects to `?to=`: with connect() if it is a port, with fetch() if it is a URL. */
 const REACHING = `
 import { connect } from "cloudflare:sockets";
 export default {
@@ -29,7 +29,7 @@ export default {
 };
 `;
 
-/** Sends origin-wide headers in responses and upgrades. */
+/** Sends headers with origin-wide effect in responses and upgrades. */
 const WIDE = `
 export default {
   fetch(request) {
@@ -46,7 +46,7 @@ describe("a hostile worker", { concurrency: true }, () => {
   const scope = createScope();
   let server: ServeServer;
   before(async () => {
-    // The operator allows loopback, for a service on the same machine.
+    // The operator allows loopback connections, for a service on the same machine.
     server = await servePlatform(scope, {
       env: { REELPOST_EGRESS_ALLOW: "127.0.0.1", REELPOST_NETWORK_OWN_ADDRESSES: "93.184.216.34" },
     });
@@ -149,7 +149,7 @@ describe("separate hosts for API, workers, videos and uploads", () => {
       assert.equal(await status("uploads.example.com", path), 404, path);
   });
 
-  test("replies 421 for other host names, except for health probes", async () => {
+  test("responds with 421 to other host names, except for health probes", async () => {
     for (const path of ["/client/v4/docs", "/", "/workers/wide/"])
       assert.equal(await status("evil.example", path), 421, path);
     assert.deepEqual([await status("10.0.0.1", "/healthz"), await status("10.0.0.1", "/readyz")], [200, 200]);

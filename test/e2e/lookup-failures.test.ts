@@ -11,7 +11,7 @@ import { routeTo } from "../../src/mail/outbound/smtp/next-hops.ts";
 import { createLookups, type Lookups, type QuestionType } from "../../src/zones/index.ts";
 import { startScriptedServer, type Said, type Script } from "../../src/zones/dns/lookup/scripted-server.testing.ts";
 
-/** Failed DNS responses, and the error code that the caller gets. */
+/** Failed DNS responses, and the error codes that the caller receives. */
 const FAILURES: Record<string, { say: Script; code: string }> = {
   SERVFAIL: { say: () => ({ rcode: "SERVFAIL" }), code: "ESERVFAIL" },
   REFUSED: { say: () => ({ rcode: "REFUSED" }), code: "EREFUSED" },
@@ -89,7 +89,7 @@ for (const [what, failure] of Object.entries(FAILURES)) {
       );
     });
 
-    test("mail to such a domain bounces if the domain does not exist, and is deferred if that is unknown", async (t) => {
+    test("mail to such a domain bounces if the domain does not exist, and is deferred if its existence is unknown", async (t) => {
       const routed = await routeTo("a.test", {
         resolver: await lookupsBy(t, failure),
         port: 25,
@@ -100,7 +100,7 @@ for (const [what, failure] of Object.entries(FAILURES)) {
       });
       assert.ok(!routed.ok);
       assert.deepEqual([routed.permanent, routed.reply.code], permanent ? [true, 550] : [false, 451]);
-      // The MX record exists; the address lookup of its host fails.
+      // The MX record exists, but the address lookup of its host fails.
       const hosts = await routeTo("a.test", {
         resolver: { ...(await lookupsBy(t, failure)), resolveMx: async () => [{ exchange: "mx.a.test", priority: 1 }] },
         port: 25,
@@ -112,7 +112,7 @@ for (const [what, failure] of Object.entries(FAILURES)) {
       assert.deepEqual(hosts.ok ? hosts : [hosts.permanent, hosts.reply.code], permanent ? [true, 550] : [false, 451]);
     });
 
-    test("a sender without a record is unauthenticated, and one whose lookups fail is deferred", async (t) => {
+    test("a sender without a record is unauthenticated, and a message whose sender lookups fail is deferred", async (t) => {
       const lookups = await lookupsBy(t, failure);
       const authenticator = createAuthenticator({
         resolver: lookups.resolve,
@@ -141,7 +141,7 @@ for (const [what, failure] of Object.entries(FAILURES)) {
       );
     });
 
-    test("no block list lists the client, and neither DANE nor a reverse name is assumed", async (t) => {
+    test("a failed lookup counts as no block list entry, no DANE and no reverse name", async (t) => {
       const lookups = await lookupsBy(t, failure);
       assert.equal(
         await createBlockLists({

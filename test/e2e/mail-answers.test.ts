@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { startScriptedServer } from "../../src/zones/dns/lookup/scripted-server.testing.ts";
 import { letter, sendRaw, startMailWorld, until } from "../support/mail-world.ts";
 
-/** Replies to every message; `polite` does not override Auto-Submitted, as is usual. */
+/** A worker that replies to every message; as is usual, `polite` does not override Auto-Submitted. */
 const ANSWERS = (polite: boolean) => `
   import { EmailMessage } from "cloudflare:email";
   export default {
@@ -15,7 +15,7 @@ const ANSWERS = (polite: boolean) => `
     },
   };`;
 
-// References has at most a hundred entries, so with the first message 101 messages get a reply.
+// References has at most 100 entries, so including the first message, 101 messages get a reply.
 for (const [polite, least, most] of [
   [true, 1, 1],
   [false, 20, 101],
@@ -47,7 +47,7 @@ for (const [polite, least, most] of [
       await world.api.ok("put", `/zones/${two}/email/routing/rules/catch_all`, {
         body: { enabled: true, matchers: [{ type: "all" }], actions: [{ type: "worker", value: ["answers"] }] },
       });
-      // Each reply is sent while the message before it is still being delivered: a connection inside a connection.
+      // Each reply is sent while the previous message is still being delivered, so the connections are nested.
       assert.match(
         await sendRaw(world.server.smtp!.port, {
           from: "desk@two.example",

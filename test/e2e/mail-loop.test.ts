@@ -13,7 +13,7 @@ for (const mode of ["queue", "proxy"] as const) {
       });
     const one = await start("one", ports.two);
     const two = await start("two", ports.one);
-    // The verification mail of an address must be accepted.
+    // The verification mail for an address must be accepted.
     for (const world of [one, two]) await world.rule("*", "drop");
     await one.destination("anybody@two.example");
     await two.destination("anybody@one.example");
@@ -34,7 +34,7 @@ for (const mode of ["queue", "proxy"] as const) {
           JSON.stringify(entries),
         );
     }
-    // Mail with an empty return path loops no longer than any other.
+    // A loop of mail with an empty return path ends just as soon.
     assert.match(
       await sendRaw(ports.two, { from: "", to: "first@two.example", raw: letter("nobody") }),
       /^5\d\d 5\.4\.6 /,

@@ -8,8 +8,8 @@ import { createScope } from "./dev-bench.ts";
 import { createApi } from "./serve-client.ts";
 
 /**
- * The platform neither relays mail to destinations outside the rules of its accounts, nor sends in the name of another
- * domain.
+ * The platform neither relays mail to destinations outside its accounts' rules nor sends mail as a domain that is not
+ * its own.
  */
 
 const OURS = "routed.example";
@@ -52,7 +52,7 @@ const PATHS = [
   `bounce-${"a".repeat(32)}@fwd.${OURS}`,
 ];
 
-describe("no open relay", () => {
+describe("the platform is not an open relay", () => {
   const scope = createScope();
   let world: MailWorld;
   let hop: NextHop;
@@ -70,7 +70,7 @@ describe("no open relay", () => {
   });
   after(() => scope.close());
 
-  /** Every permission within one account, and none outside it. */
+  /** A token with every permission within one account, and none outside it. */
   async function tokenOf(account: string): Promise<string> {
     const groups: { id: string; scopes: string[] }[] = await world.api.ok("get", "/user/tokens/permission_groups");
     const of = (scope: string) => groups.filter(({ scopes }) => scopes[0] === scope).map(({ id }) => ({ id }));
@@ -86,7 +86,7 @@ describe("no open relay", () => {
   }
 
   for (const from of [`ada@${SENDERS}`, "", `info@${OURS}`, `x@${FOREIGN}`]) {
-    test(`mail of <${from}>: no path is relayed elsewhere`, async () => {
+    test(`mail from <${from}>: no recipient path is relayed elsewhere`, async () => {
       const answers = await Promise.all(
         PATHS.map(
           async (to) => [to, await sendRaw(world.server.smtp!.port, { from, to, raw: letter("relay") })] as const,
@@ -206,7 +206,7 @@ describe("no open relay", () => {
       entries.every(({ error_detail: why }) => why.startsWith("550 5.1.1 ")),
       JSON.stringify(entries),
     );
-    // Nothing belongs to this account, so no account's log mentions it.
+    // The recipient's domain belongs to no account, so no account's log contains the message.
     assert.deepEqual(
       await world.api.ok("get", `email/activity?kind=routing&to=${encodeURIComponent(`x@${FOREIGN}`)}`),
       [],

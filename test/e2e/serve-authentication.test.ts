@@ -6,7 +6,7 @@ import { createScope } from "../interop/platform.ts";
 import { startScriptedServer } from "../../src/zones/dns/lookup/scripted-server.testing.ts";
 import { createApi, sendMail, servePlatform, TOKEN, type Api } from "./serve-client.ts";
 
-/** Zones of this server are authenticated by its own tables: public DNS does not contain them here. */
+/** Zones on this server are authenticated from its own tables: public DNS does not contain them here. */
 describe("senders of incoming mail", () => {
   const scope = createScope();
   let server: ServeServer;
@@ -64,7 +64,7 @@ describe("senders of incoming mail", () => {
     return `${code} ${/\d\.\d+\.\d+/.exec(text)?.[0] ?? ""}`;
   };
 
-  test("a routed zone passes SPF by the records created by routing, looked up in the server's own tables", async () => {
+  test("a routed zone passes SPF using the records created by routing, read from the server's own tables", async () => {
     assert.equal(await from("routed.example"), "250 2.6.0");
     for (let left = 100; ; left--) {
       const log = (await api.ok("get", `/zones/${routed}/email/activity`)) as { subject: string; spf: string }[];
@@ -82,7 +82,7 @@ describe("senders of incoming mail", () => {
     );
   });
 
-  test("a forged sender is rejected; if authentication is undecided, the mail is deferred", async () => {
+  test("mail from a forged sender is rejected; mail with undecided authentication is deferred", async () => {
     await zone("liar.example", [{ type: "TXT", name: "@", content: "v=spf1 -all" }]);
     assert.match(await from("liar.example"), /^550 5\.7\./);
     assert.match(await from("nobody.org"), /^550 5\.7\./);
@@ -90,7 +90,7 @@ describe("senders of incoming mail", () => {
       assert.equal(await from(domain), "451 4.4.3", domain);
   });
 
-  test("a zone that another account creates for a foreign domain authenticates nothing", async () => {
+  test("a zone that another account creates for a foreign domain does not authenticate any mail", async () => {
     await zone("victim.org", [{ type: "TXT", name: "@", content: "v=spf1 ip4:127.0.0.1 -all" }]);
     assert.match(await from("victim.org"), /^550 5\.7\./);
   });

@@ -35,7 +35,7 @@ describe("bad input to the API", { concurrency: true }, () => {
     await api.deploy("other", HELLO);
   });
   after(async () => {
-    // Existing workers still respond after any input, and nothing was created.
+    // After any input, existing workers still respond and no resource has been created.
     try {
       assert.equal((await ask(server, "/workers/good/")).body, "hello");
       assert.deepEqual(
@@ -140,7 +140,7 @@ describe("bad input to the API", { concurrency: true }, () => {
     });
   }
 
-  test("the same form without a mistake is accepted", async () => {
+  test("the same form is accepted without the mistake", async () => {
     await api.ok("put", "workers/scripts/other", { body: `${metadata()}${code(HELLO)}${END}`, headers: MULTIPART });
   });
 
@@ -155,7 +155,7 @@ describe("bad input to the API", { concurrency: true }, () => {
     assert.deepEqual(await api.ok("get", "workers/scripts/good/secrets"), []);
   });
 
-  test("a deployment with a version of another worker, or with percentages that do not add up", async () => {
+  test("a deployment with a version of another worker, or with percentages that do not total 100", async () => {
     const [own, foreign] = await Promise.all(
       ["good", "other"].map(
         async (name) => (await api.ok("get", `workers/scripts/${name}/versions`)).items[0].id as string,

@@ -34,13 +34,13 @@ export interface CallOptions {
 export interface Api {
   readonly account: string;
   /**
-   * `path` is below /client/v4, or below the account if it does not begin with a slash. Forms, strings and octets are
-   * sent as they are, everything else as JSON.
+   * `path` is under /client/v4, or under the account if it does not begin with a slash. Forms, strings and bytes are
+   * sent unchanged, everything else as JSON.
    */
   call(method: string, path: string, options?: CallOptions): Promise<Answer>;
-  /** The result of a call that must succeed. */
+  /** The result of a call that is expected to succeed. */
   ok(method: string, path: string, options?: CallOptions): Promise<Answer["body"]>;
-  /** Status and code of a call that must fail. */
+  /** Status and code of a call that is expected to fail. */
   refused(method: string, path: string, options?: CallOptions): Promise<[status: number, code: number]>;
   /** Uploads, deploys and opens a worker. */
   deploy(name: string, source: string, metadata?: Record<string, unknown>): Promise<Answer["body"]>;
@@ -94,7 +94,7 @@ export function createApi(target: Target, token: string): Api {
   return api;
 }
 
-/** The form of an upload. */
+/** The upload form for a worker. */
 export function formOf(source: string, metadata: Record<string, unknown> = {}): FormData {
   const form = new FormData();
   form.set(
@@ -122,7 +122,7 @@ export interface AskOptions {
   agent?: Agent;
 }
 
-/** One HTTP request, with any Host. */
+/** Sends one HTTP request, with any Host header. */
 export function ask(
   { url }: Pick<Target, "url">,
   path: string,
@@ -151,7 +151,7 @@ export function ask(
   });
 }
 
-/** Sends a message over SMTP: "250", or code and text of the rejection. */
+/** Sends a message over SMTP and returns "250", or the code and text of the rejection. */
 export async function sendMail(
   { smtp }: Pick<Target, "smtp">,
   to: string | string[],

@@ -3,20 +3,20 @@ import { Agent } from "node:http";
 import { test } from "node:test";
 import { ask, createApi, formOf, sendMail, servePlatform, TOKEN } from "./serve-client.ts";
 
-/** A version that responds with its number over HTTP and SMTP. */
+/** The source of a version that responds with its number over HTTP and SMTP. */
 const version = (number: number | string, before = "") => `export default {
   async fetch() { ${before} return new Response("${number}") },
   async email(message) { ${before} if (message.headers.get("subject") === "which") message.setReject("version ${number}") },
 };`;
 
-test("25 deploys, rollbacks and secrets under constant HTTP and SMTP traffic: no request fails, every response is from a version that was live", async (t) => {
+test("25 deploys, rollbacks and secret changes under constant HTTP and SMTP traffic: no request fails, every response is from a live version", async (t) => {
   const server = await servePlatform(t);
   const api = createApi(server, TOKEN);
   const agent = new Agent({ keepAlive: true });
   t.after(() => agent.destroy());
   const slow = "await scheduler.wait(3);";
   const { deployment_id: first } = await api.deploy("busy", version(0, slow));
-  /** Versions from the start of their deployment until the next deployment is acknowledged. */
+  /** Versions that may respond: from the start of their deployment until the next deployment is acknowledged. */
   const live = new Set(["0"]);
   const traffic = { on: true, http: 0, mail: 0, wrong: [] as string[], met: new Set<string>() };
   const check = (kind: "http" | "mail", good: boolean, number: string | undefined, allowed: Set<string>) => {
@@ -81,7 +81,7 @@ test("25 deploys, rollbacks and secrets under constant HTTP and SMTP traffic: no
   t.diagnostic(`${traffic.http} requests and ${traffic.mail} messages met ${traffic.met.size} versions`);
 });
 
-test("two concurrent deploys both succeed in sequence; a version that does not start changes nothing; a split deployment gives each version its share", async (t) => {
+test("two concurrent deploys succeed in sequence; a version that does not start changes nothing; a split deployment gives each version its share", async (t) => {
   const server = await servePlatform(t);
   const api = createApi(server, TOKEN);
   await api.deploy("pair", version("start"));

@@ -27,7 +27,7 @@ async function until(is: () => Promise<boolean>): Promise<void> {
 
 for (const program of ["dig", "kdig"]) {
   test(
-    `${program} gets responses from the server of a zone, over UDP and TCP, as soon as its mail is routed`,
+    `${program} gets responses from a zone's name server, over UDP and TCP, as soon as mail routing is enabled`,
     { skip: missing(program) },
     async (t) => {
       const server = await servePlatform(t);
@@ -63,7 +63,7 @@ for (const program of ["dig", "kdig"]) {
   );
 }
 
-/** A proxy in front of a server: connections pass while it is open. */
+/** A proxy in front of a server: accepts connections while it is open. */
 async function gate(t: TestContext, port: number) {
   const state = { open: false, turnedAway: 0, port: 0 };
   const server = createServer((socket) => {
@@ -87,7 +87,7 @@ describe(
   { skip: knotd === undefined && process.env["REQUIRE_ALL"] !== "1" && "Knot is not installed" },
   () => {
     test(
-      "an acknowledged change reaches Knot even if Knot was down and the server was killed meanwhile",
+      "an acknowledged change reaches Knot even if Knot was down and the server was killed in the meantime",
       { skip: missing("dig") },
       async (t) => {
         const knot = await startKnot({ "routed.example": "", "taken.example": "@ MX 5 mail.theirs.example.\n" });
@@ -119,7 +119,7 @@ describe(
           async () => (await told("routed.example", "TXT"))[0] === '"v=spf1 include:_spf.reelpost.internal ~all"',
         );
         assert.match((await told("reelpost._domainkey.routed.example", "TXT"))[0]!, /v=DKIM1/);
-        // The mail of this domain goes elsewhere: its existing record stays the only one.
+        // Mail for this domain goes elsewhere: its existing record remains the only one.
         assert.deepEqual(await told("taken.example", "MX"), ["5 mail.theirs.example."]);
         assert.equal((await second.stop()).code, 0);
       },
@@ -127,7 +127,7 @@ describe(
   },
 );
 
-test("a routed domain has an MTA-STS policy: its records, and the policy they refer to", async (t) => {
+test("a routed domain has an MTA-STS policy: both its records and the policy they refer to", async (t) => {
   const server = await servePlatform(t, {
     env: { REELPOST_HTTP_PUBLIC_URL: "https://mail.us.example", REELPOST_EMAIL_MX: "mx1.us.example,mx2.us.example" },
   });
@@ -161,7 +161,7 @@ test("a routed domain has an MTA-STS policy: its records, and the policy they re
   assert.equal((await policy()).status, 404);
 });
 
-test("the doctor reports missing records of a domain", async (t) => {
+test("the doctor reports missing records for a domain", async (t) => {
   const server = await servePlatform(t, {
     env: {
       REELPOST_EMAIL_MX: "mx1.us.example",

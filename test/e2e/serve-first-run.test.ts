@@ -18,13 +18,13 @@ const secretsKey = randomBytes(32).toString("base64");
 const whoMayNot = (kind: string, about: RegExp) => (err: UserError) =>
   err.kind === kind && about.test(`${err.message} ${err.fix}`);
 
-/** Settings on free ports without a token: the server creates one. */
+/** Settings with free ports and without a token, so that the server creates one. */
 const unset = (dataDir: string, env: Record<string, string> = {}) => ({
   dataDir,
   env: { REELPOST_API_TOKEN: "", ...env },
 });
 
-/** Runs a command that must exit on its own. */
+/** Runs a command that is expected to exit without being stopped. */
 function run(
   args: string[],
   env: Record<string, string> = {},
@@ -59,7 +59,7 @@ describe("the first start", { concurrency: 2 }, () => {
     assert.equal((await stat(join(dataDirectory, "secrets.key"))).mode & 0o777, 0o600);
     assert.deepEqual(await first.stop(), { code: 0, signal: null });
     assert.equal(first.log().includes(token!), false, "the token is not in the log");
-    // The token is not in the data either: a copy of the data gives no access.
+    // The data directory does not contain the token either: a copy of it gives no access.
     for (const file of ["reelpost.sqlite", "secrets.key"])
       assert.equal((await readFile(join(dataDirectory, file))).includes(token!), false, file);
 
@@ -76,7 +76,7 @@ describe("the first start", { concurrency: 2 }, () => {
     assert.equal((await createApi(third, token!).ok("get", "/user/tokens/verify")).status, "active");
   });
 
-  test("shows a person where everything is and how to use the token", async (t) => {
+  test("prints all URLs and how to use the token in readable form", async (t) => {
     const dataDirectory = await temporaryFolder(t);
     const people = execFile(
       process.execPath,
@@ -117,7 +117,7 @@ describe("the first start", { concurrency: 2 }, () => {
       },
     });
     const api = createApi(named, TOKEN);
-    // The printed URLs go through the proxy of the public address; this test does not.
+    // The printed URLs point to the proxy at the public address, which this test does not use.
     assert.equal(named.api, "https://api.example.com/client/v4");
     assert.equal(named.workersUrl, "https://<worker>.anne-co-kg.workers.example.com");
     assert.equal(named.workersMail, "<worker>@anne-co-kg.workers.example.com");
@@ -168,7 +168,7 @@ describe("a server that cannot start", { concurrency: 2 }, () => {
     });
   }
 
-  test("a role that does not exist, and roles that would be unreachable", async (t) => {
+  test("a role that does not exist, and separate roles without a shared database", async (t) => {
     await assert.rejects(
       servePlatform(t, { roles: ["api", "video"] }),
       whoMayNot("unknownRole", /"video".*api, workers, smtp, outbound, dns, encode, live, playback/),
@@ -179,7 +179,7 @@ describe("a server that cannot start", { concurrency: 2 }, () => {
     assert.deepEqual([server.roles, server.smtp, server.workersMail], [["api", "workers"], undefined, undefined]);
   });
 
-  test("a port in use, and nothing stays behind", async (t) => {
+  test("a port in use: fails and releases everything", async (t) => {
     const other = createServer().listen(0, "127.0.0.1");
     await once(other, "listening");
     t.after(async () => void other.close());
@@ -192,7 +192,7 @@ describe("a server that cannot start", { concurrency: 2 }, () => {
         variable,
       );
     }
-    // Fails if the first servers kept the lock or the HTTP port.
+    // Would fail if the first servers still held the lock or the HTTP port.
     assert.equal((await ask(await servePlatform(t, { dataDir }), "/healthz")).status, 200);
   });
 
@@ -207,7 +207,7 @@ describe("a server that cannot start", { concurrency: 2 }, () => {
     assert.equal(JSON.parse(stdout).error.code, "data_directory_busy");
   });
 
-  test("invalid settings: all of them, with file and line, and the exit code of a usage error", async (t) => {
+  test("invalid settings: reports all of them, with file and line, and exits with the code for a usage error", async (t) => {
     const folder = await temporaryFolder(t);
     const file = join(folder, "settings.jsonc");
     await writeFile(
@@ -244,7 +244,7 @@ describe("a server reachable from other machines", () => {
       env: { REELPOST_HTTP_HOST: "0.0.0.0", REELPOST_SMTP_HOST: "0.0.0.0", REELPOST_SECRETS_KEY: secretsKey, ...env },
     });
 
-  test("starts with its own key and token, and later without the token", async (t) => {
+  test("starts with its own key and token, and without the token on later starts", async (t) => {
     const dataDir = await temporaryFolder(t);
     const first = await openFor(t, dataDir, { REELPOST_API_TOKEN: longToken });
     assert.match(first.url, /^http:\/\/localhost:\d+$/);

@@ -9,8 +9,8 @@ import { createScope } from "./dev-bench.ts";
 import { createApi, sendMail, servePlatform, TOKEN, type Api } from "./serve-client.ts";
 
 /**
- * The path of a message through the whole platform: received by SMTP, authenticated, delivered by a rule to a worker or
- * an address, signed, sent by SMTP, and its bounce.
+ * The path of a message through the whole platform: received over SMTP, authenticated, delivered by a rule to a worker
+ * or an address, signed, and sent over SMTP; and the path of its bounce.
  */
 
 const WORKER = `
@@ -27,7 +27,7 @@ const ANYBODY = "sender.example";
 const FORGED = "forged.example";
 
 let gone = false;
-// Started here so that it ends with its enclosing scope.
+// Started here so that it is stopped with its enclosing scope.
 const sink = await startSink({
   rcpt: (to) => (gone && to === "gone@there.example" ? "550 5.1.1 no such user" : undefined),
 });
@@ -51,7 +51,7 @@ describe("mail through the platform", () => {
     });
     api = createApi(server, TOKEN);
     const newZone = (name: string) => api.ok("post", "/zones", { body: { name, account: { id: api.account } } });
-    // The senders' domains are zones of this server too: their lookups are answered from its own tables.
+    // The senders' domains are also zones on this server, so their lookups are resolved from its own tables.
     for (const [domain, spf] of [
       [ANYBODY, "v=spf1 ip4:127.0.0.1 -all"],
       [FORGED, "v=spf1 -all"],
@@ -102,7 +102,7 @@ describe("mail through the platform", () => {
     throw new Error(`waited in vain: ${JSON.stringify(sink.mails.map(({ from, to }) => ({ from, to })))}`);
   };
 
-  /** Authenticates as a server that finds the platform's keys in the zone. */
+  /** Authenticates the message like a server that finds the platform's keys in the zone. */
   async function judged({ raw, from }: SinkMail) {
     const records: { name: string; type: string; content: string }[] = await api.ok(
       "get",
@@ -138,7 +138,7 @@ describe("mail through the platform", () => {
 
   let forwarded: SinkMail;
 
-  test("a forward arrives sealed and signed, with a return path to the platform", async () => {
+  test("a forwarded message arrives sealed and signed, with a return path to the platform", async () => {
     assert.equal((await send("info@routed.example", "one")).code, 250);
     forwarded = await got(({ to }) => to[0] === "bob@there.example");
     assert.match(forwarded.from, /^SRS0=.+=ada@fwd\.example$/);
@@ -206,7 +206,7 @@ describe("mail through the platform", () => {
     transport.close();
   });
 
-  test("a worker's reply is signed by the domain of the recipient address", async () => {
+  test("a worker's reply is signed with the domain of the recipient address", async () => {
     assert.equal((await send("desk@routed.example", "two")).code, 250);
     const reply = await got(({ from }) => from === "desk@routed.example");
     assert.deepEqual(reply.to, [`ada@${ANYBODY}`]);
@@ -216,12 +216,12 @@ describe("mail through the platform", () => {
     );
   });
 
-  test("rejects an unknown recipient before the message, a forged sender after it", async () => {
+  test("rejects an unknown recipient before the message is sent, and a forged sender after it", async () => {
     assert.match((await send("nobody@routed.example")).text, /^550 5\.1\.1 /);
     assert.match((await sendMail(server, "info@routed.example", { from: `x@${FORGED}` })).text, /^550 5\.7\./);
   });
 
-  test("one recipient accepts and the other rejects: the message is accepted, and the sender gets a bounce for the rejection", async () => {
+  test("one recipient accepts and another rejects: the message is accepted, and the sender gets a bounce for the rejection", async () => {
     assert.equal((await send("gone@routed.example")).code, 550);
     assert.equal((await send(["info@routed.example", "desk@routed.example"], "refuse")).code, 250);
     const report = await got(

@@ -51,7 +51,7 @@ function get(
   });
 }
 
-/** The response to a WebSocket upgrade request where none is supported. */
+/** The response to a WebSocket upgrade request on an endpoint without WebSocket support. */
 async function upgraded(server: ServeProcess): Promise<string> {
   const client = connect({ port: Number(httpsOf(server).port), host: "127.0.0.1", rejectUnauthorized: false });
   client.write(
@@ -73,7 +73,7 @@ async function until<Value>(
   }
 }
 
-test("without settings, HTTPS uses a self-signed certificate, the same after a restart", async (t) => {
+test("without settings, HTTPS uses a self-signed certificate that persists across restarts", async (t) => {
   const dataDirectory = await temporaryFolder(t);
   const env = { REELPOST_TLS_HTTPS: "true", REELPOST_TLS_HTTPS_PORT: "0", REELPOST_SMTP_NAME: "mx.example.com" };
   const start = () => spawnServe(t, { dataDirectory, env });
@@ -99,7 +99,7 @@ test("without settings, HTTPS uses a self-signed certificate, the same after a r
   assert.equal((await shownBy(await start())).serialNumber, shown.serialNumber);
 });
 
-test("configured files are served, and reloaded when replaced, while a connection stays open", async (t) => {
+test("configured files are used, and reloaded when replaced, while a connection remains open", async (t) => {
   const folder = await temporaryFolder(t, "tls");
   const [cert, key] = [join(folder, "cert.pem"), join(folder, "key.pem")];
   const put = async (name: string) => {
@@ -123,7 +123,7 @@ test("configured files are served, and reloaded when replaced, while a connectio
   });
   await once(open, "secureConnect");
   await put("two.example");
-  // With and without the name: certificates are selected in two ways.
+  // Tests with and without a server name, which select the certificate in different ways.
   await until(
     () => shownBy(server, "two.example"),
     (shown) => shown.subjectAltName === "DNS:two.example",
@@ -199,7 +199,7 @@ withPebble(() => {
     const dns = await startDnsServer({ zones: allHere, log: silentLog, hosts: ["127.0.0.1"], port: 0 });
     t.after(() => dns.close());
     const httpPort = await freePort();
-    // A rejected nonce (RFC 8555 6.5) would repeat the order that is counted below.
+    // A rejected nonce (RFC 8555 6.5) would repeat the order, which is counted below.
     const pebble = await startPebble(t, {
       dns: `127.0.0.1:${dns.port}`,
       httpPort,
@@ -217,7 +217,7 @@ withPebble(() => {
       REELPOST_TLS_ACME_DIRECTORY: pebble.directory,
       REELPOST_TLS_ACME_CA_FILE: join(folder, "ca.pem"),
       REELPOST_TLS_ACME_EMAIL: "ops@example.com",
-      // The second is a worker's hostname, and one that belongs to no worker.
+      // The second name has the form of a worker's hostname, but belongs to no worker.
       REELPOST_TLS_ACME_NAMES: "mx.example.com,hello.main.example.com",
       REELPOST_WORKERS_DOMAIN: "example.com",
     };

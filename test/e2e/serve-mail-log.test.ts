@@ -29,7 +29,7 @@ describe("the message log", () => {
   });
   after(() => scope.close());
 
-  test("shows each recipient, by the API and by GraphQL", async () => {
+  test("shows each recipient, in the API and in GraphQL", async () => {
     const codes = [];
     for (const [to, from] of [
       ["inbox@example.com"],

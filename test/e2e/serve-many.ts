@@ -47,7 +47,7 @@ export async function manyWorkers(t: Scope, count: number, maxProcesses: number)
   }
   // An evicted process may still be exiting.
   assert.ok(most >= 2 && most <= maxProcesses + 1, `${most} processes at once`);
-  // More concurrent requests than process slots: they wait for each other.
+  // There are more concurrent requests than process slots, so they wait for each other.
   const crowd = await Promise.all(
     names.slice(0, 4 * maxProcesses).map((name) => ask(server, "/", { host: `${name}.main.localhost` })),
   );

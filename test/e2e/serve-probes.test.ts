@@ -35,12 +35,12 @@ describe("the status of a server", { concurrency: true }, () => {
     assert.equal((await get("/healthz/")).status, 404);
   });
 
-  test("reports the confinement in force at /readyz?verbose", needsFfmpeg, async () => {
+  test("reports the active confinement at /readyz?verbose", needsFfmpeg, async () => {
     const { status, body } = await get("/readyz?verbose");
     assert.equal(status, 200);
     const [first, video, workers, ...rest] = body.split("\n");
     assert.deepEqual([first, rest], ["ready", [""]]);
-    // The mode depends on the machine; root is never the user.
+    // The mode depends on the machine; the user is never root.
     assert.match(
       video!,
       process.getuid?.() === 0
@@ -84,7 +84,7 @@ describe("the status of a server", { concurrency: true }, () => {
     assert.equal(body.includes(TOKEN), false);
   });
 
-  test("serves metrics only to this machine, or with the metrics token", async (t) => {
+  test("serves metrics only to this machine or with the metrics token", async (t) => {
     assert.equal(
       (await get("/metrics", { headers: { "x-forwarded-for": "203.0.113.9" } })).status,
       403,
@@ -106,7 +106,7 @@ describe("the status of a server", { concurrency: true }, () => {
     assert.deepEqual(statuses, [403, 403, 403, 200]);
   });
 
-  test("serves its API description publicly, as a document and as a page", async () => {
+  test("serves its API description publicly, as a document and as a web page", async () => {
     const document = JSON.parse((await get("/client/v4/openapi.json")).body);
     assert.match(document.openapi, /^3\.1\./);
     for (const path of [

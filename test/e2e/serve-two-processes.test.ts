@@ -14,7 +14,7 @@ const saying = (word: string) => `export default {
   email(message) { message.setReject("${word}"); },
 };`;
 
-/** Notifications reach the other process after a moment. */
+/** Notifications reach the other process after a short delay. */
 async function until(done: () => Promise<boolean>, what: string) {
   for (const deadline = Date.now() + 60_000; !(await done()); await sleep(50)) assert.ok(Date.now() < deadline, what);
 }
@@ -56,7 +56,7 @@ describe("two processes on one PostgreSQL", async () => {
     assert.equal((await b.ok("get", "workers/scripts")).length, 1);
     assert.match((await sendMail(two.ready, "pair@main.localhost")).text, /^555 .*first/);
 
-    // The worker runs in both; each deployment is announced to the other.
+    // The worker runs in both processes; each deployment is announced to the other process.
     for (const [api, word] of [
       [b, "second"],
       [a, "third"],
@@ -126,7 +126,7 @@ describe("two processes on one PostgreSQL", async () => {
     );
   });
 
-  test("separate roles: one accepts deployments, one runs them, one accepts mail", async (t) => {
+  test("separate roles: one process accepts deployments, one runs them, one accepts mail", async (t) => {
     const env = await shared(t);
     const [front, back, post] = await Promise.all(
       [["api"], ["workers"], ["smtp"]].map((roles) => spawnServe(t, { env, args: ["--roles", roles.join()] })),

@@ -61,7 +61,7 @@ describe("a deployed worker", { concurrency: true }, () => {
   });
   after(() => scope.close());
 
-  test("responds on its own hostname and below /workers/", async () => {
+  test("responds on its own hostname and under /workers/", async () => {
     const { status, body, headers } = await ask(server, "/a%20b/c?d=1&d=2", { host });
     assert.deepEqual(
       [status, headers["x-made-by"], JSON.parse(body)],
@@ -79,7 +79,7 @@ describe("a deployed worker", { concurrency: true }, () => {
       ip: "127.0.0.1",
     });
     assert.equal(JSON.parse((await ask(server, "/workers/mail")).body).url, `http://127.0.0.1:${port}/`);
-    // On its own host a worker has every path, including those of the platform.
+    // On its own host, a worker receives requests for every path, including paths that the platform uses.
     assert.equal(
       JSON.parse((await ask(server, "/client/v4/user", { host })).body).url,
       `http://${host}/client/v4/user`,
@@ -154,7 +154,7 @@ describe("a deployed worker", { concurrency: true }, () => {
     }
   });
 
-  test("has no hostname while its subdomain is disabled, and none after it is deleted", async () => {
+  test("has no hostname while its subdomain is disabled or after it is deleted", async () => {
     await api.deploy("closed", `export default { fetch: () => new Response("open"), email() {} }`);
     const everywhere = async () => [
       (await ask(server, "/", { host: "closed.main.localhost" })).status,
@@ -180,18 +180,19 @@ describe("a deployed worker", { concurrency: true }, () => {
       const { code, text } = await sendMail(server, nobody);
       assert.deepEqual([code, text.includes("5.1.1")], [550, true], nobody);
     }
-    // The existing recipient gets the message; no bounce for the other is sent, since the sender is unauthenticated.
+    // The existing recipient gets the message; no bounce is sent for the other one, since the sender is
+    // unauthenticated.
     assert.equal((await sendMail(server, ["mail@main.localhost", "other@main.localhost"])).code, 250);
   });
 
-  test("without a matching handler: reports it and loses no mail", async () => {
+  test("without a matching handler: reports the problem and loses no mail", async () => {
     await api.deploy("web", `export default { fetch: () => new Response("web") }`);
     assert.equal((await sendMail(server, "web@main.localhost")).code, 451);
     await api.deploy("post", `export default { email() {} }`);
     assert.equal((await ask(server, "/", { host: "post.main.localhost" })).status, 500);
   });
 
-  test("runs at its scheduled minutes", async () => {
+  test("runs at its scheduled times", async () => {
     assert.deepEqual(
       (await api.ok("put", "workers/scripts/mail/schedules", { body: [{ cron: "*/5 * * * *" }] })).schedules.map(
         ({ cron }: { cron: string }) => cron,
@@ -203,7 +204,7 @@ describe("a deployed worker", { concurrency: true }, () => {
     assert.equal(await note("cron"), "*/5 * * * * 2026-11-21T10:00:00.000Z");
   });
 
-  test("behind a trusted proxy, sees the client and its https; other clients cannot forge them", async (t) => {
+  test("behind a trusted proxy, sees the client's address and HTTPS; other clients cannot forge them", async (t) => {
     const told = {
       "x-forwarded-for": "203.0.113.9",
       "x-forwarded-proto": "https",

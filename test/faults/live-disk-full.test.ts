@@ -13,7 +13,7 @@ import { until, videoOf } from "./stream/server.ts";
 import { watchOn } from "./stream/viewer.ts";
 
 test(
-  "a full disk during recording: it is reported, the broadcast continues, stored segments play, and so do other videos",
+  "a full disk during recording: it is reported, the broadcast continues, stored segments still play, and other videos do too",
   { ...needsFfmpeg, timeout: 110_000 },
   async (t) => {
     const small = mountSmallDisk(t, 32);
@@ -58,7 +58,7 @@ test(
     );
     assert.deepEqual((await server.history(show)).filter((word) => word === "ERR_STORAGE_QUOTA_EXHAUSTED").length, 1);
 
-    // Once space is available again, everything is recorded.
+    // Once space is available again, recording is complete.
     const next = await server.input("room");
     const second = push(t, file, rtmp(next));
     await until(async () => (await lastOf(next)) >= 1, "it is on air");
@@ -72,7 +72,7 @@ test(
       return path === undefined ? "" : (await fetch(new URL(path, input.playback.hls))).text();
     }
 
-    /** Number of the last listed segment. */
+    /** Number of the last segment listed. */
     async function lastOf(input: Input): Promise<number> {
       const playlist = await playlistOf(input);
       return Number(/#EXT-X-MEDIA-SEQUENCE:(\d+)/.exec(playlist)?.[1] ?? 0) + playlist.split("#EXTINF").length - 2;

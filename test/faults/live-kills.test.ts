@@ -30,7 +30,7 @@ describe("processes killed during broadcasts", { ...needsFfmpeg, concurrency: tr
   };
 
   test(
-    "a publisher that returns in time continues the same video; a late one starts another",
+    "a publisher that returns in time continues the same video; one that returns too late starts another",
     { timeout: 110_000 },
     async () => {
       const show = await server.input("killed", { timeoutSeconds: 30 });
@@ -70,7 +70,7 @@ describe("processes killed during broadcasts", { ...needsFfmpeg, concurrency: tr
   );
 
   test(
-    "its connection, silently: another publisher takes over after five seconds, and the video continues",
+    "a silently dropped connection: another publisher takes over after five seconds, and the video continues",
     { timeout: 110_000 },
     async () => {
       const show = await server.input("half-open", { timeoutSeconds: 20 });
@@ -99,7 +99,7 @@ describe("processes killed during broadcasts", { ...needsFfmpeg, concurrency: tr
   );
 
   test(
-    "the encoder: its broadcast continues with a new one, and the parallel broadcast is not affected",
+    "a killed encoder: its broadcast continues with a new one, and the parallel broadcast is not affected",
     { timeout: 110_000 },
     async () => {
       const [show, other] = [await server.input("encoded"), await server.input("beside")];
@@ -111,7 +111,7 @@ describe("processes killed during broadcasts", { ...needsFfmpeg, concurrency: tr
       await playing(show, 7);
       await Promise.all([publisher.stop(), beside.stop()]);
       const [video, video2] = await Promise.all([server.recording(show), server.recording(other)]);
-      // Frames in the killed encoder, and those until the next key frame, exist only in the original size.
+      // The frames in the killed encoder, and those up to the next key frame, exist only in the original size.
       const runs = await readRuns(video.playback.hls, 3);
       assert.equal(runs.length, 2);
       for (const run of runs) assert.equal(run.length, 3, JSON.stringify(run));

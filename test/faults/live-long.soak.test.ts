@@ -11,10 +11,13 @@ import { descendantsOf, startLiveServer, type Input } from "./live/server.ts";
 import { driftOf, ms, sampleProcess, slope, watch } from "./live/soak.ts";
 import { until } from "./stream/server.ts";
 
-/** Duration of the test and of each publisher session. For a short run: REELPOST_BROADCAST_MINUTES=15 REELPOST_RECONNECT_MINUTES=3. */
+/**
+ * Duration of the test and of each publisher session in minutes. For a short run: REELPOST_BROADCAST_MINUTES=15
+ * REELPOST_RECONNECT_MINUTES=3.
+ */
 const MINUTES = Number(process.env["REELPOST_BROADCAST_MINUTES"] ?? 360);
 const RECONNECT_MINUTES = Number(process.env["REELPOST_RECONNECT_MINUTES"] ?? 20);
-/** Output file for samples and figures. Absent: not written. */
+/** Output file for samples and figures. If unset, no file is written. */
 const REPORT = process.env["REELPOST_SOAK_REPORT"];
 const SESSIONS = Math.max(2, Math.round(MINUTES / RECONNECT_MINUTES));
 const SESSION_SECONDS = (MINUTES * 60) / SESSIONS;
@@ -44,7 +47,7 @@ test(
       fps: String(FPS),
       keyframeSeconds: 2,
       size: "320x180",
-      // A disconnected publisher loses its last B-frames, so the frame count would not match the clock.
+      // A disconnected publisher loses its last B-frames, so the frame count would not match the duration.
       video: [...X264, "-bf", "0"],
     } satisfies ClipRecipe;
     const [flv, mp4] = [await clip({ ...recipe, extension: "flv" }), await clip(recipe)];
@@ -108,7 +111,7 @@ test(
     t.diagnostic(JSON.stringify(figures));
     if (REPORT !== undefined) writeFileSync(REPORT, JSON.stringify({ figures, sampled }));
     for (const { runs, shortestRun, driftMs, firstsApartMs } of recorded) {
-      // A wraparound continues the run, without a discontinuity or gap.
+      // A wraparound continues the run without a discontinuity or gap.
       assert.equal(runs, SESSIONS, "one run per publisher session");
       assert.ok(shortestRun > SESSION_SECONDS - 10, `a run lasts ${shortestRun} s of ${SESSION_SECONDS}`);
       assert.ok(driftMs < MAX_DRIFT * 1000 && firstsApartMs < MAX_DRIFT * 1000, JSON.stringify(recorded));
@@ -121,7 +124,7 @@ test(
       steady.at(-1)!.descriptors - steady[0]!.descriptors <= MAX_DESCRIPTORS,
       JSON.stringify(figures.descriptors),
     );
-    // Needs an hour: over minutes, garbage collection makes memory growth too noisy.
+    // Needs at least an hour: over a few minutes, garbage collection makes memory growth too noisy.
     if (MINUTES >= 60) assert.ok(growth.kib < MAX_GROWTH_KIB, `${growth.kib} KiB per minute`);
     assert.ok(!server.log().includes('"level":50'), server.log().slice(-3000));
 

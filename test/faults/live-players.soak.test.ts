@@ -9,7 +9,7 @@ import { startLiveServer } from "./live/server.ts";
 
 const MINUTES = Number(process.env["REELPOST_PLAYERS_MINUTES"] ?? 10);
 
-/** Recoverable player errors on a busy machine or after a seek: buffer stalls, gaps and aborted requests. */
+/** Player errors that are recoverable on a busy machine or after a seek: buffer stalls, gaps and aborted requests. */
 const MENDED = "/^(aborted|buffer(StalledError|SeekOverHole|NudgeOnStall))$/";
 const PLAYERS = {
   "hls.js": {

@@ -44,7 +44,7 @@ describe("faulty publishers while another broadcast continues", { ...needsFfmpeg
     }
   });
 
-  /** Checks for a single run, with audio alongside its video. */
+  /** Checks that there is a single run, with audio alongside its video. */
   async function oneRun(input: Input, pictures: number, sound = true): Promise<RecordedTrack[]> {
     const {
       playback: { hls },
@@ -68,23 +68,27 @@ describe("faulty publishers while another broadcast continues", { ...needsFfmpeg
     assert.ok(Math.abs(pictures!.last - sound!.last) < 0.3, JSON.stringify([pictures, sound]));
   });
 
-  test("irregular key frames; none for more than ten seconds", { timeout: 110_000 }, async () => {
-    const [loose, long] = [await server.input("here and there"), await server.input("none")];
-    const files = await Promise.all([
-      flv({ output: ["-force_key_frames", "0,0.4,3,3.2,5"] }),
-      flv({ seconds: 20, keyframeSeconds: 100, video: [...X264, "-g", "1000", "-sc_threshold", "0"] }),
-    ]);
-    const pushed = [push(scope, files[0], rtmp(loose)), push(scope, files[1], rtmp(long), TWICE)];
-    await until(
-      async () => (await server.health(long))?.problems.includes("ERR_GOP_OUT_OF_RANGE") === true,
-      "its health tells of it",
-    );
-    for (const { ended, words } of pushed) assert.equal(await ended, 0, words());
-    await oneRun(loose, 150);
-    await oneRun(long, 500);
-    assert.ok((await server.history(long)).includes("ERR_GOP_OUT_OF_RANGE"));
-    assert.ok(!(await server.history(loose)).includes("ERR_GOP_OUT_OF_RANGE"));
-  });
+  test(
+    "key frames that are irregular, and key frames missing for more than ten seconds",
+    { timeout: 110_000 },
+    async () => {
+      const [loose, long] = [await server.input("here and there"), await server.input("none")];
+      const files = await Promise.all([
+        flv({ output: ["-force_key_frames", "0,0.4,3,3.2,5"] }),
+        flv({ seconds: 20, keyframeSeconds: 100, video: [...X264, "-g", "1000", "-sc_threshold", "0"] }),
+      ]);
+      const pushed = [push(scope, files[0], rtmp(loose)), push(scope, files[1], rtmp(long), TWICE)];
+      await until(
+        async () => (await server.health(long))?.problems.includes("ERR_GOP_OUT_OF_RANGE") === true,
+        "its health tells of it",
+      );
+      for (const { ended, words } of pushed) assert.equal(await ended, 0, words());
+      await oneRun(loose, 150);
+      await oneRun(long, 500);
+      assert.ok((await server.history(long)).includes("ERR_GOP_OUT_OF_RANGE"));
+      assert.ok(!(await server.history(loose)).includes("ERR_GOP_OUT_OF_RANGE"));
+    },
+  );
 
   test("audio only", { timeout: 110_000 }, async () => {
     const show = await server.input("sound");

@@ -8,12 +8,12 @@ import { picturesOf, readRuns } from "./live/recorded.ts";
 import { startLiveServer } from "./live/server.ts";
 import { until } from "./stream/server.ts";
 
-/** Maximum milliseconds of a broadcast that a crash may lose. */
+/** Maximum duration in milliseconds that a broadcast may lose in a crash. */
 const LOST = 2000;
 const PICTURE = 40;
 
 test(
-  "kill -9 of the server: all but the last two seconds is kept; returning publishers resume their broadcast, the others are a recording immediately",
+  "kill -9 of the server: all but the last two seconds is preserved; returning publishers resume their broadcast, the others become recordings immediately",
   { ...needsFfmpeg, timeout: 110_000 },
   async (t) => {
     const dataDirectory = await temporaryFolder(t, "live");
@@ -35,7 +35,7 @@ test(
     await Promise.all(publishers.map(({ done }) => done));
 
     const server = await startLiveServer(t, { dataDirectory });
-    // Keys persist, ports do not.
+    // Keys persist across restarts, ports do not.
     const show = (await server.api.ok("get", `stream/live_inputs/${returning.uid}`)) as typeof returning;
     const again = await publishTags(
       t,

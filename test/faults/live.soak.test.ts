@@ -10,9 +10,9 @@ import { until } from "./stream/server.ts";
 
 const MINUTES = Number(process.env["REELPOST_SOAK_MINUTES"] ?? 30);
 const VIEWERS = 5;
-/** Seconds of each minute in which the publisher is connected. */
+/** Seconds of each minute during which the publisher is connected. */
 const PUBLISHED = 55;
-/** The first broadcasts allocate permanently: compiled code and filled caches. */
+/** The first broadcasts allocate memory permanently, for compiled code and caches. */
 const WARM_MINUTES = Math.min(5, MINUTES / 3);
 /** KiB per minute. */
 const MOST_GROWTH = 512;
@@ -62,7 +62,7 @@ test(
     );
     assert.equal(runs.length, MINUTES);
     assert.ok(Math.max(...drifts) < MOST_DRIFT && Math.max(...firsts) < MOST_DRIFT, JSON.stringify(runs));
-    // Needs half an hour; over a few minutes, garbage collection is too noisy.
+    // Needs at least 20 minutes: over a shorter time, garbage collection makes memory growth too noisy.
     if (MINUTES >= 20) assert.ok(growth < MOST_GROWTH, `${growth} KiB a minute`);
     assert.ok(
       watched.every(({ segments, mistakes }) => segments > MINUTES * 10 && mistakes === 0),

@@ -9,7 +9,7 @@ import { mountSmallDisk } from "../support/small-disk.ts";
 /** Sizes above the memory limit, above the limit for the queue's own table, and below both. */
 const SIZES = { spooled: 600_000, object: 120_000, row: 2_000 };
 
-test("a full disk: mail that cannot be stored stays with its sender, mail that can be delivered immediately is, and everything works again once there is space", async (t) => {
+test("a full disk: mail that cannot be stored remains with its sender, mail that can be delivered immediately is delivered, and everything works again once there is space", async (t) => {
   const disk = mountSmallDisk(t, 24);
   if (disk === undefined) return t.skip("no small disk can be mounted here");
   let away = false;
@@ -35,14 +35,14 @@ test("a full disk: mail that cannot be stored stays with its sender, mail that c
       raw: letter(subject, { body: `${"x".repeat(70)}\r\n`.repeat(Math.ceil(size / 72)) }),
     });
 
-  // While the next hop defers everything, everything has to be stored.
+  // While the next hop defers every message, every message must be stored.
   away = true;
   assert.match(await send("queued before", SIZES.object), /^250 /);
   disk.fill();
   const answers: Record<string, string> = {};
   for (const [kind, size] of Object.entries(SIZES))
     for (let i = 0; i < 3; i++) answers[`${kind} ${i}`] = await send(`full ${kind} ${i}`, size);
-  // The database log may already have another page: a small message may fit, and is stored then.
+  // The database log may still have room for a page: then a small message fits and is stored.
   const refused = Object.entries(answers).filter(([, answer]) => !answer.startsWith("250"));
   assert.deepEqual(
     refused.filter(([, answer]) => !answer.startsWith("452 4.3.1 ")),
@@ -76,7 +76,7 @@ test("a full disk: mail that cannot be stored stays with its sender, mail that c
     [],
   );
   assert.equal((await world.story("queued before", ({ status }) => status === "delivered")).status, "delivered");
-  // The sender retries.
+  // The sender retries the rejected messages.
   for (const [name] of refused) assert.match(await send(`full ${name}`, SIZES.object), /^250 /);
   await until(() => refused.every(([name]) => arrived(`full ${name}`) === 1) || undefined, "what was refused");
   assert.deepEqual(await stop(), { code: 0, signal: null });

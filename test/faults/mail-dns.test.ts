@@ -9,15 +9,15 @@ import { startNextHop, type NextHop } from "../support/next-hop.ts";
 import { letter, sendRaw, SENDERS, startMailWorld, until, type MailWorld } from "../support/mail-world.ts";
 
 /**
- * DNS failures in lookups that only a whole platform makes: keys and policies of senders, forward destinations, block
- * lists. SPF: see serve-authentication.
+ * DNS failures in lookups that only a whole platform makes: senders' keys and policies, forward destinations, block
+ * lists. For SPF, see serve-authentication.
  */
 
 type Mode = "SERVFAIL" | "NXDOMAIN" | "silence" | "null MX" | "inside" | "good";
 
-/** Twice the maximum time for all lookups about one message, and extra for a slow machine. */
+/** Twice the maximum time for all lookups for one message, plus a margin for a slow machine. */
 const IN_TIME_MS = 30_000;
-/** Failures are remembered for 5 s (RFC 9520). */
+/** Failures are cached for 5 s (RFC 9520). */
 const FORGOTTEN_MS = 15_000;
 
 const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
@@ -59,7 +59,7 @@ describe("DNS fails while mail is in transit", { concurrency: true }, () => {
       REELPOST_OUTBOUND_DELIVER: "mx",
       REELPOST_OUTBOUND_PORT: String(hop.port),
       REELPOST_OUTBOUND_ALLOW_PRIVATE: "true",
-      REELPOST_OUTBOUND_IPV6: "false", // After the cached failure expires: a third failure in a row would extend it to a minute.
+      REELPOST_OUTBOUND_IPV6: "false", // Retries after the cached failure has expired: a third consecutive failure would be cached for a minute.
       REELPOST_OUTBOUND_RETRY_MINUTES: "0.12",
     };
     world = await startMailWorld(scope, { env });
@@ -77,7 +77,7 @@ describe("DNS fails while mail is in transit", { concurrency: true }, () => {
     return said;
   }
 
-  /** A sender authenticated only by its signature. */
+  /** A sender that is authenticated only by its signature. */
   async function signed(domain: string, subject: string): Promise<string> {
     const raw = letter(subject, { from: `ada@${domain}` });
     const bytes = Buffer.from(raw);
@@ -97,7 +97,7 @@ describe("DNS fails while mail is in transit", { concurrency: true }, () => {
     ["NXDOMAIN", /^550 5\.7\./],
     ["good", /^250 /],
   ] as const) {
-    test(`the key of a signature: ${mode}`, async () => {
+    test(`a signature's key: ${mode}`, async () => {
       const domain = `key-${mode.toLowerCase()}.org`;
       modes.set(domain, "good").set(`k._domainkey.${domain}`, mode);
       assert.match(await signed(domain, `key ${mode}`), expected);
@@ -115,13 +115,13 @@ describe("DNS fails while mail is in transit", { concurrency: true }, () => {
   }
 
   for (const mode of ["SERVFAIL", "silence"] as const) {
-    test(`the policy of an author's domain: ${mode}`, async () => {
+    test(`the author domain's policy: ${mode}`, async () => {
       const domain = `policy-${mode.toLowerCase()}.org`;
       modes.set(domain, "good").set(`k._domainkey.${domain}`, "good").set(`_dmarc.${domain}`, mode);
       assert.match(await signed(domain, `policy ${mode}`), /^451 4\.4\.3 /);
     });
 
-    test(`the destination of a forward: ${mode}, and delivery resumes afterwards`, async () => {
+    test(`a forward destination: ${mode}, and delivery resumes afterwards`, async () => {
       const domain = `to-${mode.toLowerCase()}.org`;
       modes.set(domain, mode);
       await world.destination(`bob@${domain}`);
@@ -139,7 +139,7 @@ describe("DNS fails while mail is in transit", { concurrency: true }, () => {
     ["NXDOMAIN", /^550 5\.1\.2 /],
     ["null MX", /^556 5\.1\.10 /],
   ] as const) {
-    test(`the destination of a forward: ${mode} is reported to the sender, and to the user who enters such an address`, async () => {
+    test(`a forward destination: ${mode} is reported to the sender, and to the user who enters such an address`, async () => {
       const domain = `gone-${mode.toLowerCase().replace(" ", "-")}.org`;
       modes.set(domain, "SERVFAIL");
       await world.destination(`bob@${domain}`);
@@ -188,7 +188,7 @@ describe("DNS fails while mail is in transit", { concurrency: true }, () => {
     );
   });
 
-  test("block lists: failing ones list no client and cause no long delay; a working one does list", async (t) => {
+  test("block lists: failing lists block no client and cause no long delay; a working list does block", async (t) => {
     modes
       .set("1.0.0.127.silent.test", "silence")
       .set("1.0.0.127.fails.test", "SERVFAIL")

@@ -4,8 +4,8 @@ import { atFirst, startNextHop, type Misbehave, type NextHop } from "../support/
 import { letter, sendRaw, SENDERS, startMailWorld, until, type MailWorld } from "../support/mail-world.ts";
 
 /**
- * The next hop fails in every possible way while a message is in transit: the message still arrives, and its sender
- * gets a reply in time.
+ * The next hop fails in various ways while a message is in transit: the message still arrives, and its sender gets a
+ * reply in time.
  */
 
 async function behind(
@@ -35,7 +35,8 @@ async function behind(
     await world.destination(`${name}@there.example`);
     await world.rule(name, "forward", `${name}@there.example`);
   }
-  // Waits for the verification mail of the addresses: from here on only test mail is in transit, on new connections.
+  // Waits for the verification mail for the addresses to arrive: from here on, only test mail is in transit, on new
+  // connections.
   if (password === undefined) await until(() => hop.taken.length >= 2 || undefined, "the mail to the addresses");
   hop.taken.length = hop.commands.length = 0;
   hop.hangUp();
@@ -66,12 +67,12 @@ describe("the next hop", { concurrency: true }, () => {
       const { events } = await world.story("patience", ({ status }) => status === "delivered");
       assert.deepEqual(stepsOf(events), ["deferred", "deferred", "delivered"]);
       assert.equal(acknowledged(hop).length, 1, JSON.stringify(hop.taken));
-      // If acceptance is unknown, the message is sent again, to the same server only.
+      // If it is unknown whether a message was accepted, it is sent again, to the same server only.
       assert.equal(hop.taken.length, 1 + more);
     });
   }
 
-  test("drops the connection after the final dot, without a queue for forwards: the sender keeps the message and retries", async (t) => {
+  test("drops the connection after the final dot, without a queue for forwards: the message remains with the sender, which retries", async (t) => {
     const { world, hop, send } = await behind(t, atFirst(1, ".", "drop"), {
       env: { REELPOST_OUTBOUND_FORWARD: "proxy" },
     });
@@ -112,7 +113,7 @@ describe("the next hop", { concurrency: true }, () => {
     ["over the recipient", "RCPT"],
     ["after the final dot", "."],
   ] as const) {
-    test(`hangs ${where}: the sender gets a reply in less than half a minute, and the message arrives later`, async (t) => {
+    test(`hangs ${where}: the sender gets a reply in less than 30 seconds, and the message arrives later`, async (t) => {
       const { world, hop, send } = await behind(t, atFirst(1, command, "hang"));
       const begun = performance.now();
       assert.match(await send("slow"), /^250 /);
@@ -136,14 +137,14 @@ describe("the next hop", { concurrency: true }, () => {
     const misbehave: Misbehave = (command, socket) =>
       command === "STARTTLS" ? onStartTls(command, socket) : undefined;
 
-    test(`${how} at STARTTLS: mail is sent in plain text`, async (t) => {
+    test(`${how} at STARTTLS: mail is sent unencrypted`, async (t) => {
       const { world, hop, send } = await behind(t, misbehave, { extensions });
       assert.match(await send("bare"), /^250 /);
       await world.story("bare", ({ status }) => status === "delivered");
       assert.equal(acknowledged(hop).length, 1);
     });
 
-    test(`${how} at STARTTLS: no password is sent in plain text, and the message waits`, async (t) => {
+    test(`${how} at STARTTLS: no password is sent unencrypted, and the message waits`, async (t) => {
       const { world, hop, send } = await behind(t, misbehave, { extensions, password: "s3cret-pass" });
       assert.match(await send("sealed"), /^250 /);
       const { deliveries } = await world.story("sealed", ({ status }) => ["deferred", "queued"].includes(status));
@@ -152,7 +153,7 @@ describe("the next hop", { concurrency: true }, () => {
     });
   }
 
-  test("rejects one of several recipients: the others get the message, the sender gets 250 and a bounce, except for a null sender", async (t) => {
+  test("rejects one of several recipients: the others get the message, the sender gets 250 and a bounce unless the sender is null", async (t) => {
     const { world, hop, send } = await behind(t, (command) =>
       command.startsWith("RCPT") && command.includes("<carol@") ? "550 5.1.1 no such user" : undefined,
     );

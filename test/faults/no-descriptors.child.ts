@@ -1,4 +1,4 @@
-// Uses up all descriptors and tries to start programs. Prints each result.
+// Uses up all descriptors, then tries to start programs and prints each result.
 import { openSync } from "node:fs";
 import { d1Limits } from "../../src/workers/bindings/d1/limits.ts";
 import { startHostProcess } from "../../src/workers/bindings/d1/host-process.ts";

@@ -46,11 +46,14 @@ describe("after a power cut", { skip: available ? false : "strace is not install
   });
   after(() => rmSync(folder, { recursive: true, force: true }));
 
-  /** The acknowledgement that a call writes, if any. */
+  /** The acknowledgement written by a call, if any. */
   const acknowledged = ({ name, args }: Call): string | undefined =>
     name === "write" ? /^ack (.*)\n$/.exec(String(args[1]))?.[1] : undefined;
 
-  /** Replays all calls and simulates a power cut on a copy after each acknowledgement. Returns acknowledged items that are missing. */
+  /**
+   * Replays all calls and simulates a power cut on a copy after each acknowledgement. Returns the acknowledged items
+   * that are missing.
+   */
   async function losses(of: readonly Call[]): Promise<string[]> {
     const disk = createDisk(root);
     const promises: string[] = [];
@@ -89,7 +92,7 @@ describe("after a power cut", { skip: available ? false : "strace is not install
         key,
       );
     if (has("object a/b/whole")) {
-      // Before the second put is acknowledged either version is valid; afterwards only the new one.
+      // Until the second put is acknowledged, either version is valid; afterwards only the new one is.
       const expected = has("object a/b/replaced") ? OBJECTS["a/b/replaced"] : OBJECTS["a/b/whole"];
       await check("object a/b/whole", () => octets("a/b/whole"), expected.toString("base64"));
     }

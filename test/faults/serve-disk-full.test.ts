@@ -21,7 +21,7 @@ const WORKER = (word: string) => `export default {
 };`;
 const large = `\n//${"x".repeat(200_000)}`;
 
-test("a full disk: deploys, values and mail are rejected with that reason, live workers respond, and the next deploy works once there is space", async (t) => {
+test("a full disk: deploys, values and mail are rejected for that reason, live workers respond, and the next deploy works once there is space", async (t) => {
   const small = mountSmallDisk(t, 24);
   if (small === undefined)
     t.diagnostic("no small disk can be mounted here: a limit on the size of each file stands in for it");
@@ -58,7 +58,7 @@ test("a full disk: deploys, values and mail are rejected with that reason, live 
       (await api.call("put", "workers/scripts/fresh", { body: formOf(WORKER("during") + large, metadata) })).status,
     ),
   );
-  // A row fits until the database log needs another page: sooner or later it does not.
+  // A row fits until the database log needs another page, which happens sooner or later.
   const secrets: number[] = [];
   for (let i = 0; i < 200 && secrets.at(-1) !== 507 && secrets.at(-1) !== 500; i++)
     secrets.push(

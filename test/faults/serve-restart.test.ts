@@ -10,7 +10,7 @@ import { spawnServe, temporaryFolder, type ServeProcess } from "../support/serve
 const env = { REELPOST_API_TOKEN: TOKEN };
 const host = "kept.main.localhost";
 
-/** Output of a worker that has every kind of binding. */
+/** Source of a worker that has every kind of binding and returns their contents. */
 const KEPT = `
 export default {
   async fetch(request, env) {
@@ -46,7 +46,7 @@ async function makeEverything(api: Api) {
 const state = async ({ ready }: Pick<ServeProcess, "ready">) => JSON.parse((await ask(ready, "/", { host })).body);
 
 describe("a restart", { concurrency: 2 }, () => {
-  test("keeps everything, even after a kill during deploys: acknowledged versions are live, and no version is incomplete", async (t) => {
+  test("preserves everything, even after a kill during deploys: acknowledged versions are live, and no version is incomplete", async (t) => {
     const dataDirectory = await temporaryFolder(t);
     let server = await spawnServe(t, { dataDirectory, env });
     let api = createApi(server.ready, TOKEN);
@@ -108,7 +108,7 @@ describe("a restart", { concurrency: 2 }, () => {
     assert.deepEqual(await state(server), { version: begun + 1, ...rest });
   });
 
-  test("a stop finishes pending requests and messages, notifies load balancers, and accepts nothing new", async (t) => {
+  test("a graceful stop finishes pending requests and messages, notifies load balancers, and accepts nothing new", async (t) => {
     const server = await spawnServe(t, { env });
     const api = createApi(server.ready, TOKEN);
     await api.deploy(
@@ -120,7 +120,7 @@ describe("a restart", { concurrency: 2 }, () => {
     );
     assert.equal((await ask(server.ready, "/readyz")).body, "ready\n");
     const { port } = new URL(server.ready.url);
-    // A busy connection may still send requests after the port is closed.
+    // An open connection may still send requests after the port is closed.
     const open = connect(Number(port), "127.0.0.1");
     let heard = "";
     open.setEncoding("utf8").on("data", (text: string) => (heard += text));
@@ -157,7 +157,7 @@ describe("a restart", { concurrency: 2 }, () => {
     slow.write("GET / HTTP/1.1\r\nHost: slow.main.localhost\r\n\r\n");
     for await (const piece of slow.iterator({ destroyOnReturn: false })) if (String(piece).includes("begun")) break;
     server.child.kill("SIGINT");
-    // One Ctrl-C may deliver SIGINT twice within a moment; only a later one counts as a second request.
+    // One Ctrl-C may deliver SIGINT twice in quick succession; only a later signal counts as a second request.
     const again = setInterval(() => server.child.kill("SIGINT"), 400);
     t.after(() => clearInterval(again));
     // A graceful shutdown would exit with 0.
@@ -165,10 +165,11 @@ describe("a restart", { concurrency: 2 }, () => {
     slow.destroy();
   });
 
-  test("a socket held by another process: no connection is refused while one process replaces the other", async (t) => {
+  test("a socket held by another process: no connection is refused while one process replaces another", async (t) => {
     const dataDirectory = await temporaryFolder(t);
     const holder = await holdSocket(t);
-    // The kernel lists no address for a socket that is bound but not listening, so it counts as public: that needs a key.
+    // The kernel reports no address for a socket that is bound but not listening, so it counts as public and requires a
+    // secrets key.
     const publicEnv = { ...env, REELPOST_SECRETS_KEY: randomBytes(32).toString("base64") };
     let server = await spawnServe(t, { dataDirectory, env: publicEnv, listening: holder.fd });
     assert.equal(new URL(server.ready.url).port, String(holder.port));
@@ -207,8 +208,8 @@ interface TcpHandle {
 }
 
 /**
- * A bound socket on which this process accepts nothing, as systemd holds it for a service. A net.Server would accept
- * connections itself.
+ * A bound socket on which this process accepts no connections, as systemd holds it for a service. A net.Server would
+ * accept connections.
  */
 async function holdSocket(t: { after(stop: () => Promise<void>): void }): Promise<{ fd: number; port: number }> {
   const { TCP, constants } = (

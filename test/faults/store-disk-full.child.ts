@@ -1,7 +1,7 @@
 /**
- * Fills the disk under a directory with objects and rows, and checks that acknowledged data stays, failed writes leave
- * nothing, and everything works again once there is space. `limit` is what is small: the whole disk, or each file if
- * nothing can be mounted.
+ * Fills the disk under a directory with objects and rows, and checks that acknowledged data is preserved, failed writes
+ * leave nothing behind, and everything works again once there is space. `limit` specifies what is limited: the whole
+ * disk, or each file if nothing can be mounted.
  */
 import assert from "node:assert/strict";
 import { closeSync, openSync, readdirSync, unlinkSync, writeSync } from "node:fs";
@@ -20,7 +20,7 @@ async function fillWithObjects() {
   const objects = await openFsObjects({ folder: root });
   await objects.put("kept", Buffer.from("before"));
   const stored = ["kept"];
-  // Larger than any limit allows: as bytes, as a stream, and replacing an existing object.
+  // Larger than either limit allows: as bytes, as a stream, and as a replacement for an existing object.
   for (const body of [() => Buffer.alloc(32 << 20), () => chunks(32 << 20)]) {
     await assert.rejects(
       objects.put("large", body()),
@@ -77,7 +77,7 @@ async function fillWithRows() {
   const stored: string[] = [];
   let refused = 0;
   for (let n = 0; n < MANY && refused < 3; n++) {
-    // Alone, concurrently with others, and in a transaction.
+    // Each row alone, concurrently with others, and in a transaction.
     const batch = [`${n}-a`, `${n}-b`, `${n}-c`];
     const outcomes = await Promise.allSettled([
       insert(batch[0]!).execute(),

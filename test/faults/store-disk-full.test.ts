@@ -25,7 +25,7 @@ test("a full disk: a clear error, nothing half-written, and everything works aga
   assert.equal(stderr, "");
 });
 
-/** Mounts a 6 MB disk on `folder`; true if that succeeded. Requires root, and a container that allows it. */
+/** Mounts a 6 MB disk on `folder`; returns true on success. Requires root, and a container that allows mounting. */
 function mountSmallDisk(folder: string): boolean {
   return (
     process.platform === "linux" && spawnSync("mount", ["-t", "tmpfs", "-o", "size=6m", "tmpfs", folder]).status === 0

@@ -1,6 +1,6 @@
 /**
- * Writes rows, pairs of rows, objects and jobs as fast as possible, and prints acknowledgements to stdout until it is
- * killed.
+ * Writes rows, pairs of rows, objects and jobs as fast as possible, and prints acknowledgements to stdout until the
+ * process is killed.
  */
 import { writeSync } from "node:fs";
 import { setImmediate } from "node:timers/promises";
@@ -20,13 +20,14 @@ const jobs = createJobs({
 });
 const tables = db.tables<KillTables>();
 
-// Writes directly to the pipe: data buffered by process.stdout would be lost with this process.
+// Writes directly to the pipe: data buffered by process.stdout would be lost if this process were killed.
 function acknowledge(...words: string[]): void {
   for (;;) {
     try {
       return void writeSync(1, `${words.join(" ")}\n`);
     } catch (err) {
-      // The reader is slower than this process. A line is short enough for an atomic pipe write (pipe(7)).
+      // The reader is slower than this process, so the pipe is full. A line is short enough for an atomic pipe write
+      // (pipe(7)).
       if ((err as NodeJS.ErrnoException).code !== "EAGAIN") throw err;
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
     }
@@ -75,7 +76,7 @@ await Promise.all(
     writers.map(async (write, writer) => {
       for (let n = 0; ; n++) {
         await write(`${run}-${writer}-${lane}-${n}`);
-        // SQLite writes complete so fast that a loop around them would starve file system callbacks.
+        // SQLite writes complete so fast that a tight loop of them would starve file system callbacks.
         await setImmediate();
       }
     }),

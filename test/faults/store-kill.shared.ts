@@ -23,10 +23,10 @@ export const killMigration: Migration = {
   },
 };
 
-/** 4 KB unique to this name. */
+/** 4 KB of data unique to this name. */
 export const bytesOf = (name: string): Buffer => createHash("shake256", { outputLength: 4096 }).update(name).digest();
 
-/** Effect of a job, which a second run of the same job finds in place. */
+/** Applies a job's effect, which a second run of the same job will find already applied. */
 export async function runEffect(db: Db, job: Job): Promise<void> {
   await db.write(
     db

@@ -26,7 +26,7 @@ const PROCESSES = 2;
 const KINDS = ["single", "pair", "object", "job"];
 
 onEveryDatabase((engine) => {
-  test(`kill -9, ${ROUNDS * PROCESSES} times under load: no acknowledged write is lost, each job takes effect once`, async (t) => {
+  test(`kill -9, ${ROUNDS * PROCESSES} times under load: no acknowledged write is lost, each job takes effect exactly once`, async (t) => {
     const { another, where } = await engine.open(t, [...jobsMigrations, killMigration]);
     const folder = mkdtempSync(join(tmpdir(), "reelpost-kill-"));
     t.after(() => rmSync(folder, { recursive: true, force: true }));
@@ -81,7 +81,7 @@ async function checkRows(db: Db, wanted: { singles: string[]; pairs: string[] })
     wanted.pairs.filter((name) => !lefts.has(name) || !rights.has(name)),
     [],
   );
-  // Applies to unacknowledged pairs too: both rows or neither.
+  // Unacknowledged pairs must also have both rows or neither.
   assert.deepEqual(
     [...lefts].filter((name) => !rights.has(name)),
     [],
@@ -95,7 +95,7 @@ async function checkObjects(objects: ObjectStore, folder: string, acknowledged: 
   const found = new Set<string>();
   for await (const { key } of objects.list("kill/")) {
     found.add(key);
-    // Complete, even if it was never acknowledged.
+    // An object must be complete even if it was never acknowledged.
     const name = key.slice(key.lastIndexOf("/") + 1);
     assert.equal(Buffer.compare(await (await objects.open(key))!.bytes(), bytesOf(name)), 0, key);
   }

@@ -39,7 +39,7 @@ const flat = (size: string): ClipRecipe => ({
   extension: "mov",
 });
 
-/** A four-second file whose headers claim eleven hours. */
+/** A four-second file whose headers claim a duration of eleven hours. */
 async function claiming11Hours(): Promise<Buffer> {
   const file = await readFile(await clip());
   for (const [name, at] of [
@@ -88,13 +88,13 @@ const patch = (
 const offsetOf = async (server: VideoServer, path: string) =>
   Number((await send(`${server.ready.url}${path}`, { method: "HEAD", headers: TUS })).headers["upload-offset"]);
 
-describe("bad input to a server while one video is watched", needsFfmpeg, () => {
+describe("bad input to a server while a viewer watches one video", needsFfmpeg, () => {
   const scope = createScope();
   let server: VideoServer;
   let objects: string;
   let good: string;
   let viewer: Viewer;
-  /** Descriptors the server has open while only the viewer is connected. */
+  /** Number of descriptors that the server has open while only the viewer is connected. */
   let quiet: number;
   const descriptors = () => readdirSync(`/proc/${server.child.pid}/fd`).length;
   /** Responses that clients received. */
@@ -117,7 +117,7 @@ describe("bad input to a server while one video is watched", needsFfmpeg, () => 
   afterEach(removeAll);
 
   test(
-    "files that are not videos, broken, or oversized end in the corresponding error state, the others play",
+    "files that are not videos, are broken, or are oversized end in the corresponding error state; the others play",
     { timeout: 100_000 },
     async () => {
       const [plain, seekable] = await Promise.all([
@@ -153,7 +153,7 @@ describe("bad input to a server while one video is watched", needsFfmpeg, () => 
         ],
         ["four seconds that claim to be eleven hours", await claiming11Hours(), "ready"],
       ];
-      // Text is rejected before it is stored, over TUS as in a form.
+      // Text is rejected before it is stored, both over TUS and in a form.
       for (const text of [playlist, `ffconcat version 1.0\nfile '${secret}'\nfile /etc/passwd\n`])
         await assert.rejects(uploadTus(server, Buffer.from(text)), /The file is not a video: it is text/);
       const uids = await Promise.all(
@@ -208,7 +208,7 @@ describe("bad input to a server while one video is watched", needsFfmpeg, () => 
 
   test("false lengths and offsets are reported, and the upload resumes at the true offset", async () => {
     const file = await readFile(await clip({ seconds: 2 }));
-    // A form that is truncated, or longer than declared.
+    // A form that is truncated, or longer than declared, is rejected.
     const { type, before: head, after: tail, length } = formAround(file);
     const form = (octets: number, body: Buffer) => {
       async function* sent() {
@@ -245,7 +245,7 @@ describe("bad input to a server while one video is watched", needsFfmpeg, () => 
     // More than the declared length, with and without a Content-Length.
     const more = Buffer.concat([file, file]);
     assert.equal((await patch(server, path, 0, more)).status, 413);
-    // One that ends early: the received data is kept.
+    // An upload that ends early: the data received so far is kept.
     async function* half() {
       yield file.subarray(0, 50_000);
       await sleep(200);
@@ -274,7 +274,7 @@ describe("bad input to a server while one video is watched", needsFfmpeg, () => 
     assert.deepEqual([video.status.state, video.size, video.duration], ["ready", file.length, 2]);
   });
 
-  test("one-time upload URLs: expired, used twice, with another secret, for a longer video than allowed", async () => {
+  test("one-time upload URLs: expired, used twice, with a wrong secret, with a video longer than allowed", async () => {
     const file = await readFile(await clip());
     const direct = async (asked: Record<string, unknown> = {}) =>
       (await call("post", "stream/direct_upload", { body: { maxDurationSeconds: 60, ...asked } })).body.result as {
@@ -316,7 +316,7 @@ describe("bad input to a server while one video is watched", needsFfmpeg, () => 
       );
   });
 
-  test("fetches nothing from this machine, from private networks, or by other protocols than HTTP", async () => {
+  test("fetches nothing from this machine, from private networks, or over protocols other than HTTP", async () => {
     let visits = 0;
     const canary = createServer((socket) => (visits++, socket.destroy())).listen(0, "0.0.0.0");
     await new Promise((listening) => canary.once("listening", listening));
@@ -373,7 +373,7 @@ describe("bad input to a server while one video is watched", needsFfmpeg, () => 
     await onlyGood();
   });
 
-  test("tokens: of another video, of another key, without an algorithm, too early, too late, and within the clock tolerance", async () => {
+  test("tokens: for a different video, signed with a different key, without an algorithm, too early, too late, and within the clock tolerance", async () => {
     const uid = await uploadForm(server, await clip({ seconds: 2 }));
     await settled(server, uid);
     await server.api.ok("post", `stream/${uid}`, { body: { requireSignedURLs: true } });
@@ -418,7 +418,7 @@ describe("bad input to a server while one video is watched", needsFfmpeg, () => 
         assert.equal(answer.status, status, `${name}: ${path}: ${answer.body.toString().slice(0, 200)}`);
       }
     }
-    // The token of one video gives access to that video only.
+    // A token for one video gives access to that video only.
     const other = await get(`${server.ready.url}/${token({ sub: good })}/segments/180p/0.m4s`);
     assert.deepEqual(other.body, (await get(`${server.ready.url}/${good}/segments/180p/0.m4s`)).body);
     assert.notDeepEqual(other.body, (await get(`${server.ready.url}/${own}/segments/180p/0.m4s`)).body);
@@ -429,7 +429,7 @@ describe("bad input to a server while one video is watched", needsFfmpeg, () => 
     );
   });
 
-  test("afterwards nothing is left behind, no private information was revealed, and the viewer noticed nothing", async (t) => {
+  test("afterwards nothing is left behind, no private information has been revealed, and the viewer has not been affected", async (t) => {
     const watched = await viewer.stop();
     t.diagnostic(JSON.stringify({ ...watched, descriptors: [quiet, descriptors()] }));
     assert.ok(watched.requests > 20);

@@ -13,7 +13,7 @@ const RUNG = "180p";
 const SEGMENTS = 10;
 
 test(
-  `${VIEWERS} viewers requesting segments that are not yet encoded cost a few encoder runs, each gets a segment, and other viewers keep playing`,
+  `${VIEWERS} viewers requesting segments that are not yet encoded cause only a few encoder runs; each gets a segment, and other viewers keep playing`,
   { ...needsFfmpeg, timeout: 110_000 },
   async (t) => {
     const source = await clip({
@@ -41,7 +41,7 @@ test(
       for (const name of objectsBelow(objects, `stream/${uid}`))
         if (/^chunks|\/[1-9]\d*\.m4s$/.test(name)) await rm(join(objects, "stream", uid, name));
 
-    // Segments are encoded only on request here.
+    // This server only encodes segments on request.
     const server = await startVideoServer(t, {
       dataDirectory,
       args: ["--roles", "api,workers,playback"],
@@ -98,12 +98,12 @@ test(
         other: { requests, slowestMs },
       }),
     );
-    // stop() has checked the status of each request; latency belongs to the benchmarks.
+    // stop() has checked the status of each request; the benchmarks check latency.
     assert.ok(requests > 10);
     assert.deepEqual(await server.stop(), { code: 0, signal: null });
     assert.ok(!server.log().includes('"level":50'), server.log());
 
-    // Segments encoded for viewers become part of the ladder that is completed later.
+    // Segments encoded for viewers become part of the ladder that the background encoder completes later.
     const last: VideoServer = await startVideoServer(t, { dataDirectory, env: { REELPOST_LOG_LEVEL: "warn" } });
     const { check } = createLadderCheck();
     for (const uid of [alone, leaving, many[0]!]) {

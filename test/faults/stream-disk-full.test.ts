@@ -51,7 +51,7 @@ async function fillAndFree(t: TestContext, whole: boolean): Promise<void> {
   await settled(server, watched);
   const viewer = watchOn(server.ready.url, watched);
 
-  // During upload: received data is kept if the upload can be resumed, and none of a form.
+  // During an upload: received data is kept if the upload can be resumed; the data of a form is discarded.
   const large = await padded(source, 60 * MIB);
   const form = await sendForm(tusAt(server), large);
   assert.deepEqual([form.status, JSON.parse(form.text).success], [507, false], form.text);
@@ -76,12 +76,12 @@ async function fillAndFree(t: TestContext, whole: boolean): Promise<void> {
   await send(`${server.ready.url}${path}`, { method: "DELETE", headers: TUS });
   await until(() => objectsBelow(objects, ".partial").length === 0, "what had come of it is gone");
 
-  // During encoding.
+  // A disk that fills up during encoding.
   const encoded = await uploadForm(server, source);
   small.fill();
   await until(() => /No space|no space|ENOSPC|DISK_FULL/.test(server.log()), "the log tells of the full disk");
-  // A full database cannot even record a failed attempt. On the other disk, there are more attempts than would be
-  // blamed on the video.
+  // A full database cannot even record a failed attempt. On the other disk, there are more attempts than the limit
+  // after which a video fails.
   const tried = whole ? /jobs: failed to store the outcome, will retry/g : /failed, will retry/g;
   await until(() => (server.log().match(tried) ?? []).length >= 3, "it is tried again", 30_000);
   assert.notEqual((await videoOf(server, encoded)).status.state, "error", "a full disk is not the video's fault");

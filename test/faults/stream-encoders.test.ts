@@ -14,7 +14,7 @@ before(async () => void (cluster = await startCluster()));
 after(() => cluster?.stop());
 
 test(
-  "of several processes on one PostgreSQL, an encoding one is killed: another resumes its work, and the viewer does not notice",
+  "several processes on one PostgreSQL: one is killed while encoding, another resumes its work, and the viewer is not affected",
   { ...needsFfmpeg, timeout: 110_000 },
   async (t) => {
     assert.ok(cluster, "PostgreSQL is not installed");

@@ -21,7 +21,7 @@ const pathOf = (name: string) =>
 
 describe("ffmpeg", { concurrency: 2 }, () => {
   test(
-    "killed repeatedly during encoding: the ladder is complete in the end, and the viewer does not notice",
+    "killed repeatedly during encoding: the ladder is eventually complete, and the viewer is not affected",
     { ...needsFfmpeg, timeout: 110_000 },
     async (t) => {
       const source = await long();
@@ -44,7 +44,7 @@ describe("ffmpeg", { concurrency: 2 }, () => {
             process.kill(pid, "SIGKILL");
             killed.add(pid);
           } catch {
-            // The encoder was faster.
+            // The encoder exited before it could be killed.
           }
         }
       }

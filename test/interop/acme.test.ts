@@ -29,15 +29,15 @@ import { createEmbeddedProvider, createZones, startDnsServer, zonesMigrations } 
 import { onEveryDatabase, onPostgres, type TestEngine } from "../support/databases.ts";
 import { startPebble, withPebble, type Pebble, type PebbleOptions } from "../support/pebble.ts";
 
-/** The system clock, moved forward. Sleep times are unchanged. */
+/** The system clock moved forward. The duration of sleeps is unchanged. */
 function movedClock(): Clock & { moveTo(at: number): void } {
   let by = 0;
   return { now: () => Date.now() + by, sleep: systemClock.sleep, moveTo: (at) => void (by = at - Date.now()) };
 }
 
 /**
- * A database, the zone example.com in which every name resolves to 127.0.0.1, our name server for it, an HTTP port that
- * serves challenge responses, and Pebble.
+ * A database, the zone example.com in which every name resolves to 127.0.0.1, Reelpost's name server for it, an HTTP
+ * port that serves challenge responses, and Pebble.
  */
 async function world(
   t: TestContext,
@@ -124,7 +124,7 @@ async function certificatesOf(
 
 const namesIn = (source: TlsSource, asked?: string) => new X509Certificate(source.pem(asked).cert).subjectAltName;
 
-/** Resolves once `done` is true; it is checked after each change. */
+/** Resolves once `done` returns true, checked after each change. */
 function changed(source: TlsSource, done: () => boolean): Promise<void> {
   return new Promise((resolve) => {
     const end = source.onChange(look);
@@ -144,7 +144,7 @@ const proofsOf = (db: Db) =>
 
 withPebble(() => {
   onEveryDatabase((engine) => {
-    test("a certificate is obtained by http-01, is trusted, survives a restart and is stored encrypted", async (t) => {
+    test("a certificate is obtained by http-01, is trusted, survives a restart and is stored in encrypted form", async (t) => {
       const parts = await world(t, engine);
       const first = await certificatesOf(parts, [["mx.example.com", "API.example.com"]]);
       assert.equal(namesIn(first), "DNS:fallback.example");
@@ -171,7 +171,7 @@ withPebble(() => {
       server.close();
     });
 
-    test("a wildcard and its domain are validated by dns-01 through our own name server, and no record is left behind", async (t) => {
+    test("a wildcard and its domain are validated by dns-01 through Reelpost's name server, and no record is left behind", async (t) => {
       const parts = await world(t, engine);
       const certificates = await certificatesOf(parts, [["*.example.com", "example.com"]], {
         solver: createDnsSolver(parts.texts),
@@ -252,7 +252,8 @@ withPebble(() => {
       assert.ok(Number(row!["next_at"]) <= parts.clock.now() + 60_000);
     });
 
-    // At 20 %, eleven rejections in a row, the client's limit, are too rare to fail the test.
+    // At a rejection rate of 20 %, eleven rejections in a row, which is the client's limit, are too rare to fail the
+    // test.
     test("a certificate is obtained from an ACME server that rejects nonces, reuses authorizations and has a long chain", async (t) => {
       const parts = await world(t, engine, {
         env: {
@@ -273,7 +274,7 @@ withPebble(() => {
       assert.equal(namesIn(certificates, "mx.example.com"), "DNS:mx.example.com");
     });
 
-    test("a certificate in use is kept while the ACME server is unavailable", async (t) => {
+    test("a certificate remains in use while the ACME server is unavailable", async (t) => {
       const parts = await world(t, engine);
       const certificates = await certificatesOf(parts, [["mx.example.com"]]);
       certificates.start();
@@ -320,7 +321,7 @@ withPebble(() => {
       assert.equal(both[0]!.pem().cert, both[1]!.pem().cert);
       assert.equal(both[0]!.pem("other.example.com").key, both[1]!.pem("other.example.com").key);
       await Promise.all(both.map((one) => one.close()));
-      // One order per certificate, one account for both.
+      // One order per certificate, and one account for both.
       assert.equal(parts.pebble.log().match(/POST \/order-plz/g)?.length, 2);
       assert.equal((await rowsOf(parts.db)).length, 2);
     });

@@ -25,7 +25,7 @@ describe("cloudflare SDK: user, accounts, tokens", () => {
       (group) => group.name === name,
     )!;
 
-  it("user, accounts, memberships; lists end", async () => {
+  it("user, accounts, memberships: lists have an end", async () => {
     const { id, email } = await client.user.get();
     assert.match(id, /^[0-9a-f]{32}$/);
     assert.match(email, /@/);
@@ -40,7 +40,7 @@ describe("cloudflare SDK: user, accounts, tokens", () => {
     assert.deepEqual([membership!.account.id, others.length], [account_id, 0]);
   });
 
-  it("an account is renamed; the id of another account is not found", async () => {
+  it("an account is renamed; an unknown account id is not found", async () => {
     const { type } = await client.accounts.get({ account_id });
     const renamed = await client.accounts.update({ account_id, id: account_id, type, name: "Renamed" });
     assert.deepEqual([renamed.name, (await client.accounts.get({ account_id })).name], ["Renamed", "Renamed"]);
@@ -50,7 +50,7 @@ describe("cloudflare SDK: user, accounts, tokens", () => {
     );
   });
 
-  it("a token is created, verified, listed, renamed, rolled and deleted; each time only the current value works", async () => {
+  it("a token is created, verified, listed, renamed, rolled and deleted; at each step only the current value works", async () => {
     const made = await client.user.tokens.create({
       name: "ci",
       policies: [policy(await group("Workers Scripts Read"))],

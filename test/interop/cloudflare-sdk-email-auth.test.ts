@@ -15,7 +15,7 @@ describe("cloudflare SDK: authorized senders of a zone", () => {
   });
   after(scope.close);
 
-  it("DMARC reports: read, enabled, disabled", async () => {
+  it("DMARC reports: read, enabled and disabled", async () => {
     const before = await client.emailAuth.dmarcReports.get({ zone_id });
     assert.deepEqual(
       [before.zone_id, before.enabled, before.status, before.rua_prefix.length],
@@ -28,7 +28,7 @@ describe("cloudflare SDK: authorized senders of a zone", () => {
     await assert.rejects(client.emailAuth.dmarcReports.edit({ zone_id }), BadRequestError);
   });
 
-  it("an SPF record is inspected, with its includes from a zone of this server", async () => {
+  it("an SPF record is inspected, including records in a zone on this server", async () => {
     const { id } = await client.dns.records.create({
       zone_id,
       type: "TXT",

@@ -24,7 +24,7 @@ describe("cloudflare SDK: Email Routing, each step builds on the one before", ()
   });
   after(scope.close);
 
-  it("settings: read, enabled with records, updated, unlocked, disabled, by the current calls and by the deprecated ones", async () => {
+  it("settings: read, enabled with records, updated, unlocked and disabled, by both current and deprecated calls", async () => {
     assert.deepEqual(
       [
         (await client.emailRouting.get({ zone_id })).enabled,
@@ -68,7 +68,7 @@ describe("cloudflare SDK: Email Routing, each step builds on the one before", ()
     );
   });
 
-  it("rules: created, listed for the zone and for the account, replaced, deleted; the catch-all rule has separate calls", async () => {
+  it("rules: created, listed for the zone and for the account, replaced, deleted; separate calls handle the catch-all rule", async () => {
     const matchers = [{ type: "literal", field: "to", value: "me@example.com" }];
     const made: Rule = await client.emailRouting.rules.create({
       zone_id,

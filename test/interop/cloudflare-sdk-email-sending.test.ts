@@ -4,9 +4,9 @@ import { startSink } from "../../src/mail/outbound/outbound.testing.ts";
 import { all, BadRequestError, failsWith, NotFoundError, PermissionDeniedError, sdk } from "./cloudflare-sdk.ts";
 import { createScope, startPlatform, type Platform } from "./platform.ts";
 
-/** Replies of the next hop to recipients; if empty, it accepts every recipient. */
+/** Replies that the next hop sends for each recipient; if empty, it accepts every recipient. */
 const answers = new Map<string, string>();
-// Started here so that it ends with its enclosing scope.
+// Started here so that it is stopped with its enclosing scope.
 const sink = await startSink({ rcpt: (to) => answers.get(to) });
 
 interface Suppression {
@@ -35,7 +35,7 @@ describe("cloudflare SDK: Email Sending and Email Auth, each step builds on the 
   });
   after(scope.close);
 
-  it("subdomains: created, listed, read, updated, with their records, deleted", async () => {
+  it("subdomains: created, listed, read, updated and deleted, with their records", async () => {
     const apex = await client.emailSending.subdomains.create({ zone_id, name: "example.com" });
     const made = await client.emailSending.subdomains.create({ zone_id, name: "news.example.com" });
     assert.deepEqual(
@@ -69,7 +69,7 @@ describe("cloudflare SDK: Email Sending and Email Auth, each step builds on the 
     await assert.rejects(client.emailSending.subdomains.create({ zone_id, name: "example.org" }), BadRequestError);
   });
 
-  it("send: with every part of a message, and the result for each recipient", async () => {
+  it("send: a message with all its fields, and the result for each recipient", async () => {
     answers.set("gone@example.net", "550 5.1.1 no such user").set("later@example.net", "451 4.7.1 later");
     const sent = await client.emailSending.send({
       account_id,
@@ -134,7 +134,7 @@ describe("cloudflare SDK: Email Sending and Email Auth, each step builds on the 
     assert.match(mail!.raw, /^To: all@example\.net\r$/m);
   });
 
-  it("send and sendRaw reject with the published codes", async () => {
+  it("send and sendRaw reject with the documented codes", async () => {
     const message = { account_id, from: "news@example.com", to: "ada@example.net", subject: "x", text: "x" };
     await assert.rejects(client.emailSending.send({ ...message, text: undefined }), failsWith(400, 10001));
     await assert.rejects(
@@ -175,7 +175,7 @@ describe("cloudflare SDK: Email Sending and Email Auth, each step builds on the 
     assert.equal(sink.mails.length, 0);
   });
 
-  it("suppressions: created, listed by cursor, read, updated, created by the hundred, deleted; no listed address is sent to", async () => {
+  it("suppressions: created, listed by cursor, read, updated, created by the hundred, deleted; no message is sent to a listed address", async () => {
     const { suppressions } = client.emailSending;
     const made = await suppressions.create({ account_id, email: "Off@Example.net", note: "asked us to" });
     assert.deepEqual(made.scope, { type: "account" });

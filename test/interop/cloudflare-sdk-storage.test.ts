@@ -102,7 +102,7 @@ describe("cloudflare SDK: KV, R2, D1", () => {
       await assert.rejects(client.r2.buckets.get("none", { account_id }), failsWith(404, 10006));
     });
 
-    it("objects: put, read, listed by cursor, deleted", async () => {
+    it("objects: stored, read, listed by cursor, deleted", async () => {
       const { objects } = client.r2.buckets;
       const bytes = randomFillSync(new Uint8Array(300_000));
       await objects.upload("a/b c.bin", new Blob([bytes]), { account_id, bucket_name: "films" });
@@ -144,7 +144,7 @@ describe("cloudflare SDK: KV, R2, D1", () => {
       );
     });
 
-    it("query and raw, with parameters; an SQL error is reported", async () => {
+    it("query and raw accept parameters; an SQL error is reported", async () => {
       await run("CREATE TABLE films (id INTEGER PRIMARY KEY, name TEXT, year INTEGER)");
       const [inserted] = await run("INSERT INTO films (name, year) VALUES (?, ?), (?, ?)", [
         "M",
@@ -162,7 +162,7 @@ describe("cloudflare SDK: KV, R2, D1", () => {
       await assert.rejects(run("SELEC"), failsWith(400, 7500));
     });
 
-    it("import uploads a file to its URL, export returns one", async () => {
+    it("import uploads a file to the URL it receives, export returns a URL", async () => {
       const sql = "INSERT INTO films (name, year) VALUES ('Metropolis', 1927);\n";
       const etag = createHash("md5").update(sql).digest("hex");
       const { upload_url, filename } = await client.d1.database.import(id, { account_id, action: "init", etag });

@@ -29,7 +29,7 @@ describe("cloudflare SDK: video on demand", needsFfmpeg, () => {
   let account_id: string;
   let file: string;
   let secret: string;
-  /** The first video, the source of all others. */
+  /** The first video, which is the source of all others. */
   let first: ShownVideo;
   before(async () => {
     const [video, sound] = await Promise.all([
@@ -64,7 +64,7 @@ describe("cloudflare SDK: video on demand", needsFfmpeg, () => {
     assert.deepEqual(await client.stream.webhooks.get({ account_id }), set);
   });
 
-  it("a watermark profile is created by form and by URL, and read back", async () => {
+  it("a watermark profile is created from a form and from a URL, and read back", async () => {
     const made = await client.stream.watermarks.create({
       account_id,
       file: await toFile(png(40, 20), "logo.png", { type: "image/png" }),
@@ -224,7 +224,7 @@ describe("cloudflare SDK: video on demand", needsFfmpeg, () => {
     );
   });
 
-  /** Tracks of one kind offered to players, by language and name. */
+  /** Tracks of one kind that are offered to players, by language and name. */
   const tracks = async (kind: string): Promise<string[]> =>
     [...(await (await fetch(first.playback.hls)).text()).matchAll(/^#EXT-X-MEDIA:.*$/gm)]
       .map(([line]) => line)
@@ -233,7 +233,7 @@ describe("cloudflare SDK: video on demand", needsFfmpeg, () => {
         [/LANGUAGE="([^"]+)"/.exec(line)?.[1], /NAME="([^"]+)"/.exec(line)?.[1]].filter(Boolean).join(" "),
       );
 
-  it("captions are uploaded, read back, generated, and rejected if they exist: without retries", async () => {
+  it("captions are uploaded, read back, generated, and rejected without retries if they exist", async () => {
     const { language: captions } = client.stream.captions;
     const at = { account_id, identifier: first.uid };
     assert.deepEqual(
@@ -340,7 +340,7 @@ describe("cloudflare SDK: video on demand", needsFfmpeg, () => {
     assert.equal(await status(), 403);
   });
 
-  it("the webhook reports every finished video: its body is the video as the API shows it, and is signed", async () => {
+  it("the webhook reports every finished video: its body is signed and equals the video in the API", async () => {
     assert.equal(arrived.length, 5);
     for (const uid of arrived) {
       const [posted, got] = [await site.heard(uid, secret), await client.stream.get(uid, { account_id })];
@@ -437,7 +437,7 @@ describe("cloudflare SDK: video on demand", needsFfmpeg, () => {
     await assert.rejects(client.stream.webhooks.get({ account_id }), failsWith(404, 10003));
   });
 
-  it("every published operation was requested and has a route, and every response matches the published schema", async () => {
+  it("every documented operation was requested and has a route, and every response matches the published schema", async () => {
     const unnamed = (operation: string) => operation.replaceAll(/\{\w+\}/g, "{}");
     const published = publishedOpenApi()
       ?.operations("stream.json")

@@ -27,7 +27,7 @@ describe("cloudflare SDK: tails", () => {
   });
   after(scope.close);
 
-  it("a tail is created, read over its URL by any WebSocket, shown, and ends when it is deleted", async () => {
+  it("a tail is created, read over its URL by any WebSocket client, shown, and ends when it is deleted", async () => {
     const { tail } = client.workers.scripts;
     const { id, url, expires_at } = await tail.create(script_name, of());
     assert.ok(new Date(expires_at).getTime() > Date.now());

@@ -36,7 +36,7 @@ describe("cloudflare SDK: workers", () => {
   it("scripts.update with files deploys; get, list and search find it", async () => {
     const made = await client.workers.scripts.update(script_name, { account_id, metadata, files: await files("one") });
     assert.deepEqual([made.id, made.handlers, made.has_modules], [script_name, ["fetch", "scheduled"], true]);
-    // A worker uploaded by the API has no public URL until one is enabled.
+    // A worker uploaded through the API has no public URL until one is enabled.
     assert.equal((await platform.visit(script_name)).status, 404);
     await client.workers.scripts.subdomain.create(script_name, { account_id, enabled: true });
     assert.equal(await heard(), "sdk one here ");
@@ -76,7 +76,7 @@ describe("cloudflare SDK: workers", () => {
     assert.equal((await platform.visit("old")).status, 404);
   });
 
-  it("the subdomains of the account and a worker: a disabled one has no URL", async () => {
+  it("the subdomains of the account and a worker: a worker with a disabled subdomain has no URL", async () => {
     assert.deepEqual(await client.workers.subdomains.get({ account_id }), { subdomain: platform.label });
     assert.equal((await client.workers.scripts.subdomain.get(script_name, { account_id })).enabled, true);
     await client.workers.scripts.subdomain.create(script_name, { account_id, enabled: false });
@@ -171,7 +171,7 @@ describe("cloudflare SDK: workers", () => {
     assert.equal(await heard(), "sdk two here other");
     await deploy([first, 100]);
     assert.equal(await heard(), "sdk one here other");
-    // Settings are part of a version, and a change to them must not deploy newer code.
+    // Settings are part of a version, and changing them must not deploy newer code.
     const moved = { settings: { bindings: [{ type: "plain_text", name: "PLACE", text: "there" }] } };
     await assert.rejects(
       client.workers.scripts.scriptAndVersionSettings.edit(script_name, { account_id, ...moved }),
@@ -214,7 +214,7 @@ describe("cloudflare SDK: workers", () => {
     assert.equal(await heard(), "sdk three there other");
   });
 
-  it("workers by the newer routes", async () => {
+  it("workers through the newer routes", async () => {
     const [worker, ...others] = await all(client.workers.beta.workers.list({ account_id, per_page: 5 }));
     assert.deepEqual([worker!.name, others.length], [script_name, 0]);
     assert.equal((await client.workers.beta.workers.get(worker!.id, { account_id })).name, script_name);

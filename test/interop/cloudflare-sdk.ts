@@ -3,8 +3,8 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import type { Platform } from "./platform.ts";
 
-// The real package, from the clients directory: it is not a dependency of this project, so it is untyped here, as it is
-// for a JavaScript user.
+// The actual package, from the clients directory. It is not a dependency of this project, so it is untyped here, as for
+// a JavaScript user.
 const client = createRequire(join(import.meta.dirname, "..", "clients", "package.json"));
 export const {
   Cloudflare,
@@ -31,7 +31,7 @@ export const sdk = (
     ...credentials,
   });
 
-/** All items of an auto-paging list, which must end long before `most` of them. */
+/** All items of an auto-paging list, which must end well before `most` items. */
 export async function all<Item = { id: string; name: string }>(
   list: AsyncIterable<Item>,
   most = 20_000,

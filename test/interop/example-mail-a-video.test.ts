@@ -44,7 +44,7 @@ describe("examples/mail-a-video", { skip: needsFfmpeg.skip || withoutChromium() 
   };
   const replies = async () => (await filesBelow(server.ready.mailDirectory)).filter((path) => path.endsWith(".html"));
 
-  test("a video sent by mail gets a reply with its thumbnail, and plays at the link in the reply", async () => {
+  test("a video sent by email gets a reply with its thumbnail, and plays at the link in the reply", async () => {
     await send([{ filename: "mill.mp4", path: await clip(mediaClips.plain) }]);
     const [reply, ...more] = await replies();
     assert.deepEqual(more, []);
@@ -66,7 +66,7 @@ describe("examples/mail-a-video", { skip: needsFfmpeg.skip || withoutChromium() 
     assert.deepEqual(problems, []);
   });
 
-  test("a file that only has the name of a video is reported to its sender; a message without one is rejected", async () => {
+  test("a file that only has the name of a video is reported to its sender; a message without a file is rejected", async () => {
     const before = await replies();
     await send([{ filename: "notes.mp4", content: "These are no pictures at all.\n".repeat(100) }]);
     const [reply] = (await replies()).filter((path) => !before.includes(path));

@@ -81,7 +81,7 @@ describe("examples/video-site on a server", { skip: needsFfmpeg.skip || withoutC
     browser = await openBrowser(scope);
   });
 
-  test("a visitor uploads a video, and it plays below with a token signed by the worker; the webhook reports completion", async () => {
+  test("a visitor uploads a video, which plays below with a token signed by the worker; the webhook reports completion", async () => {
     const { page, problems } = await openPage(browser, site);
     await page.setInputFiles("input[type=file]", await clip(mediaClips.plain));
     await page.click("button");
@@ -119,7 +119,7 @@ describe("examples/video-site on a server", { skip: needsFfmpeg.skip || withoutC
     );
   });
 
-  test("a one-time URL accepts one file, and rejects the next with the reason", async () => {
+  test("a one-time URL accepts one file, and rejects the next with a reason", async () => {
     const invited = await fetch(`${platform.url}/workers/video-site/api/uploads`, {
       method: "POST",
       body: JSON.stringify({ name: "once.mp4" }),
@@ -138,7 +138,7 @@ describe("examples/video-site on a server", { skip: needsFfmpeg.skip || withoutC
     );
   });
 
-  test("a notification is accepted if signed with the secret, and recent", async () => {
+  test("a notification is accepted if it is recent and signed with the secret", async () => {
     const { secret } = await platform.ask<{ secret: string }>(`/accounts/${platform.account}/stream/webhook`);
     const body = JSON.stringify({
       uid: "f".repeat(32),

@@ -1,4 +1,4 @@
-// Worker pages on the platform's own host, in a real browser, which decides what they can reach of the platform.
+// Worker pages on the platform's own host, in a real browser, which controls what they can access on the platform.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
@@ -64,7 +64,7 @@ describe("a hostile worker's page on the platform's host", { skip: needsFfmpeg.s
       )
       .catch((err: unknown) => String(err));
     assert.notEqual(registered, "registered");
-    // Nor can a platform page, if it were tricked into registering the script.
+    // A platform page cannot register the script either, if it were tricked into trying.
     await page.goto(`${platform.url}/`);
     assert.notEqual(
       await page.evaluate(

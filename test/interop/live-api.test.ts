@@ -80,7 +80,7 @@ describe("cloudflare SDK: live inputs", () => {
     assert.deepEqual(await client.stream.liveInputs.get(uid, { account_id }), input);
   });
 
-  it("an update keeps the fields it does not name", async () => {
+  it("an update preserves the fields it does not specify", async () => {
     const { recording, meta } = input;
     const changed: Input = await client.stream.liveInputs.update(input.uid, {
       account_id,
@@ -108,7 +108,7 @@ describe("cloudflare SDK: live inputs", () => {
     );
   });
 
-  it("rotating keys returns new ones, the uid stays", async () => {
+  it("rotating keys returns new keys and preserves the uid", async () => {
     const { result }: { result: Input } = await client.post(
       `/accounts/${account_id}/stream/live_inputs/${input.uid}/rotate_keys`,
     );
@@ -127,7 +127,7 @@ describe("cloudflare SDK: live inputs", () => {
     await client.stream.liveInputs.delete(second.uid, { account_id });
   });
 
-  it("an Idempotency-Key creates one input; once that is deleted there is a conflict, which is not retried", async () => {
+  it("an Idempotency-Key creates one input; after the input is deleted there is a conflict, which is not retried", async () => {
     const params = { account_id, meta: { name: "once" }, "Idempotency-Key": "the first one" };
     const first: Input = await client.stream.liveInputs.create(params);
     assert.deepEqual(await client.stream.liveInputs.create(params), first);
@@ -163,7 +163,7 @@ describe("cloudflare SDK: live inputs", () => {
     );
   });
 
-  it("answers 204 for manifests and 404 for thumbnails before the first broadcast", async () => {
+  it("responds with 204 for manifests and 404 for thumbnails before the first broadcast", async () => {
     const { uid } = await client.stream.liveInputs.create({ account_id, recording: { mode: "automatic" } });
     for (const path of ["manifest/video.m3u8", "manifest/video.mpd"]) {
       const early = await fetch(`${platform.url}/${uid}/${path}`);
@@ -212,7 +212,7 @@ describe("cloudflare SDK: live inputs", () => {
     assert.equal((await fetch(`${platform.url}/${input.uid}/lifecycle`)).status, 404);
   });
 
-  // The published API is not part of this project: without it the test is omitted, since there are no schemas to
+  // The published API is not part of this project. Without it, the test is omitted, since there are no schemas to
   // compare with.
   const published = publishedOpenApi();
   if (published !== undefined)

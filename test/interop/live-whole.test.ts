@@ -219,7 +219,7 @@ describe("a broadcast through the whole server", { skip: needsFfmpeg.skip || wit
     );
 
   it(
-    "RTMP: played with low latency by hls.js while live, by WHEP and over RTMP too; a video a moment after its end",
+    "RTMP: played with low latency by hls.js while live, also by WHEP and over RTMP; available as a video shortly after its end",
     { timeout: 110_000 },
     async () => {
       const show = await input({ recording: { mode: "automatic" }, preferLowLatency: true });
@@ -399,19 +399,23 @@ describe("a broadcast through the whole server", { skip: needsFfmpeg.skip || wit
     await until(async () => (await recordings(show.uid))[0]?.status.state === "ready", "a ready recording");
   });
 
-  it("WHIP: from one page to another by WHEP, and to all viewers by HLS", { timeout: 110_000 }, async () => {
-    const show = await input();
-    const { page } = await openPage(browser, site);
-    await page.evaluate(`publish(${JSON.stringify(show.webRTC.url)})`);
-    const called = await inPage<{ kinds: string[] }>(`whep(${JSON.stringify(show.webRTCPlayback.url)})`);
-    assert.deepEqual(called.kinds, ["audio", "video"]);
-    await onAir(show);
-    const seen = await inPage<{ problems: string[] }>(`live(${JSON.stringify(show.playback.hls)})`);
-    assert.deepEqual(seen.problems, []);
-    assert.equal(await page.evaluate("unpublish()"), 200);
-    await page.context().close();
-    await until(async () => (await recordings(show.uid))[0]?.status.state === "ready", "a ready recording");
-  });
+  it(
+    "WHIP: published from one page, played on another by WHEP, and by all viewers over HLS",
+    { timeout: 110_000 },
+    async () => {
+      const show = await input();
+      const { page } = await openPage(browser, site);
+      await page.evaluate(`publish(${JSON.stringify(show.webRTC.url)})`);
+      const called = await inPage<{ kinds: string[] }>(`whep(${JSON.stringify(show.webRTCPlayback.url)})`);
+      assert.deepEqual(called.kinds, ["audio", "video"]);
+      await onAir(show);
+      const seen = await inPage<{ problems: string[] }>(`live(${JSON.stringify(show.playback.hls)})`);
+      assert.deepEqual(seen.problems, []);
+      assert.equal(await page.evaluate("unpublish()"), 200);
+      await page.context().close();
+      await until(async () => (await recordings(show.uid))[0]?.status.state === "ready", "a ready recording");
+    },
+  );
 
   it("a wrong key, a second publisher and a key rotated during the broadcast", { timeout: 110_000 }, async () => {
     const show = await input({ recording: { mode: "off" } });

@@ -14,7 +14,7 @@ import { SENDERS, startMailWorld, until, type MailWorld } from "../support/mail-
 
 /**
  * The full path of a message through third-party programs: the sender, the receiver of forwards, and the verifiers that
- * look up the keys in our DNS.
+ * look up the keys in Reelpost's DNS.
  */
 
 const FORWARDS = "fwd.routed.example";
@@ -53,7 +53,7 @@ describe(
 
     const at = () => `127.0.0.1:${world.server.smtp!.port}`;
 
-    test("swaks sends over STARTTLS, smtp-sink receives the forward of a rule", async () => {
+    test("swaks sends over STARTTLS, and smtp-sink receives the message forwarded by a rule", async () => {
       const { code, output } = await runTool("swaks", [
         "--server",
         at(),
@@ -85,7 +85,7 @@ describe(
       );
     });
 
-    test("following the doctor's advice is enough: then every signature and the seal verify in dkimverify, arcverify and OpenDKIM", async () => {
+    test("following the doctor's advice is sufficient: afterwards dkimverify, arcverify and OpenDKIM verify every signature and the seal", async () => {
       assert.equal(await verify.dkimverify(forwarded, 0), false, "nobody knows the key yet");
       assert.equal(await verify.dkimverify(forwarded, 1), true, "the routed domain's records are made by itself");
       const keyOf = async () => {
@@ -117,7 +117,7 @@ describe(
       }
     });
 
-    test("swaks submits, the message is signed by its domain, and its bounce suppresses the recipient", async () => {
+    test("swaks submits, the message is signed with its domain, and its bounce suppresses the recipient", async () => {
       await world.api.ok("post", `/zones/${world.zone}/email/sending/subdomains`, { body: { name: "routed.example" } });
       const submit = (subject: string) => {
         const { port } = world.server.submission!;
@@ -209,7 +209,7 @@ describe(
       );
     });
 
-    test("posttls-finger finds current TLS", async () => {
+    test("posttls-finger finds up-to-date TLS", async () => {
       const { code, output } = await runTool("posttls-finger", [
         "-c",
         "-l",
@@ -222,7 +222,7 @@ describe(
       assert.match(output, /TLS connection established to \S+: TLSv1\.3 with cipher/);
     });
 
-    test("smtp-source: four hundred concurrent messages are each forwarded once", async () => {
+    test("smtp-source: four hundred concurrent messages are each forwarded exactly once", async () => {
       const count = 400;
       const { code, output } = await runTool("smtp-source", [
         "-s",
@@ -248,7 +248,7 @@ describe(
     });
 
     for (const program of ["dig", "kdig"]) {
-      test(`${program} sees the zone as created by the API`, async () => {
+      test(`${program} sees the zone as it was created through the API`, async () => {
         const ask = async (...words: string[]) =>
           (
             await runTool(program, ["@127.0.0.1", "-p", String(world.server.dns!.port), "+time=5", "+short", ...words])

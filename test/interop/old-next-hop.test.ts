@@ -31,7 +31,7 @@ describe(
     });
     after(() => scope.close());
 
-    test("gets a forward as 7-bit data signed by the routed domain", async () => {
+    test("receives a forward as 7-bit data signed with the routed domain", async () => {
       const { code, output } = await runTool("swaks", [
         "--server",
         `127.0.0.1:${world.server.smtp!.port}`,

@@ -8,7 +8,7 @@ export interface Scope {
   after(stop: () => Promise<void>): void;
 }
 
-/** Resources started by one file's tests, closed in reverse order. */
+/** Resources started by one file's tests; closes them in reverse order. */
 export function createScope(): Scope & { close(): Promise<void> } {
   const stops: (() => Promise<void>)[] = [];
   return {
@@ -32,16 +32,16 @@ export interface Platform {
   api: string;
   token: string;
   account: string;
-  /** The account's label below the workers domain: workers are at `<name>.<label>.localhost`. */
+  /** The account's label under the workers domain: workers are at `<name>.<label>.localhost`. */
   label: string;
   wrangler(files?: Record<string, string>): Promise<Wrangler>;
-  /** One API request, for results that clients do not show. Rejects if it fails. */
+  /** Sends one API request, for results that clients do not show. Rejects if it fails. */
   ask<Result>(path: string, init?: RequestInit): Promise<Result>;
   /** Requests a worker of the account by path. */
   visit(worker: string, path?: string, init?: RequestInit): Promise<Heard>;
   /** Requests a worker by hostname, without a resolver. */
   visitHost(worker: string, path?: string): Promise<Heard>;
-  /** Sends one real SMTP message. Rejects as nodemailer does if the server rejects it. */
+  /** Sends one real SMTP message. Rejects like nodemailer if the server rejects it. */
   mail(message: { from: string; to: string; subject?: string; body?: string }): Promise<string>;
 }
 

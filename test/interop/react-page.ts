@@ -36,7 +36,7 @@ export async function bundleReactApp(): Promise<string> {
 }
 
 /**
- * A third-party page at `/` with the component, for `openSite`. `local` is the URL of the one script that points the
+ * A third-party page at `/` with the component, for `openSite`. `local` is the URL of the script that points the
  * component at this server.
  */
 export const reactPages = (bundle: string, local: string, props: object) => ({

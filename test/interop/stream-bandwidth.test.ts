@@ -19,7 +19,7 @@ const lavfi = (video: string, audio?: string): string[] => [
 ];
 const x264 = (...more: string[]) => ["-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p", ...more];
 
-/** Ten videos with typical bitrate profiles: constant, bursty, nearly zero, and with a short last segment. */
+/** Ten videos with typical bitrate profiles, including constant, bursty, nearly zero, and with a short last segment. */
 const CLIPS: Record<string, ClipRecipe> = {
   "a test pattern": { seconds: 9 },
   noise: {
@@ -55,7 +55,7 @@ interface Playlist {
   target: number;
 }
 
-describe("BANDWIDTH of finished videos", { skip: needsFfmpeg.skip, timeout: 300_000 }, () => {
+describe("BANDWIDTH of completely encoded videos", { skip: needsFfmpeg.skip, timeout: 300_000 }, () => {
   const scope = suiteScope();
   const videos: Record<string, Video> = {};
   let origin: string;
@@ -130,7 +130,7 @@ describe("BANDWIDTH of finished videos", { skip: needsFfmpeg.skip, timeout: 300_
     });
   }
 
-  /** Audio playlists by GROUP-ID. Each group has one rendition. */
+  /** Audio playlists by GROUP-ID. Each group has a single rendition. */
   async function groupsOf(text: string, base: string): Promise<Map<string, Playlist>> {
     return new Map(
       await Promise.all(
@@ -148,7 +148,10 @@ async function textOf(url: string): Promise<string> {
   return response.text();
 }
 
-/** As mediastreamvalidator computes it: the highest rate of contiguous segments lasting 0.5 to 1.5 target durations, or of all segments if they are shorter. */
+/**
+ * Computed like in mediastreamvalidator: the highest rate of contiguous segments lasting 0.5 to 1.5 target durations,
+ * or of all segments if they are shorter.
+ */
 function peakOf({ segments, target }: Playlist): number {
   const runs = segments.flatMap((_, from) => segments.slice(from).map((__, i) => segments.slice(from, from + i + 1)));
   const fitting = runs.filter((run) => secondsOf(run) >= 0.5 * target && secondsOf(run) <= 1.5 * target);

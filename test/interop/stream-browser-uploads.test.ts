@@ -1,4 +1,4 @@
-// Browser uploads from third-party sites: the whole server determines what they may send, and whether they may read the
+// Browser uploads from third-party sites: the server determines what these sites may send and whether they may read the
 // response.
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
@@ -76,7 +76,7 @@ describe(
     const direct = (): Promise<{ uploadURL: string; uid: string }> =>
       platform.client.stream.directUpload.create({ account_id, maxDurationSeconds: 60 });
 
-    it("tus-js-client uploads to the API with a token, and to URLs that need none", async () => {
+    it("tus-js-client uploads to the API with a token, and to URLs that need no token", async () => {
       const { page, problems } = await openPage(browser, site);
       const send = (options: object) => page.evaluate(`byTus(${JSON.stringify(options)})`) as Promise<string>;
       const endpoint = `${platform.api}/accounts/${account_id}/stream`;
@@ -111,7 +111,7 @@ describe(
       await page.context().close();
     });
 
-    it("the page of a one-time URL uploads a file, and links to its player", async () => {
+    it("the page at a one-time URL uploads a file and links to its player", async () => {
       const { uploadURL, uid } = await direct();
       const { page, problems } = await openPage(browser, uploadURL);
       const refused: string[] = [];
@@ -138,7 +138,7 @@ describe(
       assert.equal(problems.length, 1, String(problems));
     });
 
-    it("the hosts of videos serve nothing else", async () => {
+    it("the video hosts serve nothing else", async () => {
       const { page } = await openPage(browser);
       const origin = new URL((await platform.client.stream.get((await direct()).uid, { account_id })).preview).origin;
       const status = async (path: string) => (await page.goto(`${origin}${path}`))!.status();
@@ -154,7 +154,7 @@ describe(
       await page.context().close();
     });
 
-    it("a page calls the API with a token, and reads its response", async () => {
+    it("a page calls the API with a token and reads its response", async () => {
       const { page } = await openPage(browser, site);
       const listed = await page.evaluate(
         `fetch(${JSON.stringify(`${platform.api}/accounts/${account_id}/stream/`)}, { headers: { Authorization: ${JSON.stringify(`Bearer ${platform.token}`)} } }).then(async (response) => [response.status, (await response.json()).result.length])`,

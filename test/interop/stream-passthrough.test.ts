@@ -7,7 +7,7 @@ import { emptyObjects, ntscModel, serveVideo } from "../../src/stream/playback/p
 import { clientFile, openBrowser, openPage, openSite, withoutChromium } from "../support/browser.ts";
 import { clip, needsFfmpeg, type ClipRecipe } from "../support/media.ts";
 
-/** Heavily reordered frames and audio with priming, as in a camera file. */
+/** Heavily reordered frames and audio with priming, as in files from a camera. */
 const RECIPE: ClipRecipe = {
   seconds: 10.01,
   fps: "30000/1001",
@@ -116,7 +116,7 @@ for (const [what, switches] of [
 
 const DASH_PLAYERS = {
   "shaka-player": {
-    // Switches to the ladder, which has other segment boundaries, and back again.
+    // Switches to the ladder, which has different segment boundaries, and back.
     steps: [
       ["source", 320],
       ["90p", 160],

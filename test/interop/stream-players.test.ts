@@ -8,7 +8,8 @@ import { needsFfmpeg } from "../support/media.ts";
 import { suiteScope } from "../support/suite-scope.ts";
 
 /**
- * Players on a page of another site. Each defines `load(video, url)`, and optionally `finish()`, which reports more.
+ * Players on a page of a different site. Each defines `load(video, url)`, and optionally `finish()`, which reports
+ * additional results.
  */
 const PLAYERS = {
   "hls.js": {
@@ -105,7 +106,7 @@ interface Played {
 const ADDED = "c".repeat(32);
 const CAPTIONS = "WEBVTT\n\n00:00:00.000 --> 00:00:09.000\nGuten Tag\n";
 
-describe("third-party players in Chromium on another site", { skip: needsFfmpeg.skip || withoutChromium() }, () => {
+describe("third-party players in Chromium on a different site", { skip: needsFfmpeg.skip || withoutChromium() }, () => {
   let browser: Browser;
   let origin: string;
   let site: string;
@@ -144,7 +145,7 @@ describe("third-party players in Chromium on another site", { skip: needsFfmpeg.
   });
 
   for (const [name, { manifest }] of Object.entries(PLAYERS)) {
-    test(`${name} plays to the end, with seeks, captions and another audio track`, { timeout: 110_000 }, async () => {
+    test(`${name} plays to the end, with seeks, captions and a second audio track`, { timeout: 110_000 }, async () => {
       const { page, problems } = await openPage(browser, `${site}/${name}`);
       const played = (await page.evaluate(
         `play(${JSON.stringify(`${origin}/${UID}/manifest/${manifest}`)})`,

@@ -36,7 +36,7 @@ const KID = "d".repeat(32);
 const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
 const word = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64url");
 
-/** Signs a token as a user's own server does, without project code. */
+/** Signs a token as a user's own server would, without project code. */
 function tokenFor(claims: Record<string, unknown>): string {
   const signed = `${word({ alg: "RS256", kid: KID })}.${word({ sub: UID, kid: KID, exp: Math.floor(Date.now() / 1000) + 600, ...claims })}`;
   return `${signed}.${sign("RSA-SHA256", Buffer.from(signed), privateKey).toString("base64url")}`;
@@ -88,7 +88,7 @@ describe("a protected video", { skip: needsFfmpeg.skip || withoutChromium() }, (
     return result as { at?: number; refused?: number };
   };
 
-  test("plays to the end with its token on an allowed page, and on no other", { timeout: 110_000 }, async () => {
+  test("plays to the end with its token on an allowed page, and on no other page", { timeout: 110_000 }, async () => {
     const token = tokenFor({
       accessRules: [
         { type: "ip.geoip.country", action: "allow", country: ["PT"] },
@@ -101,7 +101,7 @@ describe("a protected video", { skip: needsFfmpeg.skip || withoutChromium() }, (
     assert.deepEqual(await play(allowed, UID), { refused: 401 });
   });
 
-  test("its segments are protected like its manifests", async () => {
+  test("its segments are protected in the same way as its manifests", async () => {
     const good = tokenFor({});
     const forged = `${good.slice(0, good.lastIndexOf(".") + 1)}${Buffer.alloc(256, 7).toString("base64url")}`;
     const cases: [string, number][] = [

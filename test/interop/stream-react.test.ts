@@ -1,5 +1,5 @@
-// The real @cloudflare/stream-react in a real page: it only knows the hosted service, and one added line in the page
-// makes it play from this server.
+// The real @cloudflare/stream-react in a real page. It only knows the hosted service; one line added to the page makes
+// it play from this server.
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
@@ -50,7 +50,7 @@ describe("@cloudflare/stream-react", { skip: withoutChromium() || needsFfmpeg.sk
   const heard = (page: Page, event: string) => until(page, `heard.includes(${JSON.stringify(event)})`);
   const current = (page: Page, expression: string) => page.evaluate(`streamRef.current.${expression}`);
 
-  test("it plays, seeks and fires every event, and its box takes the aspect ratio of the video", async () => {
+  test("it plays, seeks and fires every event, and its element takes the aspect ratio of the video", async () => {
     const { page, problems, elsewhere } = await open({
       src: UID,
       controls: true,
@@ -107,7 +107,7 @@ describe("@cloudflare/stream-react", { skip: withoutChromium() || needsFfmpeg.sk
     assert.equal(await current(page, "src"), OTHER);
   });
 
-  test("the URL without a customer code works too, and so does a complete one", async () => {
+  test("the URL without a customer code also works, and so does a complete URL", async () => {
     const { page: short } = await open({ src: UID });
     await heard(short, "LoadedMetaData");
     assert.equal(new URL(short.frames()[1]!.url()).pathname, `/${UID}/iframe`);

@@ -1,4 +1,4 @@
-// Tokens created as on a user's own server, by the documented recipe and without project code, against the whole
+// Tokens created as on a user's own server, following the documentation and without project code, used with the whole
 // server.
 import assert from "node:assert/strict";
 import { createSign } from "node:crypto";
@@ -20,7 +20,7 @@ const HOUR = 3600;
 const now = () => Math.floor(Date.now() / 1000);
 const word = (value: string) => Buffer.from(value).toString("base64url");
 
-/** Loads one segment at a time: the next one is requested when it is needed. */
+/** Loads one segment at a time: requests the next one only when it is needed. */
 const PAGE = `<!doctype html><video muted></video><script src="/hls.js"></script><script>
   const video = document.querySelector("video");
   window.refused = [];
@@ -65,7 +65,7 @@ describe("a signed video", { skip: needsFfmpeg.skip || withoutChromium() || miss
     assert.deepEqual(platform.problems, []);
   });
 
-  /** Signs with the jwk as documented, by Web Crypto. */
+  /** Signs with the jwk using Web Crypto, as documented. */
   async function signed(claims: object, { id, jwk } = key): Promise<string> {
     const imported = await crypto.subtle.importKey(
       "jwk",
@@ -79,10 +79,10 @@ describe("a signed video", { skip: needsFfmpeg.skip || withoutChromium() || miss
   }
   const status = async (id: string, path = "manifest/video.m3u8", headers: Record<string, string> = {}) =>
     (await fetch(`${platform.url}/${id}/${path}`, { headers })).status;
-  /** Client address as reported by the proxy in front. */
+  /** Client address as reported by the reverse proxy. */
   const from = (address: string) => ({ "x-forwarded-for": address });
 
-  it("plays with tokens from the pem key, the jwk and the API, and with times as text; never by its id", async () => {
+  it("plays with tokens from the pem key, the jwk and the API, and with times given as text; never by its id", async () => {
     const text = `${word(JSON.stringify({ alg: "RS256", kid: key.id }))}.${word(JSON.stringify({ sub: uid, kid: key.id, exp: String(now() + HOUR), nbf: String(now() - HOUR) }))}`;
     const byPem = `${text}.${createSign("RSA-SHA256").update(text).sign(Buffer.from(key.pem, "base64").toString()).toString("base64url")}`;
     const { token: byApi } = await client.stream.token.create(uid, { account_id });
@@ -94,7 +94,7 @@ describe("a signed video", { skip: needsFfmpeg.skip || withoutChromium() || miss
       assert.equal(await status(await signed(claims)), 403, JSON.stringify(claims));
   });
 
-  it("is downloaded only with a token that allows it", async () => {
+  it("can be downloaded only with a token that allows it", async () => {
     await client.stream.downloads.create(uid, { account_id });
     let made;
     while ((made = (await client.stream.downloads.get(uid, { account_id })).default).status === "inprogress")
@@ -128,7 +128,7 @@ describe("a signed video", { skip: needsFfmpeg.skip || withoutChromium() || miss
       [200, 403, 403, 403],
     );
     const byNetwork = await signed({ accessRules: [{ type: "ip.src", action: "block", ip: ["0.0.0.0/0"] }] });
-    // An IPv4 rule matches no IPv6 client, and a client that no rule matches is refused.
+    // An IPv4 rule matches no IPv6 client, and a client that matches no rule is refused.
     assert.deepEqual(
       [
         await status(byNetwork, "segments/180p/0.m4s", from("2001:db8::1")),
@@ -145,7 +145,7 @@ describe("a signed video", { skip: needsFfmpeg.skip || withoutChromium() || miss
     return page;
   }
 
-  it("stops during playback when its key is deleted, and continues for viewers with a token from another key", async () => {
+  it("stops during playback when its key is deleted, and continues for viewers with a token signed with another key", async () => {
     const other = await client.stream.keys.create({ account_id, body: {} });
     const [one, two] = await Promise.all([playing(await signed({})), playing(await signed({}, other))]);
     assert.equal(await client.stream.keys.delete(key.id, { account_id }), "ok");

@@ -21,7 +21,7 @@ import { suiteScope } from "../support/suite-scope.ts";
 
 const TOLERANCE_SECONDS = 0.01;
 
-/** One AAC frame, which libavformat presents before second zero and other players do not present. */
+/** One AAC frame, which libavformat presents before second zero and other players do not present at all. */
 const PRIMING_SECONDS = 1024 / 48_000;
 
 function assertInSync({ first, flashes, tones }: Measured, what: string, { expected = FLASHES, priming = 0 } = {}) {
@@ -141,7 +141,7 @@ const COMMON = `
   }
 `;
 
-/** Tones of 2 ms from 5 ms and from 1 s on. */
+/** Tones of 2 ms, starting at 5 ms and at 1 s. */
 const CLICKS = "0.7*sin(2*PI*1500*t)*(between(t\\,0.005\\,0.007)+between(t\\,1\\,1.002))";
 const clickClip: ClipRecipe = {
   inputs: [
@@ -166,7 +166,7 @@ async function samplesOf(input: string): Promise<Float32Array> {
   return new Float32Array(raw.buffer.slice(raw.byteOffset, raw.byteOffset + raw.length - (raw.length % 4)));
 }
 
-/** Energy of [from, to) in milliseconds, and when half of it has passed. */
+/** Energy of [from, to) in milliseconds, and the time by which half of it has passed. */
 function energyOf(samples: Float32Array, from: number, to: number): { energy: number; middle: number } {
   const part = samples.subarray(from * 48, to * 48);
   const energy = part.reduce((sum, one) => sum + one ** 2, 0);
@@ -222,7 +222,7 @@ describe("audio and video are in sync", { skip: needsFfmpeg.skip || withoutChrom
   });
 
   for (const manifest of ["video.m3u8", "video.mpd"]) {
-    test(`libavformat presents audio and video of every rendition of ${manifest} in sync`, async () => {
+    test(`libavformat presents audio and video in sync for every rendition of ${manifest}`, async () => {
       const renditions = whole.model!.ladder.length + 1;
       for (let stream = 0; stream < renditions; stream++) {
         assertInSync(
@@ -235,7 +235,7 @@ describe("audio and video are in sync", { skip: needsFfmpeg.skip || withoutChrom
   }
 
   for (const manifest of ["video.m3u8", "video.mpd"]) {
-    test(`the audio of ${manifest} has a click in the first 10 ms, in its place`, async () => {
+    test(`the audio of ${manifest} has a click at the right position in the first 10 ms`, async () => {
       const source = await samplesOf(await clip(clickClip));
       const made = await samplesOf(`${origin}/${clicks.uid}/manifest/${manifest}`);
       for (const [from, to] of [

@@ -78,7 +78,7 @@ interface Played {
   frames: number;
 }
 
-/** From the uploaded file to the last frame: nothing is encoded before a player requests it. */
+/** Plays an uploaded file to its last frame: nothing is encoded before a player requests it. */
 describe("a video without encoded segments", { skip: needsFfmpeg.skip || withoutChromium() }, () => {
   let browser: Browser;
   let site: string;
@@ -135,7 +135,7 @@ describe("a video without encoded segments", { skip: needsFfmpeg.skip || without
   const plays = async () => uploaded(await clip({ seconds: 10, size: "640x360", fps: "30000/1001" }));
 
   test(
-    "hls.js starts with the unmodified source and switches down to a rung encoded meanwhile",
+    "hls.js starts with the unmodified source and switches down to a rung encoded in the meantime",
     { timeout: 110_000 },
     async () => {
       const { url, video } = await plays();
@@ -153,7 +153,7 @@ describe("a video without encoded segments", { skip: needsFfmpeg.skip || without
     assert.deepEqual(played.widths, [426, 640]);
   });
 
-  test("dash.js plays segments encoded on request, after a seek as well", { timeout: 110_000 }, async () => {
+  test("dash.js plays segments encoded on request, also after a seek", { timeout: 110_000 }, async () => {
     const { url } = await plays();
     const played = await play("dash", url("video.mpd"));
     assert.ok(played.at > 9.8);
@@ -168,7 +168,8 @@ describe("a video without encoded segments", { skip: needsFfmpeg.skip || without
       const { frames } = video.model!.segments;
       for (const manifest of ["video.m3u8", "video.mpd"]) {
         const rungs = video.model!.ladder.length + (manifest === "video.m3u8" ? 1 : 0);
-        // One at a time: its DASH demuxer stops at the end of the shortest track, a frame or two before the others.
+        // Reads one rung at a time: the DASH demuxer of ffmpeg stops at the end of the shortest track, a frame or two
+        // before the others.
         for (let n = 0; n < rungs; n++) {
           const { stderr, stdout } = await promisify(execFile)(
             "ffmpeg",

@@ -12,7 +12,7 @@ import { createScope, startPlatform, type Platform } from "./platform.ts";
 
 const tus = createRequire(join(import.meta.dirname, "..", "clients", "package.json"))("tus-js-client") as typeof Tus;
 
-describe("uploads of videos with common clients", needsFfmpeg, () => {
+describe("uploads of videos by common clients", needsFfmpeg, () => {
   const scope = createScope();
   let platform: Platform;
   let account_id: string;
@@ -26,7 +26,7 @@ describe("uploads of videos with common clients", needsFfmpeg, () => {
   });
   after(scope.close);
 
-  /** Waits until playback can start; a failed video never gets there. */
+  /** Waits until playback can start; a failed video never reaches that state. */
   async function playable(uid: string) {
     for (;;) {
       const video = await client.stream.get(uid, { account_id });
@@ -80,7 +80,7 @@ describe("uploads of videos with common clients", needsFfmpeg, () => {
     assert.deepEqual([video.meta, video.creator, video.maxDurationSeconds], [{ name: "by the SDK" }, "me", 60]);
   });
 
-  it("a one-time URL accepts a form, once; and TUS", { timeout: 60_000 }, async () => {
+  it("a one-time URL accepts a form once, and also TUS", { timeout: 60_000 }, async () => {
     const { uploadURL, uid } = await client.stream.directUpload.create({ account_id, maxDurationSeconds: 30 });
     const form = () => {
       const data = new FormData();
@@ -100,7 +100,7 @@ describe("uploads of videos with common clients", needsFfmpeg, () => {
     );
   });
 
-  it("a copy from a URL, and from a URL without a server", { timeout: 60_000 }, async () => {
+  it("a copy from a URL, and from a URL without a server behind it", { timeout: 60_000 }, async () => {
     const bytes = readFileSync(path);
     const origin = createServer(
       (request, response) =>

@@ -1,4 +1,4 @@
-// From an interrupted upload to the last frame in a browser, with everything between as in production.
+// Covers everything from an interrupted upload to the last frame in a browser, configured as in production.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { once } from "node:events";
@@ -57,8 +57,8 @@ describe("a video through the whole server", { skip: needsFfmpeg.skip || without
       openBrowser(scope).then((opened) => (browser = opened)),
     ]);
     account_id = platform.account;
-    // A `free` box that readers skip (ISO 14496-12 8.1.2): large enough to interrupt the upload in, with nothing to
-    // encode.
+    // A `free` box, which readers skip (ISO 14496-12 8.1.2): large enough to interrupt the upload within it, with
+    // nothing to encode.
     const free = Buffer.alloc(6 * MIB);
     free.writeUInt32BE(free.length);
     free.write("free", 4);
@@ -73,7 +73,7 @@ describe("a video through the whole server", { skip: needsFfmpeg.skip || without
     uid: string;
     requests: { method: string; status: number; offset: number }[];
   }
-  /** Uploads with the real client. `line`: the origin that receives the octets, if different. */
+  /** Uploads with the real client. `line`: the origin that receives the data, if different. */
   const upload = (options: tus.UploadOptions, line?: string): Promise<Uploaded> =>
     new Promise((resolve, reject) => {
       const requests: Uploaded["requests"] = [];
@@ -97,7 +97,7 @@ describe("a video through the whole server", { skip: needsFfmpeg.skip || without
       upload.start();
     });
 
-  /** A proxy to the server that cuts one connection after a number of octets. Resolves with its origin. */
+  /** A proxy to the server that cuts one connection after a number of bytes. Resolves with its origin. */
   async function cutAfter(octets: number): Promise<string> {
     let [passed, whole] = [0, true];
     const open = new Set<Socket>();
@@ -149,7 +149,7 @@ describe("a video through the whole server", { skip: needsFfmpeg.skip || without
     );
   });
 
-  it("a creator without a token uploads to a URL that a server requested", async () => {
+  it("a creator without a token uploads to a one-time URL that a server requested", async () => {
     const asked: Response = await platform.client.stream
       .create({
         account_id,
@@ -169,7 +169,7 @@ describe("a video through the whole server", { skip: needsFfmpeg.skip || without
     assert.equal((await fetch(made.playback.hls)).status, 401);
   });
 
-  it("hls.js plays it to the end in Chromium on another site", async () => {
+  it("hls.js plays it to the end in Chromium on a different site", async () => {
     const site = await openSite(scope, {
       "/": { type: "text/html", body: PAGE },
       "/hls.js": { type: "text/javascript", file: clientFile("hls.js/dist/hls.js") },
@@ -189,7 +189,7 @@ describe("a video through the whole server", { skip: needsFfmpeg.skip || without
     assert.ok(played.frames > FRAMES / 2, `${played.frames} frames`);
   });
 
-  it("@cloudflare/stream-react plays it to the end, with one added line in the page", async () => {
+  it("@cloudflare/stream-react plays it to the end, with one line added to the page", async () => {
     const site = await openSite(
       scope,
       reactPages(await bundleReactApp(), `${platform.url}/embed/local.js`, {
@@ -216,7 +216,7 @@ describe("a video through the whole server", { skip: needsFfmpeg.skip || without
   const words = (program: string, args: string[]) =>
     promisify(execFile)(program, ["-hide_banner", "-loglevel", "warning", ...args], { timeout: 60_000 });
 
-  it("ffprobe and ffmpeg read both manifests of the finished video without a warning, and find every frame", async () => {
+  it("ffprobe and ffmpeg read both manifests of the completed video without a warning, and find every frame", async () => {
     await platform.ready(video.uid);
     for (const manifest of [video.playback.hls, video.playback.dash]) {
       const probed = await words("ffprobe", ["-show_entries", "stream=codec_name,width", "-of", "json", manifest]);
@@ -239,7 +239,7 @@ describe("a video through the whole server", { skip: needsFfmpeg.skip || without
     }
   });
 
-  it("the concatenated segments of every rung are exactly the frames of the source", async () => {
+  it("the concatenated segments of every rung contain exactly the frames of the source", async () => {
     const folder = await mkdtemp(join(tmpdir(), "reelpost-rungs-"));
     scope.after(() => rm(folder, { recursive: true, force: true }));
     await writeFile(join(folder, "source.mp4"), bytes);

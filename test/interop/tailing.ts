@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { stripVTControlCharacters } from "node:util";
 import type { Wrangler } from "../support/wrangler.ts";
 
-/** One record as `--format json` prints it. */
+/** One record as printed by `--format json`. */
 export interface TailRecord {
   outcome: string;
   scriptName: string;
@@ -59,7 +59,7 @@ export function tail(wrangler: Wrangler, args: string[]): Tailing {
   return {
     child,
     text,
-    // A record is printed over several lines, with its braces on separate lines.
+    // A record is printed over several lines, with its outer braces on separate lines.
     records: () => [...stdout.matchAll(/^\{\n[^]*?^\}$/gm)].map(([record]) => JSON.parse(record) as TailRecord),
     until: (condition) =>
       new Promise((resolve, reject) => {

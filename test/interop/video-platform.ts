@@ -10,7 +10,7 @@ import { publishedOpenApi } from "../support/published-openapi.ts";
 import { Cloudflare } from "./cloudflare-sdk.ts";
 import { startPlatform, type Platform, type Scope } from "./platform.ts";
 
-/** Fields of a video that the tests use, as the API shows it. */
+/** Fields of a video that the tests use, as returned by the API. */
 export interface ShownVideo {
   uid: string;
   readyToStream: boolean;
@@ -36,15 +36,15 @@ export interface VideoPlatform extends Platform {
   /** The real SDK, with its default of two retries. */
   // oxlint-disable-next-line no-explicit-any
   client: any;
-  /** Every request it made, including retries. */
+  /** Every request that the SDK made, including retries. */
   asked: { method: string; path: string; status: number }[];
-  /** Deviations of responses from the published API. */
+  /** Differences between responses and the published API. */
   problems: string[];
-  /** The video when it is playable, which is soon; rejects if it fails. */
+  /** Resolves with the video when it is playable, which takes only a short time; rejects if it fails. */
   playable(uid: string): Promise<ShownVideo>;
   /**
-   * The video when all of its renditions are ready. Encoding has the lowest priority on the machine, so tests of other
-   * features do not wait for it.
+   * Resolves with the video when all of its renditions are ready. Encoding has the lowest priority on the machine, so
+   * tests of other features do not wait for it.
    */
   ready(uid: string): Promise<ShownVideo>;
 }
@@ -52,8 +52,8 @@ export interface VideoPlatform extends Platform {
 const PATIENCE_MS = 90_000;
 
 /**
- * The whole server, which may fetch from this machine, and the SDK, whose responses are compared with the published
- * API.
+ * The whole server, which is allowed to fetch from this machine, and the SDK, whose responses are compared with the
+ * published API.
  */
 export async function startVideoPlatform(scope: Scope, env: Record<string, string> = {}): Promise<VideoPlatform> {
   const platform = await startPlatform(scope, { REELPOST_STREAM_ALLOW_PRIVATE: "true", ...env });
@@ -116,7 +116,7 @@ export interface Posted {
 /** A user's own site: files that support range requests, and a webhook endpoint. */
 export interface Site {
   origin: string;
-  /** The next webhook about this video. Rejects if its signature does not match `secret`. */
+  /** The next webhook request about this video. Rejects if its signature does not match `secret`. */
   heard(uid: string, secret: string): Promise<Posted>;
 }
 

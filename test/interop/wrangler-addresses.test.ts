@@ -19,7 +19,7 @@ export default {
 };
 `;
 
-describe("the addresses of a configuration file", () => {
+describe("the addresses in a configuration file", () => {
   const scope = createScope();
   let platform: Platform;
   let wrangler: Wrangler;
@@ -46,7 +46,7 @@ describe("the addresses of a configuration file", () => {
   });
   after(() => scope.close());
 
-  it("become rules when the worker is deployed, and their mail reaches it", async () => {
+  it("become rules when the worker is deployed, and their mail reaches the worker", async () => {
     await platform.ask(`/zones/${zone}/email/routing/dns`, { method: "POST", body: "{}" });
     const { text } = await wrangler.run(["deploy"]);
     assert.match(text, /support@example\.com/);
@@ -71,7 +71,7 @@ describe("the addresses of a configuration file", () => {
     assert.deepEqual(JSON.parse((await platform.visit("inbox")).text), [["support@example.com", "ada@example.net"]]);
   });
 
-  it("a destination address is verified on the page linked in its mail", async () => {
+  it("a destination address is verified on the page linked in the verification mail", async () => {
     const addresses = `/accounts/${platform.account}/email/routing/addresses`;
     const { id } = await platform.ask<{ id: string }>(addresses, {
       method: "POST",

@@ -34,7 +34,7 @@ describe("wrangler d1", () => {
   const d1 = (...args: string[]) => wrangler.run(["d1", ...args]);
   const execute = async (sql: string) =>
     JSON.parse((await d1("execute", "library", "--remote", "--json", "--command", sql)).stdout) as Executed[];
-  /** By the API, where another command would add no coverage. */
+  /** Queries through the API, where another command would add no coverage. */
   const query = async (sql: string) =>
     (
       await platform.ask<Executed[]>(`/accounts/${platform.account}/d1/database/${id}/query`, {
@@ -74,7 +74,7 @@ describe("wrangler d1", () => {
     );
   });
 
-  it("migrations create, list and apply, each once and in order", async () => {
+  it("migrations create, list and apply: each migration is applied once and in order", async () => {
     await d1("migrations", "create", "library", "films");
     await wrangler.write(
       "migrations/0001_films.sql",
@@ -119,7 +119,7 @@ describe("wrangler d1", () => {
     );
   });
 
-  it("execute --file runs a big file as one; a failing one changes nothing", async () => {
+  it("execute --file runs a large file as a single operation; a failing file changes nothing", async () => {
     const rows = Array.from(
       { length: 5_000 },
       (_, index) =>
@@ -139,7 +139,7 @@ describe("wrangler d1", () => {
     assert.deepEqual(await query("SELECT count(*) AS films FROM films"), [{ films: 5_003 }]);
   });
 
-  it("a worker reads its data", async () => {
+  it("a worker reads the database", async () => {
     await wrangler.run(["deploy"]);
     const names = JSON.parse((await platform.visit("reader")).text) as { name: string }[];
     assert.deepEqual([names.length, names[0]], [5_002, { name: "Nosferatu" }]);
@@ -162,11 +162,11 @@ describe("wrangler d1", () => {
     );
   });
 
-  it("time travel reports its limits: a bookmark of the current state", async () => {
+  it("time travel reports its limits: only a bookmark of the current state", async () => {
     assert.match((await d1("time-travel", "info", "library")).text, /current bookmark is '[0-9a-f-]{40,}'/);
   });
 
-  it("delete; then it is not found", async () => {
+  it("delete removes the database; afterwards it is not found", async () => {
     assert.match((await d1("delete", "library", "-y")).text, /Deleted 'library' successfully/);
     assert.deepEqual(await platform.ask(`/accounts/${platform.account}/d1/database`), []);
     assert.match(

@@ -72,7 +72,7 @@ describe("wrangler deploy", () => {
     return schedules.map(({ cron }) => cron);
   };
 
-  it("whoami names the user, the kind of token and the account", async () => {
+  it("whoami shows the user, the kind of token and the account", async () => {
     const { text } = await wrangler.run(["whoami"]);
     assert.match(text, /You are logged in with an User API Token, associated with the email \S+@\S+/);
     assert.ok(text.includes(platform.account), text);
@@ -114,7 +114,7 @@ describe("wrangler deploy", () => {
     assert.deepEqual(await crons("hello"), ["*/5 * * * *", "0 3 * * 1"]);
   });
 
-  it("a worker is reachable by its hostname too", async () => {
+  it("a worker is also reachable by its hostname", async () => {
     const { status, text } = await platform.visitHost("hello", "/by-host");
     assert.deepEqual([status, (JSON.parse(text) as Told).at], [200, "/by-host"]);
     assert.equal((await platform.visitHost("nobody")).status, 404);
@@ -152,7 +152,7 @@ describe("wrangler deploy", () => {
     assert.equal((await visit("hello")).greeting, "Good day, world");
   });
 
-  it("--env deploys a separate worker beside the first", async () => {
+  it("--env deploys a separate worker alongside the first", async () => {
     await wrangler.write("wrangler.jsonc", JSON.stringify(CONFIG));
     const { text } = await wrangler.run(["deploy", "--env", "staging"]);
     assert.match(text, /Uploaded hello-staging/);
@@ -161,7 +161,7 @@ describe("wrangler deploy", () => {
     assert.deepEqual(await crons("hello-staging"), []);
   });
 
-  it("--config deploys another file's configuration, --dry-run nothing", async () => {
+  it("--config deploys the configuration in another file, --dry-run deploys nothing", async () => {
     await wrangler.write(
       "other/conf.toml",
       `name = "other"\nmain = "./worker.js"\ncompatibility_date = "2026-10-01"\nworkers_dev = true\n\n[vars]\nNAME = "toml"\n`,
@@ -176,7 +176,7 @@ describe("wrangler deploy", () => {
     assert.equal((await platform.visit("other")).text, "I am named");
   });
 
-  it("a script in service-worker format runs too", async () => {
+  it("a script in service-worker format also runs", async () => {
     await wrangler.write(
       "old/worker.js",
       `addEventListener("fetch", (event) => event.respondWith(new Response("old style " + NAME)));\n`,

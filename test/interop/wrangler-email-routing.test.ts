@@ -103,7 +103,7 @@ describe("wrangler email routing", () => {
     assert.match(await run("addresses", "delete", gone.id, "--force"), /Deleted destination address/);
   });
 
-  it("rules create, list, get, update, delete, and the catch-all rule by both of its names", async () => {
+  it("rules create, list, get, update, delete, and the catch-all rule by both its names", async () => {
     const matching = ["--match-type", "literal", "--match-field", "to", "--match-value", "hi@example.com"];
     const made = await run(
       "rules",
@@ -164,7 +164,7 @@ describe("wrangler email routing", () => {
     assert.match(refused.text, /Destination address is not verified \[code: 2054\]/);
   });
 
-  it("rules that drop, that are disabled, with a priority, by zone id", async () => {
+  it("rules that drop mail, disabled rules, rules with a priority, rules by zone id", async () => {
     const matching = ["--match-type", "literal", "--match-field", "to", "--match-value", "spam@example.com"];
     const made = await run(
       "rules",

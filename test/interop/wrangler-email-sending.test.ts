@@ -4,9 +4,9 @@ import { startSink } from "../../src/mail/outbound/outbound.testing.ts";
 import type { Ran, Wrangler } from "../support/wrangler.ts";
 import { createScope, startPlatform, type Platform } from "./platform.ts";
 
-/** Replies of the next hop to recipients; if empty, it accepts every recipient. */
+/** Replies that the next hop sends for each recipient; if empty, it accepts every recipient. */
 const answers = new Map<string, string>();
-// Started here so that it ends with its enclosing scope.
+// Started here so that it is stopped with its enclosing scope.
 const sink = await startSink({ rcpt: (to) => answers.get(to) });
 
 describe("wrangler email sending, each step builds on the one before", () => {
@@ -34,7 +34,7 @@ describe("wrangler email sending, each step builds on the one before", () => {
   const run = async (...args: string[]): Promise<string> => (await wrangler.run(["email", "sending", ...args])).text;
   const attempt = (...args: string[]): Promise<Ran> => wrangler.attempt(["email", "sending", ...args]);
 
-  it("enable, list, settings and dns get, of a domain and a subdomain", async () => {
+  it("enable, list, settings and dns get, for a domain and a subdomain", async () => {
     const [nothing, unknown] = await Promise.all([run("list"), attempt("settings", "example.com")]);
     assert.match(nothing, /No sending subdomains found in this account/);
     assert.match(unknown.text, /No sending subdomain/);
@@ -67,7 +67,7 @@ describe("wrangler email sending, each step builds on the one before", () => {
     assert.match(dns, /_dmarc\.news\.example\.com\s+Content: +v=DMARC1; p=quarantine;/);
   });
 
-  it("send, with every part of a message", async () => {
+  it("send, with every field of a message", async () => {
     const sent = await run(
       "send",
       "--from",
@@ -98,7 +98,7 @@ describe("wrangler email sending, each step builds on the one before", () => {
       "table.csv",
     );
     assert.match(sent, /Delivered to: ada@example\.net, bob@example\.net, cc@example\.net, bcc@example\.net/);
-    // Each recipient has its own return path, and therefore its own transaction.
+    // Each recipient has a unique return path and therefore a separate transaction.
     const mails = sink.mails.splice(0);
     assert.deepEqual(
       mails.map(({ to }) => to),
@@ -117,7 +117,7 @@ describe("wrangler email sending, each step builds on the one before", () => {
     assert.doesNotMatch(raw, /bcc@example\.net/);
   });
 
-  it("send reports the recipients that failed, and the reason when all did", async () => {
+  it("send reports the recipients that failed, and the reason if all failed", async () => {
     answers.set("gone@example.net", "550 5.1.1 no such user").set("later@example.net", "451 4.7.1 later");
     const mixed = await run(
       "send",

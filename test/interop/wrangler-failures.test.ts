@@ -30,7 +30,7 @@ describe("wrangler failures", () => {
   }
   const stillRuns = async () => assert.deepEqual(await platform.visit("shop"), { status: 200, text: "fine" });
 
-  it("a binding to a missing namespace, bucket or database names it, and the running version stays", async () => {
+  it("a binding to a missing namespace, bucket or database is reported by name, and the running version remains", async () => {
     assert.match(
       await refusedDeploy({ kv_namespaces: [{ binding: "CACHE", id: "0".repeat(32) }] }),
       /KV namespace '0{32}' not found\. \[code: 10041\][^]*'CACHE'/,
@@ -78,8 +78,8 @@ describe("wrangler failures", () => {
     await stillRuns();
   });
 
-  it("a syntax error found only by the runtime is reported in the runtime's words", async () => {
-    // The bundler does not validate regular expressions of newer engines; --no-bundle uploads the file unchanged.
+  it("a syntax error found only by the runtime is reported with the runtime's message", async () => {
+    // The bundler does not validate newer regular expression syntax; --no-bundle uploads the file unchanged.
     await wrangler.write("syntax.js", `const pattern = /(?<n>a)(?<n>b)/;\n${FINE}`);
     assert.match(
       await refused(["deploy", "syntax.js", "--no-bundle", "--name", "shop", "--compatibility-date", "2026-10-01"]),
@@ -88,7 +88,7 @@ describe("wrangler failures", () => {
     await stillRuns();
   });
 
-  it("a missing main file and a compatibility date in the future never start", async () => {
+  it("a deploy with a missing main file or a compatibility date in the future is rejected", async () => {
     assert.match(await refusedDeploy({ main: "none.js" }), /entry-point file at "none\.js" was not found/);
     assert.match(
       await refusedDeploy({ compatibility_date: "2199-01-01" }),
@@ -131,7 +131,7 @@ describe("wrangler failures", () => {
     );
   });
 
-  it("a missing worker, version or database is named", async () => {
+  it("a missing worker, version or database is reported by name", async () => {
     assert.match(
       await refused(["deployments", "list", "--name", "nobody"]),
       /This Worker does not exist on your account\. \[code: 10007\]/,
@@ -148,7 +148,7 @@ describe("wrangler failures", () => {
     );
   });
 
-  it("no server: the client reports it", async () => {
+  it("the client reports that the server is unreachable", async () => {
     const port = await new Promise<number>((resolve) => {
       const server = createServer().listen(0, "127.0.0.1", () => {
         const { port } = server.address() as AddressInfo;

@@ -31,11 +31,11 @@ describe("wrangler kv", () => {
   after(scope.close);
 
   const kv = (...args: string[]) => wrangler.run(["kv", ...args]);
-  /** By the binding in the project's configuration, as users with a worker do. */
+  /** Specifies the namespace by the binding in the project's configuration, as users with a worker do. */
   const keyed = (command: string, ...args: string[]) => kv("key", command, ...args, "--binding", "CACHE", "--remote");
   const list = async (...args: string[]) => JSON.parse((await keyed("list", ...args)).stdout) as Key[];
 
-  it("namespace create prints the id for the configuration; list prints the same and ends", async () => {
+  it("namespace create prints the id for the configuration; list prints the same id and ends", async () => {
     const { text } = await kv("namespace", "create", "cache");
     id = /"id": "([0-9a-f]{32})"/.exec(text)![1]!;
     assert.deepEqual(JSON.parse((await kv("namespace", "list")).stdout), [
@@ -59,7 +59,7 @@ describe("wrangler kv", () => {
     assert.match(text, /already exists/);
   });
 
-  it("put and get: text with metadata under a key with slashes, spaces and letters; a file's octets; a TTL", async () => {
+  it("put and get: text with metadata under a key with slashes, spaces and letters; a file's bytes; a TTL", async () => {
     await keyed("put", "a/b c?é", "value 1", "--metadata", '{"tag":[1]}');
     assert.equal((await keyed("get", "a/b c?é")).stdout, "value 1");
     await wrangler.write("binary", BINARY);
@@ -104,7 +104,7 @@ describe("wrangler kv", () => {
     );
   });
 
-  it("list follows the cursor until it has every key", async () => {
+  it("list follows the cursor until it has all keys", async () => {
     const many = Array.from({ length: 2_345 }, (_, index) => ({
       key: `many/${String(index).padStart(5, "0")}`,
       value: "",
@@ -144,7 +144,7 @@ describe("wrangler kv", () => {
     }
   });
 
-  it("rename and delete a namespace; then it is not found", async () => {
+  it("rename and delete a namespace; afterwards it is not found", async () => {
     await kv("namespace", "rename", "--namespace-id", id, "--new-name", "cache-2");
     assert.deepEqual(
       (await platform.ask<{ title: string }[]>(`/accounts/${platform.account}/storage/kv/namespaces`)).map(

@@ -52,7 +52,7 @@ describe("wrangler r2", () => {
     assert.match((await wrangler.run(["r2", "bucket", "info", "films"])).text, /name:\s+films\n[^]*object_count:\s+0/);
   });
 
-  it("an object under a path, with its headers", async () => {
+  it("an object under a path, with its headers, is stored and read", async () => {
     await object(
       "put",
       "films/a/b c+é.txt",
@@ -88,7 +88,7 @@ describe("wrangler r2", () => {
     assert.match(await refused(["r2", "bucket", "delete", "films"]), /not empty[^]*\[code: 10008\]/);
   });
 
-  it("objects and then the bucket are deleted; after that they are not found", async () => {
+  it("objects, then the bucket, are deleted; afterwards they are not found", async () => {
     await object("delete", "films/big.bin");
     await object("delete", "films/a/b c+é.txt");
     assert.match(

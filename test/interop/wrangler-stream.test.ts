@@ -5,7 +5,7 @@ import { clip, needsFfmpeg } from "../support/media.ts";
 import { createScope } from "./platform.ts";
 import { startSite, startVideoPlatform, type Site, type VideoPlatform } from "./video-platform.ts";
 
-/** Everything in the binding's worker types, with one step for each path. */
+/** Calls everything in the worker types of the binding, with one step for each path. */
 const WORKER = `
 const steps = {
   upload: (env, { url }) => env.STREAM.upload(url, { meta: { name: "by a worker" }, creator: "ann" }),
@@ -73,7 +73,7 @@ describe("wrangler: a worker with a stream binding", needsFfmpeg, () => {
     return JSON.parse(text);
   }
 
-  it("deploys it, and the worker can use the whole video service", { timeout: 90_000 }, async () => {
+  it("it deploys, and the worker can use the whole video service", { timeout: 90_000 }, async () => {
     const wrangler = await platform.wrangler({
       "wrangler.jsonc": JSON.stringify({
         name: "studio",

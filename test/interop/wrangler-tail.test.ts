@@ -53,7 +53,7 @@ describe("wrangler tail", () => {
 
   const pathOf = ({ event }: TailRecord) =>
     event.request === undefined ? undefined : new URL(event.request.url).pathname;
-  /** In JSON format the client does not report that it is connected, so requests are repeated until one shows up. */
+  /** In JSON format, the client does not report that it is connected, so requests are repeated until one appears. */
   async function connected(tailing: Tailing, path: string): Promise<void> {
     const seen = tailing.until(() => tailing.text().includes(path));
     const done = new AbortController();
@@ -107,7 +107,7 @@ describe("wrangler tail", () => {
       );
     });
 
-    it("an exception: its stack has the lines of the source, not of the bundle", () => {
+    it("an exception: its stack refers to lines of the source, not of the bundle", () => {
       const { outcome, exceptions, event } = records().find((record) => pathOf(record) === "/throw")!;
       assert.deepEqual(
         [outcome, event.response!.status, exceptions[0]!.name, exceptions[0]!.message],
@@ -137,7 +137,7 @@ describe("wrangler tail", () => {
       );
     });
 
-    it("pretty prints the same as lines", async () => {
+    it("pretty prints the same events as lines", async () => {
       await pretty.until(() => pretty.text().includes("from:thrower@example.com"));
       const text = pretty.text();
       for (const line of [
@@ -161,14 +161,14 @@ describe("wrangler tail", () => {
       );
     });
 
-    it("Ctrl-C ends them, and their tails on the server", async () => {
+    it("Ctrl-C ends the clients, and their tails on the server", async () => {
       assert.equal(await tails(), 3);
       assert.deepEqual(await Promise.all([json.interrupt(), pretty.interrupt(), errors.interrupt()]), [0, 0, 0]);
       assert.equal(await tails(), 0);
     });
   });
 
-  it("the server applies other filters too: method, search, header", async () => {
+  it("the server also applies other filters: method, search, header", async () => {
     const filtered = tail(wrangler, [
       "--format",
       "json",
@@ -198,7 +198,7 @@ describe("wrangler tail", () => {
     await filtered.interrupt();
   });
 
-  it("a missing worker has no tail", async () => {
+  it("a missing worker cannot be tailed", async () => {
     const { code, text } = await wrangler.attempt(["tail", "nobody"]);
     assert.notEqual(code, 0);
     assert.match(text, /This Worker does not exist on your account\. \[code: 10007\]/);

@@ -39,7 +39,7 @@ describe("wrangler secret, versions, deployments, rollback", () => {
       later: string | null;
     };
   const printed = async <Result>(args: string[]) => JSON.parse((await wrangler.run(args)).stdout) as Result;
-  /** Newest first, by the API: faster than another command. */
+  /** Newest first, through the API, which is faster than another command. */
   const lastVersion = async () =>
     (await platform.ask<{ items: Version[] }>(`/accounts/${platform.account}/workers/scripts/shop/versions`)).items[0]!;
   const lastDeployment = async () =>
@@ -59,13 +59,13 @@ describe("wrangler secret, versions, deployments, rollback", () => {
       assert.equal((await visit()).key, "s3cret");
     });
 
-    it("a deploy keeps the secrets", async () => {
+    it("a deploy preserves the secrets", async () => {
       await wrangler.write("worker.js", worker("second"));
       await wrangler.run(["deploy"]);
       assert.deepEqual(await visit(), { edition: "second", key: "s3cret", two: null, later: null });
     });
 
-    it("bulk puts several and removes null ones", async () => {
+    it("bulk stores several secrets and removes those set to null", async () => {
       await wrangler.write("secrets.json", JSON.stringify({ TWO: "2", LATER: "3" }));
       await wrangler.run(["secret", "bulk", "secrets.json"]);
       assert.deepEqual(await visit(), { edition: "second", key: "s3cret", two: "2", later: "3" });
@@ -74,14 +74,14 @@ describe("wrangler secret, versions, deployments, rollback", () => {
       assert.deepEqual(await visit(), { edition: "second", key: "s3cret", two: "22", later: null });
     });
 
-    it("list shows names, never values; delete removes one", async () => {
+    it("list shows names but never values; delete removes a secret", async () => {
       assert.match((await wrangler.run(["secret", "delete", "TWO"])).text, /Success! Deleted secret TWO/);
       const { stdout } = await wrangler.run(["secret", "list", "--format", "json"]);
       assert.deepEqual(JSON.parse(stdout), [{ name: "KEY", type: "secret_text" }]);
       assert.equal((await visit()).two, null);
     });
 
-    it("put for a missing worker creates a draft of it", async () => {
+    it("put for a missing worker creates a draft worker", async () => {
       const { text } = await wrangler.run(["secret", "put", "KEY", "--name", "drafted"], { input: "early" });
       assert.match(text, /Creating new Worker "drafted"[\s\S]*Success! Uploaded secret KEY/);
       const { stdout } = await wrangler.run(["secret", "list", "--name", "drafted"]);
@@ -93,7 +93,7 @@ describe("wrangler secret, versions, deployments, rollback", () => {
     let second: string;
     let third: string;
 
-    it("upload stores a version that gets no traffic yet", async () => {
+    it("upload stores a version that does not receive traffic yet", async () => {
       second = (await lastDeployment()).versions[0]!.version_id;
       await wrangler.write("worker.js", worker("third"));
       const { text } = await wrangler.run(["versions", "upload", "--message", "the third", "--tag", "three"]);
@@ -129,7 +129,7 @@ describe("wrangler secret, versions, deployments, rollback", () => {
       ]);
       assert.match(text, /SUCCESS\s+Deployed shop version \S+ at 50% and version \S+ at 50%/);
       const heard = new Set<string>();
-      // The probability that a fair coin shows one side only is 1 in 2^63.
+      // The probability that a fair coin always shows the same side is 1 in 2^63.
       for (let visits = 0; visits < 64 && heard.size < 2; visits++) heard.add((await visit()).edition);
       assert.deepEqual([...heard].sort(), ["second", "third"]);
       assert.match(
@@ -138,7 +138,7 @@ describe("wrangler secret, versions, deployments, rollback", () => {
       );
     });
 
-    it("0 and 100 send all traffic to one", async () => {
+    it("0 and 100 send all traffic to one version", async () => {
       await wrangler.run(["versions", "deploy", `${third}@100%`, `${second}@0%`, "-y"]);
       for (let visits = 0; visits < 8; visits++) assert.equal((await visit()).edition, "third");
     });
@@ -162,7 +162,7 @@ describe("wrangler secret, versions, deployments, rollback", () => {
       assert.deepEqual(await visit(), { edition: "third", key: "s3cret", two: "from bulk", later: null });
     });
 
-    it("rollback restores the given version, or the previous stable one", async () => {
+    it("rollback restores the specified version, or the previous stable one", async () => {
       const before = (await lastDeployment()).versions[0]!.version_id;
       assert.match(
         (await wrangler.run(["rollback", second, "-y", "--message", "back"])).text,

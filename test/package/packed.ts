@@ -1,5 +1,5 @@
-// Installs the package that `npm publish` would publish into an empty directory and uses it as a new user does. Not
-// part of `npm test`: it installs packages. `.ci/run` runs it.
+// Installs the package that `npm publish` would publish into an empty directory and uses it like a new user. `npm test`
+// does not include this test, because it installs packages; `.ci/run` runs it.
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -17,7 +17,7 @@ const stopTimeoutMs = 30_000;
 const temp = await mkdtemp(join(tmpdir(), "reelpost-packed-"));
 after(() => rm(temp, { recursive: true, force: true }));
 
-// The machine's own Node, as users have it: not the one installed by this checkout.
+// The machine's own Node, as users have it, not the one installed by this checkout.
 const PATH = process.env
   .PATH!.split(delimiter)
   .filter((folder) => !folder.includes("node_modules"))
@@ -32,7 +32,7 @@ const env = {
 };
 
 test(
-  "the packed program creates a project, checks it and handles a message; it serves, and a worker with a database is deployed",
+  "the packed program creates a project, checks it and handles a message; it serves and deploys a worker with a database",
   { timeout: 15 * 60_000 },
   async () => {
     const tarball = pack();
@@ -71,7 +71,7 @@ test(
 );
 
 /**
- * Code in separate processes and modules must find its files in the package too: SQL imports, workers in both formats.
+ * Code in separate processes and modules must also find its files in the package: SQL imports, workers in both formats.
  */
 async function deploySomething(project: string) {
   const server = await start(project, "serve", "--data-dir", join(temp, "platform"));

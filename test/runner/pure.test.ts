@@ -34,7 +34,7 @@ test("follows the imported names through an index, not the whole index", (t) => 
   assert.equal(impurity(sources, "src/b.test.ts"), undefined);
 });
 
-test("finds sockets and processes behind a name, a star export and a namespace import", (t) => {
+test("finds sockets and processes behind a named, a star and a namespace import", (t) => {
   const why = (names: string) => impurity(sourcesWith(t, importing(names)), "src/b.test.ts");
   assert.equal(why("{ dial }"), "imports node:net connect");
   assert.equal(why("{ run }"), "imports node:child_process spawn");
@@ -43,7 +43,7 @@ test("finds sockets and processes behind a name, a star export and a namespace i
   assert.equal(why("{ type Dialled }"), undefined);
 });
 
-test("finds changes of process state, process-wide hooks, and computed imports", (t) => {
+test("finds changes to process state, process-wide hooks, and computed imports", (t) => {
   const why = (rest: string) => impurity(sourcesWith(t, importing("{ add }", rest)), "src/b.test.ts");
   assert.match(why(`process.env.X = "1";`)!, /matches/);
   assert.match(why(`process.chdir("/");`)!, /matches/);

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { delimiter, join } from "node:path";
 import { chromium, type Browser, type Page } from "playwright-core";
 
-/** For the `skip` option of a test. With REQUIRE_ALL=1 the test is not skipped, and fails. */
+/** Value for the `skip` option of a test. With REQUIRE_ALL=1, the test runs and fails instead. */
 export const withoutChromium = (): string | false =>
   findChromium() === undefined && process.env["REQUIRE_ALL"] !== "1" && "Chromium is not installed";
 
@@ -12,8 +12,8 @@ export const withoutChromium = (): string | false =>
 export const FAKE_CAMERA = ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"];
 
 /**
- * The system's Chromium, headless; closed when `scope` (a test context, or node:test's own `after`) ends. Takes half a
- * second: use one per test file.
+ * The system's Chromium, headless; closed when `scope` (a test context, or node:test's own `after`) ends. Starting
+ * takes half a second: use one per test file.
  */
 export async function openBrowser(
   scope: { after(end: () => Promise<void>): void },
@@ -37,14 +37,14 @@ export async function openBrowser(
   return browser;
 }
 
-/** A page with its own context, and its errors: uncaught exceptions and console errors. */
+/** A page with its own browser context and a list of its errors: uncaught exceptions and console errors. */
 export async function openPage(browser: Browser, url?: string): Promise<{ page: Page; problems: string[] }> {
   const context = await browser.newContext({ viewport: { width: 960, height: 640 } });
   const page = await context.newPage();
   const problems: string[] = [];
   page.on("pageerror", (err) => problems.push(String(err)));
   page.on("console", (message) => {
-    // A failed request names its URL only in the location.
+    // The message for a failed request contains the URL only in its location.
     if (message.type() === "error")
       problems.push([message.text(), message.location().url].filter(Boolean).join(" at "));
   });
@@ -72,7 +72,7 @@ export async function openSite(
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** An installed client of `test/clients`: `clientFile("hls.js/dist/hls.js")`. */
+/** Path of a client installed in `test/clients`: `clientFile("hls.js/dist/hls.js")`. */
 export const clientFile = (path: string): string => join(import.meta.dirname, "..", "clients", "node_modules", path);
 
 const findChromium = () =>

@@ -1,6 +1,6 @@
 /**
- * Milliseconds of CPU time that the work takes on this thread. For limits on the cost of hostile input: unlike
- * wall-clock time it is independent of other load, and quadratic work exceeds any limit.
+ * CPU time in milliseconds that the work takes on this thread. For limits on the cost of hostile input: unlike
+ * wall-clock time it does not depend on other load, and quadratic work exceeds any limit.
  */
 export function cpuMs(work: () => void): number {
   const before = process.threadCpuUsage();

@@ -9,15 +9,18 @@ import { type Cluster, postgresAvailable, startCluster } from "./postgres.ts";
 /** A database engine to run a suite on. */
 export interface TestEngine {
   readonly name: Db["dialect"];
-  /** An empty database, or one with these migrations run; closed and removed when `scope` (a test context, or node:test's own `after`) ends. */
+  /**
+   * Opens an empty database, or one with these migrations applied; closed and removed when `scope` (a test context, or
+   * node:test's own `after`) ends.
+   */
   open(scope: Scope, migrations?: readonly Migration[]): Promise<TestDatabase>;
 }
 
 export interface TestDatabase {
   db: Db;
-  /** Another connection to the same database, as another process would open it. Closed with the first. */
+  /** Another connection to the same database, as from another process. Closed with the first one. */
   another(): Promise<Db>;
-  /** Arguments for openSqlite (`path`) or openPostgres (`url`) in another process. */
+  /** Argument for opening the database in another process: openSqlite (`path`) or openPostgres (`url`). */
   where: { path: string } | { url: string };
 }
 
@@ -26,8 +29,8 @@ export interface Scope {
 }
 
 /**
- * Registers `suite` for SQLite and for PostgreSQL. Without PostgreSQL its part is skipped with a message; with
- * REQUIRE_ALL=1 it fails.
+ * Registers `suite` for SQLite and for PostgreSQL. Without PostgreSQL, its tests are skipped with a message; with
+ * REQUIRE_ALL=1 they fail.
  *
  * onEveryDatabase((engine) => test("keeps a rule", async (t) => { const { db } = await engine.open(t, mailMigrations);
  *     ... }));
@@ -37,7 +40,7 @@ export function onEveryDatabase(suite: (engine: TestEngine) => void): void {
   onPostgres(suite);
 }
 
-/** Registers a suite that exists on PostgreSQL only. */
+/** Registers a suite that applies to PostgreSQL only. */
 export function onPostgres(suite: (engine: TestEngine) => void): void {
   if (postgresAvailable()) {
     describe("on postgres", () => suite(postgresEngine()));

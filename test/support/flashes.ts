@@ -40,7 +40,9 @@ export interface Measured {
   tones: number[];
 }
 
-/** Measures frames and audio as libavformat outputs them, for one video stream and the first audio stream of a file or URL. */
+/**
+ * Measures frames and audio as output by libavformat, for one video stream and the first audio stream of a file or URL.
+ */
 export async function measureFlashes(input: string, stream = 0): Promise<Measured> {
   const [frames, audio, samples] = await Promise.all([
     printed([

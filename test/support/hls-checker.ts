@@ -5,7 +5,7 @@ import { readFragments, readInit } from "../../src/protocol/mp4/index.ts";
  * every rendition by blocking reloads, and requests every part as soon as a preload hint names it.
  */
 export interface HlsCheck {
-  /** Violations, as sentences. */
+  /** Violations of the specification, as sentences. */
   findings: string[];
   playlists: number;
   segments: number;
@@ -72,7 +72,7 @@ interface Rendition {
 /** Allows for rounding of EXTINF and of milliseconds in dates. */
 const ROUNDING_S = 0.002;
 const MAX_FINDINGS = 20;
-/** One audio frame (1024 samples at 22,050 Hz) may overlap a segment boundary. */
+/** Duration of an audio frame (1024 samples at 22,050 Hz), which may overlap a segment boundary. */
 const AUDIO_FRAME_S = 0.047;
 
 export async function checkLowLatencyHls(manifest: string, signal: AbortSignal): Promise<HlsCheck> {
@@ -138,7 +138,7 @@ export async function checkLowLatencyHls(manifest: string, signal: AbortSignal):
           one.n,
           one.parts.length === 0 && before !== undefined ? { ...one, parts: before.parts } : one,
         );
-        // Segments of the first playlist are not checked: their parts may have been removed.
+        // Segments in the first playlist are not checked, since their parts may have been removed.
         if (complete && rendition.last !== undefined && !one.gap) await checkMedia(rendition, one);
       }
       for (const { URI, "LAST-MSN": n, "LAST-PART": part } of playlist.reports)
@@ -178,7 +178,7 @@ export async function checkLowLatencyHls(manifest: string, signal: AbortSignal):
           () => `${uri}: segment ${n} lasts ${duration} s, over the target of ${target}`,
         );
       for (const [p, part] of parts.entries()) {
-        // 4.4.4.9
+        // Section 4.4.4.9.
         expect(
           part.duration <= partTarget + 1e-6,
           () => `${uri}: part ${n}.${p} lasts ${part.duration} s, over the target of ${partTarget}`,
@@ -259,7 +259,7 @@ export async function checkLowLatencyHls(manifest: string, signal: AbortSignal):
   ): Promise<void> {
     if (playlist.hint === hinted.uri) return;
     const isThere = playlist.segments.some(({ parts }) => parts.some(({ uri }) => uri === hinted.uri));
-    // After a late reload, the segment may be listed without parts or no longer at all.
+    // After a late reload, the segment may be listed without parts or no longer be listed.
     const awaited = rendition.last?.segments.at(-1);
     const isPast =
       awaited !== undefined && playlist.segments.every(({ n, parts }) => parts.length === 0 || n > awaited.n + 1);

@@ -12,7 +12,10 @@ import { temporaryFolder } from "./serve.ts";
 const FOLDERS = [...(process.env["PATH"] ?? "").split(delimiter), "/usr/sbin"];
 const pathOf = (name: string) => FOLDERS.map((folder) => join(folder, name)).find((path) => existsSync(path));
 
-/** For the `skip` option of a test: its required programs. With REQUIRE_ALL=1 the test is not skipped, and fails. */
+/**
+ * Value for the `skip` option of a test, from the programs it requires. With REQUIRE_ALL=1, the test runs and fails
+ * instead.
+ */
 export function lacking(...names: string[]): string | false {
   const missing = names.filter((name) => pathOf(name) === undefined);
   return missing.length > 0 && process.env["REQUIRE_ALL"] !== "1" && `not installed: ${missing.join(", ")}`;
@@ -23,7 +26,7 @@ export interface Ran {
   output: string;
 }
 
-/** Runs a program to its end; returns both outputs combined. */
+/** Runs a program until it exits and returns both outputs combined. */
 export function runTool(
   name: string,
   args: string[],
@@ -45,7 +48,7 @@ export function runTool(
 
 export interface PostfixSink {
   port: number;
-  /** Each message as stored by smtp-sink, with its own fields on top. */
+  /** All messages as stored by smtp-sink, with its own fields at the top. */
   messages(): Promise<string[]>;
 }
 
@@ -56,7 +59,7 @@ export interface PostfixSink {
 export async function startPostfixSink(t: Scope, { dump = true, eightBitMime = true } = {}): Promise<PostfixSink> {
   const folder = join(await temporaryFolder(t, "smtp-sink"), "dump");
   await mkdir(folder);
-  // If started by root, it changes to another user.
+  // If started by root, smtp-sink changes to another user.
   const asRoot = process.getuid?.() === 0;
   if (asRoot) for (const path of [join(folder, ".."), folder]) await chmod(path, 0o777);
   const port = await freePort();
@@ -99,7 +102,7 @@ function answers(port: number): Promise<true | undefined> {
 }
 
 export interface Verifiers {
-  /** True if dkimverify accepts the signature with this index, counted from the top. */
+  /** Returns true if dkimverify accepts the signature with this index, counted from the top. */
   dkimverify(raw: string, index: number): Promise<boolean>;
   /** The last line printed by arcverify. */
   arcverify(raw: string): Promise<string>;
@@ -107,10 +110,10 @@ export interface Verifiers {
   opendkim(raw: string): Promise<Ran>;
 }
 
-/** Verifiers that use one DNS server for everything below `domains`, and no resolver for other names. */
+/** Verifiers that query one DNS server for everything under `domains`, and no resolver for other names. */
 export async function verifiersAsking(t: Scope, dnsPort: number, domains: string[]): Promise<Verifiers> {
   const folder = await temporaryFolder(t, "verifiers");
-  // Executed by Python before the program.
+  // Python executes this before the program.
   const resolver = `import dns.resolver\nr = dns.resolver.Resolver(configure=False)\nr.nameservers = ["127.0.0.1"]\nr.port = ${dnsPort}\ndns.resolver.default_resolver = r\n`;
   await writeFile(join(folder, "sitecustomize.py"), resolver);
   const unbound = [

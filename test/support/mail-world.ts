@@ -7,7 +7,7 @@ import { createApi, servePlatform, TOKEN, type Api, type Scope, type Target } fr
 
 /** A platform that accepts mail for a domain and relays it to a next hop, for tests of the full path of a message. */
 
-/** SPF authorizes this machine for this domain. */
+/** The SPF record of this domain authorizes this machine. */
 export const SENDERS = "sender.example";
 
 export interface MailWorld<Server extends Target = ServeServer> {
@@ -19,9 +19,9 @@ export interface MailWorld<Server extends Target = ServeServer> {
   newZone(name: string, records?: { type: string; name: string; content: string }[]): Promise<string>;
   /** Creates a destination that is verified immediately. */
   destination(email: string): Promise<void>;
-  /** `*`: the catch-all rule. Destinations must be verified. */
+  /** `*` is the catch-all rule. Destinations must be verified. */
   rule(local: string, type: "forward" | "worker" | "drop", ...value: string[]): Promise<void>;
-  /** Log entries of the account for the message with this subject, once `enough` is true. */
+  /** Log entries of the account for the message with this subject, once `enough` returns true. */
   story(subject: string, enough: (story: Story) => boolean): Promise<Story>;
 }
 
@@ -111,9 +111,7 @@ export async function mailWorldOf<Server extends Target>(server: Server, domain:
   return world;
 }
 
-/**
- * Polls until `find` returns a result, only as often as needed, since every poll costs the server as much as the test.
- */
+/** Polls until `find` returns a result, at a low rate, since every poll loads the server as well as the test. */
 export async function until<T>(
   find: () => T | undefined | Promise<T | undefined>,
   what: string,
@@ -126,7 +124,10 @@ export async function until<T>(
   }
 }
 
-/** Sends one message octet for octet; returns the reply to it, or to the rejected command. Dots are stuffed here. */
+/**
+ * Sends one message byte for byte and returns the reply to it, or to the rejected command. This function performs
+ * dot-stuffing.
+ */
 export async function sendRaw(
   port: number,
   { from = `ada@${SENDERS}`, to, raw }: { from?: string; to: string | string[]; raw: string | Buffer },
@@ -155,7 +156,7 @@ export const letter = (
 ): string =>
   `From: <${from}>\r\nTo: <${to}>\r\nSubject: ${subject}\r\nDate: ${new Date().toUTCString().replace("GMT", "+0000")}\r\nMessage-ID: <${subject.replace(/\W/g, "-")}@${SENDERS}>\r\n\r\n${body}`;
 
-/** A free port, for values needed before the server starts. */
+/** A free port, for settings that must be known before the server starts. */
 export async function freePort(): Promise<number> {
   const probe = createServer().listen(0, "127.0.0.1");
   await new Promise((resolve) => probe.once("listening", resolve));

@@ -21,9 +21,9 @@ export interface ClipRecipe {
   size?: `${number}x${number}`;
   /** Default "30". */
   fps?: string;
-  /** Encoder and its options; false: no video. Default libx264, ultrafast, yuv420p. */
+  /** Encoder and its options; false means no video. Default libx264, ultrafast, yuv420p. */
   video?: string[] | false;
-  /** Encoder and its options; false: no audio. Default AAC, 64 kb/s, stereo. */
+  /** Encoder and its options; false means no audio. Default AAC, 64 kb/s, stereo. */
   audio?: string[] | false;
   /** Default 2. */
   keyframeSeconds?: number;
@@ -33,11 +33,13 @@ export interface ClipRecipe {
   extension?: string;
   /** Further output options. */
   output?: string[];
-  /** Inputs and maps that replace the generated video and audio. With `video` and `audio` they are encoded as usual. */
+  /**
+   * Inputs and maps that replace the generated video and audio. `video` and `audio` still specify how they are encoded.
+   */
   inputs?: string[];
   /** Degrees clockwise, written into the track header of an mp4 or mov: players rotate the video. */
   rotate?: 90 | 180 | 270;
-  /** Keeps only this fraction of the octets, 0 to 1. */
+  /** Fraction of the file to keep, 0 to 1. */
   keep?: number;
 }
 
@@ -71,7 +73,7 @@ const pathOf = (name: string) =>
     .find((path) => existsSync(path));
 const missing = ["ffmpeg", "ffprobe"].filter((name) => pathOf(name) === undefined);
 
-/** Options of a test or suite that requires ffmpeg: skipped if it is missing; with REQUIRE_ALL=1 it runs, and fails. */
+/** Options for a test or suite that requires ffmpeg: skipped if it is missing; with REQUIRE_ALL=1 it runs and fails. */
 export const needsFfmpeg: { skip: string | false } = {
   skip: missing.length > 0 && process.env["REQUIRE_ALL"] !== "1" && `not installed: ${missing.join(", ")}`,
 };
@@ -82,13 +84,13 @@ export const needsPrograms = (...names: string[]): { skip: string | false } => {
   return { skip: absent.length > 0 && process.env["REQUIRE_ALL"] !== "1" && `not installed: ${absent.join(", ")}` };
 };
 
-/** For a test that finds out while running. True: continue. */
+/** For a test that finds out while running whether it needs ffmpeg. Returns true if the test can continue. */
 export function hasFfmpeg(t: TestContext): boolean {
   if (needsFfmpeg.skip !== false) t.skip(needsFfmpeg.skip);
   return needsFfmpeg.skip === false;
 }
 
-/** Incremented when the same recipe produces another file. */
+/** Incremented when the same recipe produces a different file. */
 const GENERATION = 1;
 const FOLDER = join(process.env["TEST_CLIPS_FOLDER"] ?? tmpdir(), `reelpost-clips-${process.getuid?.() ?? "user"}`);
 const making = new Map<string, Promise<string>>();
@@ -108,7 +110,7 @@ export function clip(recipe: ClipRecipe = {}): Promise<string> {
   return made;
 }
 
-/** Created atomically, since another process may look for it now. */
+/** Created atomically, since another process may be looking for it. */
 async function make(recipe: ClipRecipe, path: string, extension: string): Promise<string> {
   mkdirSync(FOLDER, { recursive: true, mode: 0o700 });
   const draft = join(FOLDER, `draft-${process.pid}-${randomBytes(4).toString("hex")}.${extension}`);

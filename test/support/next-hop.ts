@@ -1,20 +1,20 @@
 import { createServer, type AddressInfo, type Socket } from "node:net";
 import type { Scope } from "../e2e/serve-client.ts";
 
-/** A receiving SMTP server with scripted failures. */
+/** A receiving SMTP server that can be scripted to fail. */
 
 export interface Taken {
   from: string;
   to: string[];
-  /** Every octet, dots unstuffed, one character each. */
+  /** Every octet of the message, with dots unstuffed, as one character each. */
   raw: string;
   /** True if the reply was 250. */
   acknowledged: boolean;
 }
 
 /**
- * Returns what to do instead of the usual reply: another reply, "hang" (send nothing further), "drop" (close the
- * connection), or undefined. `"."` is the end of a message, `"connect"` comes before the greeting.
+ * Returns the action that replaces the usual reply: another reply, "hang" (send nothing further), "drop" (close the
+ * connection), or undefined. The command `"."` is the end of a message; `"connect"` precedes the greeting.
  */
 export type Misbehave = (command: string, socket: Socket) => string | undefined;
 
@@ -42,7 +42,7 @@ export async function startNextHop(
     let buffer = "";
     let inData = false;
 
-    /** False if no further input is to be read. */
+    /** Returns false if no further input is to be read. */
     function say(said: string): boolean {
       if (said === "drop") socket.destroy();
       else if (said !== "hang") socket.write(`${said}\r\n`);

@@ -18,26 +18,26 @@ const program = (process.env["PATH"] ?? "")
   .find((path) => existsSync(path));
 
 export interface Pebble {
-  /** URL of its ACME directory. */
+  /** URL of the ACME directory. */
   directory: string;
-  /** PEM: CA of its own HTTPS certificate. */
+  /** CA of Pebble's own HTTPS certificate, in PEM format. */
   ca: string;
-  /** PEM: root of the certificates it issues. Different at each start. */
+  /** Root of the certificates that Pebble issues, in PEM format. Different at each start. */
   root(): Promise<string>;
-  /** Its output: one line per request. */
+  /** Output of Pebble: one line per request. */
   log(): string;
   stop(): Promise<void>;
 }
 
 export interface PebbleOptions {
-  /** Its DNS resolver: `127.0.0.1:5353`. */
+  /** DNS resolver that Pebble uses: `127.0.0.1:5353`. */
   dns: string;
   /** Port for http-01 instead of port 80. */
   httpPort?: number;
   env?: Record<string, string>;
 }
 
-/** Registers `suite` if Pebble is installed. With REQUIRE_ALL=1 it must be. */
+/** Registers `suite` if Pebble is installed. With REQUIRE_ALL=1 it must be installed. */
 export function withPebble(suite: () => void): void {
   if (program !== undefined) return suite();
   if (process.env["REQUIRE_ALL"] === "1")
@@ -92,7 +92,7 @@ export async function startPebble(
   };
   scope.after(stop);
   await up;
-  // Printed just before it listens.
+  // Pebble prints this line just before it listens.
   const directory = `https://localhost:${port}/dir`;
   const listening = await Promise.race([answers(directory, ca), exited.then(() => false)]);
   if (!listening) throw new Error(`pebble ended: ${log}`);

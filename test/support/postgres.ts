@@ -8,24 +8,30 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "pg";
 import { findPostgres } from "../../scripts/system.ts";
 
-/** A private PostgreSQL server: fsync on, on a free loopback port, stopped with the process that started it. */
+/**
+ * A private PostgreSQL server with fsync enabled, on a free loopback port, stopped with the process that started it.
+ */
 export interface Cluster {
   /** Superuser URL of the maintenance database. */
   readonly url: string;
-  /** Creates a database: empty, or a copy of a template. */
+  /** Creates a database, either empty or as a copy of a template. */
   createDatabase(template?: string): Promise<string>;
   /**
-   * Name of a template that `fill` prepares once for all test files. Undefined on a server that this run does not own.
+   * Name of a template that `fill` prepares once for all test files. Undefined on a server that does not belong to this
+   * test run.
    */
   template?(key: string, fill: (url: string) => Promise<void>): Promise<string>;
   dropDatabase(url: string): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** scripts/test.ts starts one cluster for all test files and passes its URL on. A user's own server works too. */
+/**
+ * scripts/test.ts starts one cluster for all test files and passes its URL in this variable. A user's own server also
+ * works.
+ */
 export const SHARED_CLUSTER = "REELPOST_TEST_POSTGRES";
 
-/** Set with SHARED_CLUSTER if the run owns the cluster: its templates are removed with it. */
+/** Set with SHARED_CLUSTER if the test run owns the cluster, whose templates are removed with it. */
 export const SHARED_TEMPLATES = "REELPOST_TEST_POSTGRES_TEMPLATES";
 
 /** The shared cluster, or a private one; undefined if PostgreSQL is not installed. */
@@ -110,8 +116,8 @@ function initialise(binaries: string, folder: string, user: User, password: stri
   if (result.status !== 0) throw new Error(`initdb failed: ${result.error?.message ?? result.stderr}`);
 }
 
-// The guard outlives this process briefly: when its stdin closes, however this process ends, it stops the server and
-// removes the directory.
+// The guard briefly outlives this process: when its stdin closes, regardless of how this process ends, it stops the
+// server and removes the directory.
 const GUARD = `
 "$1/postgres" -D "$2/data" -p "$3" -k "$2" >"$2/log" 2>&1 </dev/null &
 server=$!
@@ -135,7 +141,7 @@ function startServer(binaries: string, folder: string, user: User, port: number)
   const settings = join(folder, "data", "postgresql.auto.conf");
   writeFileSync(settings, SETTINGS);
   chmodSync(settings, 0o644);
-  // Detached: Ctrl-C reaches this process only, and the guard cleans up when it ends.
+  // Detached: Ctrl-C only reaches this process, and the guard cleans up when this process ends.
   const script = ["-c", GUARD, "guard", binaries, folder, String(port)];
   const guard = spawn("/bin/sh", script, { ...user, cwd: folder, stdio: ["pipe", "ignore", "ignore"], detached: true });
   guard.unref();
@@ -185,7 +191,7 @@ function databasesOf(url: string): Required<Pick<Cluster, "createDatabase" | "dr
     async template(key, fill) {
       const name = `template_${key}`;
       await withClient(url, async (client) => {
-        // Another test file may need the same template now. The lock is released with the connection.
+        // Another test file may need the same template at the same time. The lock is released with the connection.
         await client.query("select pg_advisory_lock(hashtext($1))", [name]);
         const { rowCount } = await client.query("select from pg_database where datname = $1", [name]);
         if (rowCount === 1) return;

@@ -5,20 +5,20 @@ import ajvModule from "ajv";
 import formatsModule from "ajv-formats";
 
 /**
- * The published API, to validate responses. Its documents are not part of this project: if they are stored beside it
- * (or REELPOST_OPENAPI names their directory), every response is validated, otherwise only the schemas of the routes
- * themselves are used.
+ * The published API, used to validate responses. Its documents are not part of this project: if they are stored
+ * alongside it (or in the directory set in REELPOST_OPENAPI), every response is validated, otherwise only the schemas
+ * of the routes themselves are used.
  */
 const FOLDER = process.env.REELPOST_OPENAPI ?? join(import.meta.dirname, "../../../shared/contract/openapi");
 
 export interface PublishedOpenApi {
   /**
-   * Violations in this JSON response; empty if it is valid. Undefined: the operation or the status is not published.
+   * Violations in this JSON response; empty if it is valid. Undefined if the operation or the status is not published.
    */
   problems(method: string, path: string, status: number, body: unknown): string[] | undefined;
   /** True if the operation is published. */
   knows(method: string, path: string): boolean;
-  /** All operations of a document, as "GET /accounts/{account_id}/stream". */
+  /** All operations in a document, in the form "GET /accounts/{account_id}/stream". */
   operations(document: string): string[];
 }
 
@@ -115,7 +115,7 @@ function responsesOf(document: Json, path: string, method: string, operation: Js
       ?.slice(2)
       .split("/")
       .reduce((node, part) => node[part]!, document);
-    // Some failures are published as a copy of the success, which is useless for validation.
+    // Some error responses are published as a copy of the success response, which is useless for validation.
     if (Number(status[0]) >= 4 && ((named ?? schema)?.properties?.success?.enum?.[0] as unknown) === true) continue;
     if (schema !== undefined) found.push([status, `${at}/content/application~1json/schema`]);
   }
@@ -129,7 +129,7 @@ const patternOf = (path: string) =>
 const endsInWord = (pattern: RegExp) => !pattern.source.endsWith("[^/]+$");
 const fixedLength = (pattern: RegExp) => pattern.source.replaceAll("[^/]+", "").length;
 
-/** Fields published as text or numbers that are null in every sample response while unset. */
+/** Fields that are published as text or numbers but are null in every sample response while unset. */
 const NULL_IN_SAMPLES: Record<string, string[]> = {
   stream_videos: [
     "creator",
@@ -147,7 +147,7 @@ const NULL_IN_SAMPLES: Record<string, string[]> = {
   stream_direct_upload_response: ["watermark", "scheduledDeletion"],
 };
 
-/** Properties of the result, if the schema is that of an envelope. */
+/** Properties of the result, if the schema describes a response envelope. */
 const propertiesOf = (properties: Json | undefined): Json | undefined =>
   (properties?.["result"] as Json | undefined)?.properties ?? properties;
 
@@ -159,7 +159,7 @@ function allowNull(properties: Json | undefined, field: string): void {
 /** Converts OpenAPI 3.0 schemas to JSON Schema. */
 function modernise(node: Json): void {
   if (node === null || typeof node !== "object") return;
-  // Published for "any type".
+  // Published to mean "any type".
   if ((node.type as unknown) === "unknown") delete node.type;
   for (const limit of ["exclusiveMinimum", "exclusiveMaximum"])
     if (typeof node[limit] === "boolean") delete node[limit];
@@ -172,13 +172,13 @@ function modernise(node: Json): void {
   }
   if ((node.nullable as unknown) === true && Array.isArray(node.enum) && !node.enum.includes(null as never))
     node.enum.push(null as never);
-  // "An object that is null": errors of deleting a DNS record.
+  // Published as "an object that is null" in the errors for deleting a DNS record.
   if (Array.isArray(node.enum) && node.enum.length === 1 && (node.enum[0] as unknown) === null)
     for (const word of ["type", "nullable"]) delete node[word];
-  // Documented in prose only: when a destination address was verified.
+  // Only documented in prose: when a destination address was verified.
   if (typeof node.type === "string" && /\bNull means\b/.test(String(node.description ?? "")))
     node.type = [node.type, "null"] as never;
-  // Error codes are documented as numbers; a few operations publish them as strings of digits.
+  // Error codes are documented as numbers; a few operations publish them as digit strings.
   if (
     Array.isArray(node.enum) &&
     (node.type as unknown) === "string" &&

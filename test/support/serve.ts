@@ -19,7 +19,7 @@ export interface Ready {
   api?: string;
   smtp?: { host: string; port: number };
   account?: { id: string; name: string };
-  /** At the first start only. */
+  /** Only set at the first start. */
   token?: string;
   dataDirectory: string;
 }
@@ -35,7 +35,7 @@ export interface ServeProcess {
 }
 
 export interface SpawnServeOptions {
-  /** Default: a new directory, removed at the end. */
+  /** Default: a new directory, removed when the scope ends. */
   dataDirectory?: string;
   args?: string[];
   env?: Record<string, string>;

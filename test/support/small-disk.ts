@@ -8,12 +8,14 @@ import type { Scope } from "../e2e/serve-client.ts";
 export interface SmallDisk {
   /** An empty directory on the disk. */
   folder: string;
-  /** Uses up the free space. */
+  /** Fills the free space. */
   fill(): void;
   free(): void;
 }
 
-/** A disk of this many MiB; undefined if none can be mounted: not on Linux, or no permission. */
+/**
+ * A disk of this many MiB; undefined if it cannot be mounted because the system is not Linux or permission is missing.
+ */
 export function mountSmallDisk(t: Scope, megabytes: number): SmallDisk | undefined {
   const at = mkdtempSync(join(tmpdir(), "reelpost-small-disk-"));
   const mounted =

@@ -11,15 +11,16 @@ import { createInterface } from "node:readline";
 const { default: workerd } = createRequire(import.meta.url)("workerd") as { default: string };
 
 export interface WorkerdOptions {
-  /** Module name to ES module source. The first one is the worker. */
+  /** Module names and their ES module sources. The first module is the worker. */
   modules: Record<string, string>;
   /** Text inside `bindings = [ ... ]`: `(name = "KV", kvNamespace = "kv")`. */
   bindings?: string;
   /**
-   * Each becomes an `external` service of this name: an HTTP server on its own unix socket, handled by the listener.
+   * Each entry becomes an `external` service of this name: an HTTP server on its own unix socket, handled by the
+   * listener.
    */
   services?: Record<string, RequestListener>;
-  /** Default: that of the newest workers, without nodejs_compat. */
+  /** Default: the date of the newest workers, without nodejs_compat. */
   compatibilityDate?: string;
   compatibilityFlags?: string[];
 }
@@ -27,7 +28,7 @@ export interface WorkerdOptions {
 export interface RunningWorkerd {
   /** Calls the worker's fetch handler: `fetch("/path")`. */
   fetch(path: string, init?: RequestInit): Promise<Response>;
-  /** Output of workerd so far, for the message of a failed assertion. */
+  /** Output of workerd so far, used in the message of a failed assertion. */
   output(): string;
   close(): Promise<void>;
 }
@@ -46,7 +47,7 @@ export async function startWorkerd(options: WorkerdOptions): Promise<RunningWork
     const externals: string[] = [];
     for (const [name, listener] of Object.entries(options.services ?? {})) {
       const socket = join(directory, `${servers.length}.sock`);
-      // R2 passes its request in a header; Node's default limit of 16 KiB is less than a key and its metadata may take.
+      // R2 passes its request in a header; a key and its metadata may exceed Node's default limit of 16 KiB.
       const server = createServer({ maxHeaderSize: 256 * 1024, keepAliveTimeout: 60_000 }, listener).listen(socket);
       servers.push(server);
       await once(server, "listening");

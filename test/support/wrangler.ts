@@ -16,18 +16,18 @@ export interface Ran {
   code: number | null;
   stdout: string;
   stderr: string;
-  /** Both outputs, for messages that may appear in either. */
+  /** Both outputs combined, for messages that may appear in either. */
   text: string;
 }
 
 export interface Wrangler {
   /** The project directory. */
   folder: string;
-  /** Runs one command to its end. Rejects if its exit code is not 0. */
+  /** Runs one command until it exits. Rejects if its exit code is not 0. */
   run(args: string[], options?: { input?: string; env?: Record<string, string> }): Promise<Ran>;
   /** Like `run`, for any exit code. */
   attempt(args: string[], options?: { input?: string; env?: Record<string, string> }): Promise<Ran>;
-  /** Starts a command without waiting; killed at the end. */
+  /** Starts a command without waiting for it; it is killed when the scope ends. */
   start(args: string[]): ChildProcess;
   write(name: string, content: string | Uint8Array): Promise<void>;
 }
@@ -41,13 +41,13 @@ export async function createWrangler(
   const folder = await temporaryFolder(t, "wrangler");
   const variables = {
     PATH: process.env.PATH ?? "",
-    // Its logs and caches stay in the directory, and the login of the user who runs the tests is not used.
+    // Wrangler's logs and caches stay in the directory, and the login of the user who runs the tests is not used.
     HOME: folder,
     XDG_CONFIG_HOME: join(folder, ".config"),
     CI: "1",
     NO_COLOR: "1",
-    // Most of a command's time is spent compiling wrangler's fifteen megabytes: the runner has a directory with the
-    // compiled code for later commands.
+    // Most of a command's time is spent compiling wrangler's fifteen megabytes of code; the test runner provides a
+    // directory with the compiled code for later commands.
     ...(process.env.NODE_COMPILE_CACHE !== undefined && { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE }),
     WRANGLER_SEND_METRICS: "false",
     WRANGLER_SEND_ERROR_REPORTS: "false",

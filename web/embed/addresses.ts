@@ -16,7 +16,7 @@ export function localAddress(address: string, root: string): string | undefined 
   if (!/^https?:$/.test(protocol) || !PLAYER_HOST.test(hostname)) return undefined;
   const [id = "", page = "", ...rest] = pathname.split("/").filter((part) => part !== "");
   if (rest.length > 0 || !ID.test(id)) return undefined;
-  // Hosts named after a page serve it without its name in the path.
+  // Hosts named after a page serve that page without its name in the path.
   const shown = page === "" ? (hostname.startsWith("watch.") ? "watch" : "iframe") : page;
   return shown === "iframe" || shown === "watch" ? `${root}${id}/${shown}${search}${hash}` : undefined;
 }

@@ -7,7 +7,7 @@ const script = document.currentScript as HTMLScriptElement | null;
 if (script === null) throw new Error("embed/local.js is a plain script: <script src=…>, not a module");
 const root = new URL("../", script.src).href;
 
-// Libraries load the hosted SDK only if there is none yet; a page that loads it anyway keeps this one.
+// Libraries load the hosted SDK only if no SDK is present; a page that loads it anyway keeps this one.
 Object.defineProperty(window, "Stream", { configurable: true, enumerable: true, get: () => createStream, set() {} });
 
 const { prototype } = HTMLIFrameElement;
@@ -31,7 +31,7 @@ prototype.setAttribute = function setAttribute(this: HTMLIFrameElement, name: st
   );
 };
 
-/** Frames inserted as HTML, in the page itself or by innerHTML. */
+/** Handles frames inserted as HTML, in the page itself or through innerHTML. */
 function redirect(frame: HTMLIFrameElement): void {
   const local = localAddress(frame.src, root);
   if (local !== undefined) frame.src = local;

@@ -28,16 +28,16 @@ const MAX_CALLS = 100;
 const connections = new WeakMap<HTMLIFrameElement, Connection>();
 const frames = new Set<WeakRef<HTMLIFrameElement>>();
 
-/** Returns the same object for the same frame. Throws TypeError if it is not an iframe. */
+/** Returns the same object for the same frame. Throws TypeError if the argument is not an iframe. */
 export function createStream(iframe: HTMLIFrameElement): StreamApi {
-  // A frame of another document has another HTMLIFrameElement.
+  // A frame from another document has a different HTMLIFrameElement class.
   if (iframe?.tagName !== "IFRAME") throw new TypeError("Stream() takes the iframe element with the player");
   const known = connections.get(iframe);
   if (known !== undefined) return known.api;
   const connection = connect(iframe);
   connections.set(iframe, connection);
   frames.add(new WeakRef(iframe));
-  // Added once: repeated registration of the same listener has no effect.
+  // Added only once: registering the same listener again has no effect.
   window.addEventListener("message", listen);
   return connection.api;
 }
@@ -69,7 +69,9 @@ function connect(iframe: HTMLIFrameElement): Connection {
     if (to !== "null") iframe.contentWindow?.postMessage(message, to);
   }
 
-  /** To any origin: while the frame is empty its origin is this page's, and the greeting contains no secret. */
+  /**
+   * Sent to any origin: while the frame is empty, its origin is that of this page, and the greeting contains no secret.
+   */
   const sayHello = () => iframe.contentWindow?.postMessage({ [TYPE]: "hello" } satisfies ToPlayer, "*");
 
   function send(key: string, message: ToPlayer): void {
@@ -93,7 +95,7 @@ function connect(iframe: HTMLIFrameElement): Connection {
         return;
       case "propertyChange":
         if (message.property === "played") spans.played = message.value;
-        // Only known names: others would shadow members of the object.
+        // Only known names are accepted: others would shadow members of the object.
         else if (Object.hasOwn(values, message.property)) values[message.property] = message.value;
         return;
       case "bufferedTimeRangesUpdate":
@@ -111,7 +113,7 @@ function connect(iframe: HTMLIFrameElement): Connection {
     else call?.reject(new DOMException(String(error.message), String(error.name)));
   }
 
-  // Another page in the same frame is another player, which announces itself.
+  // If another page is loaded into the frame, it contains a new player, which announces itself.
   iframe.addEventListener("load", () => {
     spans = { buffered: [], played: [] };
     sayHello();

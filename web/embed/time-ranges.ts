@@ -1,6 +1,6 @@
 import type { TimeSpan } from "../shared/messages.ts";
 
-/** `buffered` and `played` in the form of a media element, from a copy of their spans. */
+/** `buffered` and `played` in the form used by media elements, from a copy of their spans. */
 export function timeRanges(spans: readonly TimeSpan[]): TimeRanges {
   const at = (index: number): TimeSpan => {
     const span = spans[index];
@@ -11,7 +11,7 @@ export function timeRanges(spans: readonly TimeSpan[]): TimeRanges {
   return { length: spans.length, start: (index) => at(index).start, end: (index) => at(index).end };
 }
 
-/** The frame is untrusted: validate its messages. */
+/** The frame is untrusted, so its messages are validated. */
 export function readSpans(value: unknown): TimeSpan[] {
   if (!Array.isArray(value)) return [];
   return value

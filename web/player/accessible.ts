@@ -19,8 +19,8 @@ const KEYS: [keys: string[], action: string][] = [
 ];
 
 /**
- * Adds ARIA attributes that the controls lack. Call it once they are in the page: they set their own roles when
- * connected.
+ * Adds ARIA attributes that the controls lack. Call it once they are in the page: they set their own roles when they
+ * are connected.
  */
 export function makeAccessible(controller: HTMLElement): void {
   // The control sets aria-checked, which is valid for a switch but not for a button.

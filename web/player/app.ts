@@ -32,7 +32,7 @@ export interface App {
   video(): PlayerVideo;
   play(): Promise<void>;
   pause(): void;
-  /** Changes to another video: a uid, a token, or a URL with one. */
+  /** Switches to another video: a uid, a token, or a URL that contains one. */
   change(id: string): Promise<void>;
   showPoster(): void;
   /** Start position, applied as soon as the video can be played. */
@@ -91,13 +91,13 @@ export function createApp(config: PageConfig, options: PlayerOptions): App {
 
   let current = config.video;
   let waiting: Waiting | undefined;
-  /** The viewer wants to watch: playback starts as soon as possible. */
+  /** True if the viewer wants to watch: playback starts as soon as possible. */
   let wanted = options.autoplay;
   let adDone: string | undefined;
   let adRunning: Promise<void> | undefined;
   let seekTo: number | undefined;
 
-  /** A token stays in every URL; the uid of an input may refer to another video later. */
+  /** A token is kept in every URL; the uid of an input may refer to another video later. */
   const addressOf = (path: string) => `${root}${current.id.includes(".") ? current.id : current.uid}/${path}`;
   const isRunning = () => current.live?.state === "running" || current.live?.state === "interrupted";
   const startPlaying = HTMLMediaElement.prototype.play.bind(media);
@@ -115,7 +115,7 @@ export function createApp(config: PageConfig, options: PlayerOptions): App {
         (file) => mayShow(file, config),
         (event: AdEvent) => events.dispatchEvent(new Event(event)),
       );
-      // Meanwhile the video itself loads.
+      // The video itself loads in the meantime.
       source.load();
       controller.toggleAttribute("adrunning", true);
     }
@@ -174,7 +174,7 @@ export function createApp(config: PageConfig, options: PlayerOptions): App {
     else controller.removeAttribute("hotkeys");
   }
 
-  /** Called when a broadcast was watched to its end. */
+  /** Called when a broadcast has been watched to its end. */
   function showEnd(over: PlayerVideo): void {
     const unrecorded = current.live?.unrecorded === true;
     current = over;
@@ -182,10 +182,10 @@ export function createApp(config: PageConfig, options: PlayerOptions): App {
     source.close();
     poster.hidden = true;
     if (!over.readyToStream) return show(over);
-    // The available recording is of an earlier broadcast.
+    // The only available recording is of an earlier broadcast.
     if (unrecorded) notice.show(goneText);
     else notice.show({ ...overText, action: { label: "Watch again", run: () => watch(over) } });
-    // A viewer who stays may be waiting for the next broadcast.
+    // A viewer who remains on the page may be waiting for the next broadcast.
     broadcast.follow(over);
   }
 
@@ -220,7 +220,10 @@ export function createApp(config: PageConfig, options: PlayerOptions): App {
     if (wanted) play().catch(playSilently);
   }
 
-  /** Browsers block unrequested audio: the play button stays visible then; but an awaited broadcast starts muted. */
+  /**
+   * Browsers block audio that the viewer did not request: the play button then remains visible, but an awaited
+   * broadcast starts muted.
+   */
   function playSilently(err: unknown): void {
     if (!isRunning() || media.muted || !(err instanceof Error) || err.name !== "NotAllowedError") return;
     media.muted = true;
@@ -260,7 +263,7 @@ export function createApp(config: PageConfig, options: PlayerOptions): App {
     });
   }
 
-  /** The controls read the images of the time range from a text track of the media element. */
+  /** The controls read the preview images from a text track of the media element. */
   function setStoryboard(address: string | undefined): void {
     media.querySelector("track")?.remove();
     if (address === undefined) return;
@@ -269,7 +272,7 @@ export function createApp(config: PageConfig, options: PlayerOptions): App {
     media.append(track);
   }
 
-  // Every playback request comes through here: buttons, keys, embedding page.
+  // Every playback request passes through here: buttons, keys, embedding page.
   media.play = play;
   media.addEventListener("play", () => source.load());
   media.addEventListener("pause", () => void (wanted = false));

@@ -4,11 +4,11 @@ import type { LiveWindow } from "./source.ts";
 import { interruptedText, reconnectingText, stalledText } from "./texts.ts";
 import { readVideo, VideoUnavailable } from "./waiting.ts";
 
-/** Monitors a broadcast during playback, and the URL of an input after it has ended. */
+/** Monitors a broadcast during playback, and the URL of an input after the broadcast has ended. */
 export interface Broadcast {
   /** Monitors this video from now on, in any state; ignored if it was never broadcast. */
   follow(video: PlayerVideo): void;
-  /** Loading failed. False: the caller reports the failure. */
+  /** Called when loading has failed. Returns false if the caller must report the failure. */
   failed(): boolean;
 }
 
@@ -31,9 +31,9 @@ export interface BroadcastParts {
 }
 
 const TICK_MS = 500;
-/** A stall of this length is shown; players recover from shorter ones. */
+/** A stall of this length is shown to the viewer; players recover from shorter ones. */
 const STILL_MS = 2000;
-/** A stall of this length after the end is treated as the end, whatever the playlist says. */
+/** A stall of this length after the end is treated as the end, regardless of the playlist. */
 const END_MS = 6000;
 const ASK_MS = 2000;
 const LONGEST_ASK_MS = 5000;
@@ -108,7 +108,8 @@ export function createBroadcast({ media, hint, window: windowOf, address, on }: 
       return askIn(ASK_MS);
     }
     if (ran && !ended && !lost && performance.now() - at.since < END_MS) {
-      // Ended at the source, but not yet in the player: the playlist contains the end, which sets `ended`.
+      // The broadcast has ended at the source, but not yet in the player: the playlist contains the end, which sets
+      // `ended`.
       asking = undefined;
       return;
     }
@@ -164,7 +165,9 @@ export function createBroadcast({ media, hint, window: windowOf, address, on }: 
   };
 }
 
-/** A value that grows during playback. The media time of a WebRTC connection advances even when nothing is received. */
+/**
+ * A value that increases during playback. The media time of a WebRTC connection advances even when no data is received.
+ */
 const progressOf = (media: HTMLVideoElement): number =>
   media.srcObject !== null && media.videoWidth > 0
     ? media.getVideoPlaybackQuality().totalVideoFrames

@@ -2,7 +2,7 @@ import { AD_EVENTS, isMessage, MEDIA_EVENTS, TYPE, type FromPlayer } from "../sh
 import type { App } from "./app.ts";
 import type { Properties } from "./properties.ts";
 
-/** Sends events to the embedding page, and executes its commands. Does nothing if the player is not embedded. */
+/** Sends events to the embedding page and executes its commands. Does nothing if the player is not embedded. */
 export function openChannel(app: App, properties: Properties): void {
   if (window.parent === window) return;
   const page = window.parent;
@@ -10,7 +10,7 @@ export function openChannel(app: App, properties: Properties): void {
   let told: Record<string, string> = {};
   let buffered = "[]";
 
-  // If the browser does not reveal the embedding page, any page may receive the playback state: it is not secret.
+  // If the browser does not reveal the embedding page, any page may receive the playback state, which is not secret.
   const send = (message: FromPlayer) => page.postMessage(message, origin ?? "*");
 
   /** Sends changed properties before the event they cause, so that listeners read the new values. */
@@ -82,7 +82,7 @@ export function openChannel(app: App, properties: Properties): void {
   greet();
 }
 
-/** Origin of the embedding page: from the list of ancestors, or else from the referrer. */
+/** Origin of the embedding page: from the list of ancestors, otherwise from the referrer. */
 function embedder(): string | undefined {
   const [ancestor] = location.ancestorOrigins ?? [];
   if (ancestor !== undefined) return ancestor === "null" ? undefined : ancestor;

@@ -1,4 +1,4 @@
-/** Sets the accent colour from the embedding page; only values that the browser parses as a colour. */
+/** Sets the accent color given by the embedding page; accepts only values that the browser parses as a color. */
 export function setAccent(element: HTMLElement, value: unknown): void {
   if (!isColor(value)) {
     element.style.removeProperty("--accent");
@@ -17,7 +17,7 @@ export function setLetterbox(root: HTMLElement, value: unknown): void {
 const isColor = (value: unknown): value is string =>
   typeof value === "string" && value.length < 100 && CSS.supports("color", value) && !/var\(|env\(/i.test(value);
 
-/** 0 black to 1 white (WCAG 2.2, relative luminance, with a simplified curve). */
+/** From 0 (black) to 1 (white): relative luminance of WCAG 2.2, with a simplified curve. */
 function luminance(element: HTMLElement, color: string): number {
   const probe = document.createElement("span");
   probe.style.color = color;

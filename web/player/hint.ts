@@ -1,9 +1,9 @@
 import { h } from "./elements.ts";
 
-/** A text over the video, which stays visible: a problem, or a suggestion. */
+/** A text over the video, which remains visible: a problem, or a suggestion. */
 export interface Hint {
   show(hint: HintText): void;
-  /** Shown when no other hint is, until reset with `undefined`; other hints cover it temporarily. */
+  /** Shown when no other hint is visible, until reset with `undefined`; other hints cover it temporarily. */
   stay(hint: HintText | undefined): void;
   hide(): void;
 }
@@ -26,7 +26,7 @@ export function createHint(): Hint & { element: HTMLElement } {
 
   function draw(): void {
     const hint = shown ?? staying;
-    // A rewritten live region would be read aloud again.
+    // A live region that is rewritten would be read aloud again.
     if (text.textContent !== (hint?.text ?? "")) text.textContent = hint?.text ?? "";
     spinner.toggleAttribute("hidden", hint?.busy !== true);
     button.hidden = hint?.action === undefined;

@@ -1,7 +1,8 @@
 /**
- * Keys pressed without focus are meant for the player: it fills the frame. The controls handle most keys (m, f, c, p,
- * j, l, arrows, < and >, and ? for the list of them); digits, Home and End are added here. Space and k are handled here
- * as well: the controls rely on the last event, and two presses in quick succession would both mean "play".
+ * Keys pressed while no control has focus are meant for the player, because it fills the frame. The controls handle
+ * most keys (m, f, c, p, j, l, arrows, < and >, and ? for the list of them); digits, Home and End are added here. Space
+ * and k are handled here as well: the controls rely on the last event, so two presses in quick succession would both
+ * mean "play".
  */
 export function listenToKeys(controller: HTMLElement, video: HTMLVideoElement, isOff: () => boolean): void {
   for (const type of ["keydown", "keyup"] as const) {
@@ -39,7 +40,7 @@ export function listenToKeys(controller: HTMLElement, video: HTMLVideoElement, i
     return true;
   }
 
-  /** For a broadcast, the DVR window, if DVR is allowed. */
+  /** For a broadcast: the DVR window, if DVR is allowed. */
   function spanOf(): { start: number; end: number } | undefined {
     if (Number.isFinite(video.duration)) return { start: 0, end: video.duration };
     if (!controller.hasAttribute("dvr") || video.seekable.length === 0) return undefined;

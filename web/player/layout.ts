@@ -14,7 +14,7 @@ export interface Layout {
   live: HTMLElement;
   /** Bar above the video: its owner and title. */
   top: HTMLElement;
-  /** Layer on top, during an advertisement. */
+  /** Layer over the video, shown during an advertisement. */
   ad: HTMLElement;
 }
 
@@ -67,11 +67,11 @@ const CONTROLS = `
 </media-control-bar>
 <div class="ad" slot="dialog" hidden></div>`;
 
-/** The player elements, not yet in the page: extensions of `video` must be added before the controls see it. */
+/** The player elements, not yet in the page: extensions of `video` must be added before the controls access it. */
 export function createLayout(): Layout {
   const controller = document.createElement("media-controller");
-  // Stored preferences need a storage that frames of other sites may not have; and the embedding page sets the initial
-  // volume.
+  // Stored preferences need storage that may be unavailable to frames from other sites; and the initial volume is set
+  // by the embedding page.
   for (const name of ["novolumepref", "nomutedpref", "nosubtitleslangpref"]) controller.setAttribute(name, "");
   controller.setAttribute("aria-label", "Video player");
 

@@ -14,7 +14,7 @@ export interface LiveEdgeParts {
   video: HTMLVideoElement;
   controller: HTMLElement;
   window(): LiveWindow | undefined;
-  /** Viewers may seek back. */
+  /** True if viewers can seek back. */
   dvr: boolean;
   keepUp(close: boolean): void;
 }
@@ -43,7 +43,7 @@ export function createLiveEdge({ video, controller, window, dvr, keepUp }: LiveE
   };
 
   /**
-   * The controls treat the end of the seekable range as the live position. Beyond the target latency playback would
+   * The controls treat the end of the seekable range as the live position. Playback beyond the target latency would
    * only stall, so the range ends there.
    */
   Object.defineProperty(video, "seekable", {
@@ -91,7 +91,7 @@ export function createLiveEdge({ video, controller, window, dvr, keepUp }: LiveE
   });
   video.addEventListener("emptied", () => void (hasPlayed = false));
   video.addEventListener("play", () => {
-    // Without DVR, the part missed during a pause is skipped.
+    // Without DVR, the section missed during a pause is skipped.
     const live = dvr || !hasPlayed ? undefined : window();
     if (live !== undefined && video.currentTime < live.sync - MISSED_S) video.currentTime = live.sync;
   });

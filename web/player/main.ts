@@ -1,4 +1,4 @@
-// The page of `/{id}/iframe` and `/{id}/watch`.
+// Script of the pages `/{id}/iframe` and `/{id}/watch`.
 import type { PageConfig } from "../../src/stream/player/page-config.ts";
 import { makeAccessible } from "./accessible.ts";
 import { createApp } from "./app.ts";

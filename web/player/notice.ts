@@ -7,10 +7,10 @@ export interface Notice {
   show(notice: {
     title: string;
     text?: string;
-    /** 0 to 1; absent: no progress is shown. */ progress?: number;
+    /** 0 to 1; if absent, no progress is shown. */ progress?: number;
     busy?: boolean;
-    /** May last long, with no activity meanwhile. */ calm?: boolean;
-    /** Needs user action to continue. */ wrong?: boolean;
+    /** True if this may last long without any activity. */ calm?: boolean;
+    /** True if it needs user action to continue. */ wrong?: boolean;
     action?: { label: string; run(): void };
   }): void;
   hide(): void;
@@ -45,7 +45,7 @@ export function createNotice(): Notice & { element: HTMLElement } {
   return {
     element,
     show(notice) {
-      // Writes changes only: a live region would be read aloud again.
+      // Writes only changes: a live region would otherwise be read aloud again.
       write(title, notice.title);
       write(text, notice.text ?? "");
       spinner.hidden = notice.busy !== true && notice.calm !== true;

@@ -1,4 +1,4 @@
-/** Options of the embedding page, from the query of the URL. */
+/** Options set by the embedding page in the query of the URL. */
 export interface PlayerOptions {
   autoplay: boolean;
   muted: boolean;
@@ -14,7 +14,7 @@ export interface PlayerOptions {
   adUrl: string | undefined;
   /** True if viewers can seek back in a running broadcast. */
   dvr: boolean;
-  /** A video other than that of the URL. */
+  /** A video other than the one in the URL. */
   src: string | undefined;
   /** Origin of the embedding page, if given: messages from other origins are ignored. */
   parentOrigin: string | undefined;
@@ -22,7 +22,7 @@ export interface PlayerOptions {
 
 export function readOptions(query: URLSearchParams): PlayerOptions {
   return {
-    // Present in any form: `autoplay=false` plays too, as in the hosted player.
+    // True if present in any form: even `autoplay=false` starts playback, as in the hosted player.
     autoplay: query.has("autoplay"),
     muted: isOn(query, "muted") || isOn(query, "mute"),
     loop: isOn(query, "loop"),
@@ -41,8 +41,8 @@ export function readOptions(query: URLSearchParams): PlayerOptions {
 }
 
 /**
- * Writes options that may have changed into a query, so that reading it returns the current values; `src` has been
- * applied.
+ * Writes options that may have changed into a query, so that reading the query returns the current values; `src` has
+ * already been applied.
  */
 export function writeOptions(options: PlayerOptions, query: URLSearchParams): URLSearchParams {
   const values = {
@@ -68,13 +68,13 @@ export function writeOptions(options: PlayerOptions, query: URLSearchParams): UR
 
 const isOn = (query: URLSearchParams, name: string) => query.has(name) && query.get(name) !== "false";
 
-/** A boolean HTML attribute, or one of its keywords. Unknown values mean none, which causes no traffic. */
+/** A boolean HTML attribute, or one of its keywords. Unknown values mean "none", which causes no traffic. */
 export function readPreload(value: unknown): PlayerOptions["preload"] {
   if (value === true || value === "true" || value === "auto" || value === "") return "auto";
   return value === "metadata" ? "metadata" : "none";
 }
 
-/** `123`, `12.5`, `1h12m27s`, `90s`; anything else means 0. In seconds. */
+/** `123`, `12.5`, `1h12m27s`, `90s`; anything else means 0. Returns seconds. */
 export function readTime(text: string | null): number {
   if (text === null || text === "") return 0;
   if (/^\d+(\.\d+)?$/.test(text)) return Number(text);
@@ -84,7 +84,7 @@ export function readTime(text: string | null): number {
   return Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds);
 }
 
-/** Only http and https URLs: never `javascript:` or `data:`. */
+/** Accepts only http and https URLs: never `javascript:` or `data:`. */
 export function webAddress(value: unknown, base?: string): string | undefined {
   if (typeof value !== "string" || value === "" || !URL.canParse(value, base)) return undefined;
   const url = new URL(value, base);

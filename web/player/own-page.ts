@@ -3,13 +3,15 @@ import { type PlayerOptions, writeOptions } from "./options.ts";
 import { readVideo } from "./waiting.ts";
 
 /**
- * True if `video` needs a page of its own. The server trusts requests of this page wherever it is embedded; the browser
+ * True if `video` needs a separate page. The server trusts requests from this page wherever it is embedded; the browser
  * has checked embedding only against the rules of the page's own video.
  */
 export const needsOwnPage = (video: PlayerVideo, { video: first }: PageConfig): boolean =>
   window.parent !== window && video.frames !== null && video.frames !== first.frames;
 
-/** Navigates to the page of another video in the same frame, if the browser allows embedding it. Passes `options`. */
+/**
+ * Navigates to the page of another video in the same frame, if the browser allows embedding it. Passes on `options`.
+ */
 export function openOwnPage({ id }: PlayerVideo, { mode, root }: PageConfig, options: PlayerOptions): void {
   const query = writeOptions(options, new URLSearchParams(location.search));
   location.replace(
@@ -18,8 +20,8 @@ export function openOwnPage({ id }: PlayerVideo, { mode, root }: PageConfig, opt
 }
 
 /**
- * True if a foreign poster or advertisement may be shown here. Files below our own root follow the rules of this page's
- * video.
+ * True if a poster or advertisement from another video may be shown here. Files under our own root follow the rules of
+ * this page's video.
  */
 export async function mayShow(address: string, config: PageConfig): Promise<boolean> {
   const root = new URL(config.root, location.href);

@@ -60,7 +60,7 @@ export function createProperties(app: App): Properties {
     },
   };
 
-  // Initial values from the URL; autoplay, preload and src are applied already.
+  // Initial values from the URL; autoplay, preload and src have already been applied.
   media.muted = options.muted;
   media.loop = options.loop;
   setters.controls(options.controls);
@@ -107,7 +107,7 @@ const spansOf = (ranges: TimeRanges): TimeSpan[] =>
 
 const ID = /^[A-Za-z0-9_.-]{16,8192}$/;
 
-/** A uid or token, alone or as the first path segment of a URL, whatever its host. */
+/** Finds a uid or token, alone or as the first path segment of a URL, whatever its host. */
 export function idOf(value: unknown): string | undefined {
   if (typeof value !== "string") return undefined;
   const address = webAddress(value);

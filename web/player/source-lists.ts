@@ -51,7 +51,7 @@ class Renditions extends SourceList<Rendition> {
     return this.#hls?.manualLevel ?? -1;
   }
 
-  /** -1: automatic. Discards the buffer of other qualities, so that the choice is visible immediately. */
+  /** -1: automatic. Discards the buffered data of other qualities, so that the choice takes effect immediately. */
   set selectedIndex(index: number) {
     if (this.#hls !== undefined) this.#hls.nextLevel = index;
     this.dispatchEvent(new Event("change"));
@@ -92,12 +92,12 @@ class SoundTracks extends SourceList<SoundTrack> {
 }
 
 export interface SourceLists {
-  /** Shows and follows the renditions of this source. */
+  /** Shows the renditions of this source and keeps them up to date. */
   follow(hls: HlsPlayer): void;
   clear(): void;
 }
 
-/** Adds the two lists to `video`; call it before the controls connect. */
+/** Adds the two lists to `video`; call it before the controls are connected. */
 export function addSourceLists(video: HTMLVideoElement): SourceLists {
   const renditions = new Renditions();
   const sound = new SoundTracks();

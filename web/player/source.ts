@@ -5,7 +5,7 @@ import { addSourceLists } from "./source-lists.ts";
 import { playWhep, type Whep } from "./whep.ts";
 
 export interface Source {
-  /** Opens this manifest; loads as much of it as `preload` allows. */
+  /** Opens this manifest and loads as much of it as `preload` allows. */
   open(
     manifest: string,
     how: {
@@ -15,15 +15,15 @@ export interface Source {
       /** True if the URL is a WHEP endpoint. */ webrtc?: boolean;
     },
   ): void;
-  /** Loads what playback needs; called before playing. */
+  /** Loads the data needed for playback; called before playing. */
   load(): void;
-  /** Loads the beginning, for size and first frame. */
+  /** Loads the beginning, for the size and the first frame. */
   prepare(): void;
   /**
-   * Shows captions of this language (BCP 47), now and in later sources; a later choice of the viewer takes precedence.
+   * Shows captions in this language (BCP 47), now and in later sources; a later choice by the viewer takes precedence.
    */
   showCaptions(language: string | undefined): void;
-  /** The live window of a running broadcast; undefined otherwise. */
+  /** The live window of a running broadcast; otherwise undefined. */
   window(): LiveWindow | undefined;
   /** Catches up with the live edge by playing slightly faster. */
   keepUp(close: boolean): void;
@@ -37,7 +37,7 @@ export interface LiveWindow {
   start: number;
   /** The latest position that plays without stalling. */
   sync: number;
-  /** Seconds between the displayed and the published video. */
+  /** Delay in seconds between the published and the displayed video. */
   latency: number;
   /** Tolerance in seconds around the target position. */
   slack: number;
@@ -57,8 +57,8 @@ const LIVE_BEHIND_S = 90;
 const RECOVERIES = 3;
 
 /**
- * Plays a manifest in `video`, with hls.js if Media Source Extensions are available. `onFailed` is called for fatal
- * errors only and returns true if the source will be opened again; other errors are retried silently.
+ * Plays a manifest in `video`, with hls.js if Media Source Extensions are available. `onFailed` is called only for
+ * fatal errors and returns true if the source will be opened again; other errors are retried silently.
  */
 export function createSource(
   video: HTMLVideoElement,
@@ -105,7 +105,7 @@ export function createSource(
     current.on(Events.ERROR, (_event, data) => {
       if (!data.fatal) return;
       if (data.type === ErrorTypes.MEDIA_ERROR && ++recoveries <= RECOVERIES) return current.recoverMediaError();
-      // The buffered rest plays to its end, since the source will be opened again.
+      // The rest of the buffer plays to its end, since the source will be opened again.
       current.stopLoad();
       if (!onFailed(isNetwork(data) ? "network" : "media", data.response?.code)) current.destroy();
     });
@@ -163,7 +163,7 @@ export function createSource(
     keepUp(close) {
       if (hls === undefined || !live) return;
       hls.config.maxLiveSyncPlaybackRate = close ? CATCH_UP_RATE : 1;
-      // Otherwise the rate would stay after the viewer seeks back.
+      // Otherwise the faster rate would persist after the viewer seeks back.
       if (!close && video.playbackRate === CATCH_UP_RATE) video.playbackRate = 1;
     },
     isClosed: () => manifest === "",
@@ -179,7 +179,7 @@ const settings = (startTime: number, ahead: number): Partial<HlsConfig> => ({
   maxBufferLength: ahead,
   // A frame of 300 pixels does not need 1080 lines; the quality menu overrides this.
   capLevelToPlayerSize: true,
-  // Segments that were never requested are encoded on demand: their first byte may take a while.
+  // Segments that have never been requested are encoded on demand: their first byte may take a while.
   fragLoadPolicy: {
     default: {
       maxTimeToFirstByteMs: 30_000,
@@ -200,8 +200,8 @@ const LIVE: Partial<HlsConfig> = {
   lowLatencyMode: true,
   liveDurationInfinity: true,
   backBufferLength: LIVE_BEHIND_S,
-  // A random session id per page (CTA-5004), so that viewers behind one address are counted separately. In a header,
-  // where it does not affect caches.
+  // A random session id per page (CTA-5004), so that viewers behind one IP address are counted separately. Sent in a
+  // header, where it does not affect caches.
   cmcd: { useHeaders: true, includeKeys: ["sid"] },
   // Gives up on errors early: the caller checks the state of the broadcast and retries. A playlist request that times
   // out usually indicates a gap: hls.js requests it again without blocking and continues.

@@ -14,7 +14,7 @@ export const failedText = (video: PlayerVideo) => ({
   text: CAUSES[video.error?.code ?? ""] ?? "The server failed while processing it. Upload it again.",
 });
 
-/** Status during processing: the first segment is playable long before 100 percent. */
+/** Status text during processing: the first segment is playable long before 100 percent. */
 export function waitingText({ state, pctComplete, live }: PlayerVideo): {
   title: string;
   text: string;
@@ -53,7 +53,7 @@ export function waitingText({ state, pctComplete, live }: PlayerVideo): {
   }
 }
 
-/** Text for an HTTP status; undefined for a network failure. */
+/** Text for an HTTP status; `undefined` stands for a network failure. */
 export function refusedText(status: number | undefined): { title: string; text: string; wrong: true } {
   const wrong = true;
   if (status === 404 || status === 410)

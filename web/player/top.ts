@@ -30,7 +30,7 @@ function shareButton(link: string): HTMLElement {
   button.addEventListener("click", () => {
     navigator.clipboard.writeText(link).then(
       () => say("Link copied"),
-      // Frames need a permission for it that pages rarely grant.
+      // Sharing from a frame needs a permission that pages rarely grant.
       () => void window.open(link, "_blank", "noopener"),
     );
   });

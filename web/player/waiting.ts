@@ -1,13 +1,13 @@
 import type { PlayerVideo } from "../../src/stream/player/page-config.ts";
 
 export interface Waiting {
-  /** No callback is called afterwards. */
+  /** Stops polling. No callback is called afterwards. */
   stop(): void;
 }
 
 const FIRST_MS = 1000;
 const LONGEST_MS = 10_000;
-/** Viewers of a broadcast wait for it to start, so it is polled more often. */
+/** Viewers of a broadcast are waiting for it to start, so it is polled more often. */
 const LONGEST_LIVE_MS = 3000;
 
 /** Polls a video's state until it is playable or has failed. `gone`: access was lost, with the HTTP status. */
@@ -33,7 +33,7 @@ export function waitUntilReady(
     }
     if (video?.readyToStream === true) return on.ready(video);
     const now = JSON.stringify(video);
-    // An upload may take hours; while its progress changes it is polled often.
+    // An upload may take hours; while its progress is changing, it is polled often.
     const longest = (video ?? first).live === null ? LONGEST_MS : LONGEST_LIVE_MS;
     delay = now === last ? Math.min(delay * 1.3, longest) : FIRST_MS;
     last = now;
@@ -50,7 +50,7 @@ export function waitUntilReady(
   };
 }
 
-/** `address` of `/{id}/metadata/player.json`. Rejects with VideoUnavailable. */
+/** `address`: URL of `/{id}/metadata/player.json`. Rejects with VideoUnavailable. */
 export async function readVideo(address: string, signal?: AbortSignal): Promise<PlayerVideo> {
   const response = await fetch(address, { cache: "no-store", ...(signal && { signal }) });
   if (!response.ok) throw new VideoUnavailable(response.status);

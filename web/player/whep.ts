@@ -5,12 +5,12 @@ export interface Whep {
 
 /** Host candidates are gathered immediately; slower ones are not needed to reach a server. */
 const GATHERING_MS = 1000;
-/** A disturbed connection recovers within this time or never. */
+/** A disturbed connection recovers within this time or not at all. */
 const DISTURBED_MS = 5000;
 
 /**
- * Plays the current broadcast in `video`. `onLost`: it ended or never started, with the HTTP status if there is one.
- * Called once, and not after `close`.
+ * Plays the current broadcast in `video`. `onLost`: the broadcast ended or never started; passes the HTTP status if
+ * there is one. Called once, and not after `close`.
  */
 export function playWhep(video: HTMLVideoElement, address: string, onLost: (status?: number) => void): Whep {
   const peer = new RTCPeerConnection();
@@ -19,12 +19,12 @@ export function playWhep(video: HTMLVideoElement, address: string, onLost: (stat
   let session: string | undefined;
   let disturbed: ReturnType<typeof setTimeout> | undefined;
 
-  // Set from the beginning, empty, so that an earlier play() call stays effective.
+  // The empty stream is set from the beginning, so that an earlier play() call remains effective.
   video.srcObject = stream;
   for (const kind of ["video", "audio"]) peer.addTransceiver(kind, { direction: "recvonly" });
   peer.addEventListener("track", ({ track, receiver }) => {
     stream.addTrack(track);
-    // No jitter buffer: late packets are dropped.
+    // Disables the jitter buffer: late packets are dropped.
     if ("jitterBufferTarget" in receiver) receiver.jitterBufferTarget = 0;
   });
   peer.addEventListener("connectionstatechange", () => {

@@ -1,6 +1,6 @@
 /**
  * Messages between the player frame and the embedding page over postMessage. The names are those of the hosted player,
- * which existing pages listen to directly; `hello`, `call` and `called` are optional extensions.
+ * which existing pages listen for directly; `hello`, `call` and `called` are optional extensions.
  */
 export const TYPE = "__privateUnstableMessageType";
 
@@ -18,7 +18,7 @@ export type FromPlayer =
   | { [TYPE]: "called"; call: number; error?: { name: string; message: string } };
 
 export type ToPlayer =
-  /** Sent by a page that loaded after `iframeReady`, which is then repeated with every property. */
+  /** Sent by a page that loaded after `iframeReady`; the player then repeats that event with every property. */
   | { [TYPE]: "hello" }
   | { [TYPE]: "setProperty"; property: string; value: unknown }
   | { [TYPE]: "playCommand"; call?: number }

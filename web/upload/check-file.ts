@@ -10,8 +10,8 @@ const NO_VIDEO =
   /^(image\/(?!gif)|font\/|text\/(plain|html|css|csv|javascript)$|application\/(pdf|zip|json|gzip|msword|vnd\.openxmlformats))/;
 
 /**
- * Why the server would reject the file, known before the upload; undefined if it may be accepted or the browser cannot
- * read it.
+ * The reason the server would reject the file, known before the upload; undefined if the file may be accepted or the
+ * browser cannot read it.
  */
 export async function refusalOf(
   file: File,

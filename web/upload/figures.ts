@@ -1,6 +1,6 @@
 const UNITS = ["bytes", "KB", "MB", "GB", "TB"];
 
-/** `734003200` as `700 MB`: in steps of 1024, like most systems and the limits. */
+/** Formats `734003200` as `700 MB`: in steps of 1024, as in most systems and in the limits. */
 export function sizeText(octets: number): string {
   let value = octets;
   let unit = 0;
@@ -12,7 +12,7 @@ export function sizeText(octets: number): string {
   return `${value.toFixed(digits)} ${UNITS[unit]}`;
 }
 
-/** `95` as `2 min`: remaining time is approximate and should not jump. */
+/** Formats `95` as `2 min`: remaining time is approximate and should not jump. */
 export function timeText(seconds: number): string {
   if (seconds < 8) return "a few seconds";
   if (seconds < 90) return `${Math.round(seconds / 5) * 5} s`;
@@ -24,7 +24,7 @@ export function timeText(seconds: number): string {
 /** Transfer rate over the last seconds; times in milliseconds. */
 export interface Pace {
   note(octets: number, now: number): void;
-  /** Octets per second; 0 while unknown. */
+  /** Bytes per second; 0 while unknown. */
   speed(): number;
   clear(): void;
 }

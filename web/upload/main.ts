@@ -14,9 +14,9 @@ let file: File | undefined;
 let transfer: Transfer | undefined;
 let step: "sending" | "paused" | undefined;
 let sent = 0;
-/** Number of files chosen so far: events of an earlier file are ignored. */
+/** Number of files chosen so far: events for an earlier file are ignored. */
 let turn = 0;
-/** Whether the URL accepts a file now. */
+/** True if the URL accepts a file now. */
 let open = config.state === "open" || config.problem?.retry === true;
 
 const view = createView(root, config, {
@@ -102,7 +102,7 @@ async function begin(chosen: File): Promise<void> {
       );
     },
   });
-  // Paused before the start, or another file was chosen meanwhile.
+  // Paused before the start, or another file has been chosen in the meantime.
   if (mine !== turn || stepNow() === "paused") transfer.pause();
 }
 
@@ -123,7 +123,7 @@ function show(): void {
 showState(config);
 if (config.state === "processing") follow();
 
-// The whole page accepts a dropped file: outside the zone the browser would navigate to it.
+// The whole page accepts a dropped file: outside the drop zone, the browser would otherwise navigate to the file.
 for (const type of ["dragenter", "dragover", "dragleave", "drop"] as const) {
   window.addEventListener(type, (event) => {
     event.preventDefault();

@@ -19,7 +19,7 @@ export function followUpload(address: string, show: (state: UploadPageConfig) =>
 async function readState(address: string): Promise<UploadPageConfig | undefined> {
   try {
     const response = await fetch(address, { headers: { accept: "application/json" }, cache: "no-store" });
-    // The video was deleted, or the upload finished long ago: stop polling.
+    // The video has been deleted, or the upload finished long ago: stop polling.
     if (response.status === 404 || response.status === 410) return { state: "expired" };
     return response.ok ? ((await response.json()) as UploadPageConfig) : undefined;
   } catch {

@@ -13,11 +13,11 @@ export interface TransferEvents {
   failed(text: string, rejected: boolean): void;
 }
 
-/** Octets per request, if the server accepts that many; an interrupted upload resumes at any offset. */
+/** Bytes per request, if the server accepts that many; an interrupted upload resumes at any offset. */
 const CHUNK = 50 * 1024 * 1024;
 const RETRY_MS = [0, 1000, 3000, 5000, 10_000, 20_000, 30_000];
 
-/** Uploads `file` to `address`, a one-time upload URL; skips what the server already has. */
+/** Uploads `file` to `address`, a one-time upload URL; skips the bytes that the server already has. */
 export async function startTransfer(
   address: string,
   file: File,
@@ -43,10 +43,10 @@ export async function startTransfer(
   };
 }
 
-/** Identifies a file besides its size: two recordings of a camera may have the same size. */
+/** Identifies a file in addition to its size: two recordings from a camera may have the same size. */
 const markOf = (file: File) => ({ name: file.name, lastModified: String(file.lastModified) });
 
-/** True if the upload of this file has started at the URL. */
+/** True if the upload of this file has already started at the URL. */
 async function hasBegun(address: string, file: File): Promise<boolean> {
   const response = await fetch(address, {
     method: "HEAD",
@@ -71,7 +71,7 @@ function wordsOf(err: Error): string {
     const { errors } = JSON.parse(body) as { errors?: { message?: string }[] };
     if (errors?.[0]?.message !== undefined) return errors[0].message;
   } catch {
-    // Plain text.
+    // The response is plain text.
   }
   return body !== "" && body.length < 300 && !body.startsWith("<")
     ? body

@@ -226,6 +226,6 @@ function createProcessing(): {
   };
 }
 
-/** The server's reason; for internal errors, a text that is more helpful to people. */
+/** The server's reason; for internal errors, a more helpful text. */
 const reasonText = ({ code, problem }: { code: string; problem: string }): string =>
   code === "ERR_UNKNOWN" || problem === "" ? "The server could not process it." : problem;

@@ -12,7 +12,7 @@ export function mayAutoReply({ from, headers }: ForwardableEmailMessage): boolea
   return from !== "" && !automatic && !suppressed && !bulk;
 }
 
-/** A reply that mail programs show in the thread of its message. */
+/** A reply that mail programs show in the same thread as the original message. */
 export function autoReply(message: ForwardableEmailMessage, name: string): EmailMessage {
   const reply = createMimeMessage();
   reply.setHeader("In-Reply-To", message.headers.get("Message-ID") ?? "");

@@ -16,7 +16,7 @@ export default {
       message.setReject("This address takes mail from known senders only");
       return;
     }
-    // Only X- headers may be added to a forwarded message.
+    // A forwarded message can only be given additional X- headers.
     await message.forward(
       env.FORWARD_TO,
       new Headers({ "X-Forwarder": "forwarder example", "X-Original-Recipient": message.to }),
@@ -26,7 +26,7 @@ export default {
     try {
       await message.reply(autoReply(message, env.REPLY_NAME));
     } catch (err) {
-      // The message is already forwarded. Throwing now would make the sender's server deliver it again.
+      // The message has been forwarded. Throwing now would make the sender's server deliver it again.
       console.warn("no automatic answer:", err);
     }
   },

@@ -6,8 +6,8 @@ import { mailboxPage, messagePage, notFoundPage } from "./pages.ts";
 const pageSize = 50;
 
 /**
- * `/` and `/messages/<id>` are pages, `/api/messages[/<id>]` returns the same as JSON, and `/attachments/<id>/<number>`
- * returns the files.
+ * `/` and `/messages/<id>` are pages, `/api/messages[/<id>]` returns the same data as JSON, and
+ * `/attachments/<id>/<number>` returns the files.
  */
 export async function handleRequest(request: Request, env: Env): Promise<Response> {
   if (request.method !== "GET" && request.method !== "HEAD")
@@ -51,8 +51,8 @@ const summary = ({ text: _text, html: _html, attachments, ...rest }: StoredMessa
 });
 
 /**
- * Mail comes from strangers: pages must not run scripts or load remote content, and message HTML is shown only in a
- * sandbox.
+ * Mail comes from strangers: pages must not run scripts or load remote content, and HTML from messages is shown only in
+ * a sandbox.
  */
 const page = (html: string, status = 200) =>
   new Response(html, {
@@ -72,7 +72,7 @@ async function sendAttachment(env: Env, message: StoredMessage | undefined, numb
   if (object === null) return page(notFoundPage(), 404);
   return new Response(object.body, {
     headers: {
-      // The sender's value may not be a media type.
+      // The value set by the sender may not be a media type.
       "content-type": /^[\w.+-]+\/[\w.+-]+$/.test(attachment.type) ? attachment.type : "application/octet-stream",
       "content-length": String(object.size),
       "content-disposition": `attachment; filename*=UTF-8''${extValue(attachment.name)}`,
@@ -82,6 +82,6 @@ async function sendAttachment(env: Env, message: StoredMessage | undefined, numb
   });
 }
 
-// RFC 8187 3.2.1 allows fewer characters than encodeURIComponent keeps.
+// RFC 8187 3.2.1 allows fewer characters than encodeURIComponent leaves unescaped.
 const extValue = (name: string) =>
   encodeURIComponent(name).replace(/['()*]/g, (character) => `%${character.charCodeAt(0).toString(16)}`);

@@ -6,7 +6,7 @@ export interface StoredMessage {
   subject: string;
   text: string;
   html: string | null;
-  /** Octets of the message as it arrived. */
+  /** Size in octets of the message as it arrived. */
   size: number;
   /** ISO 8601 */
   receivedAt: string;

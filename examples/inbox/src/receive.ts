@@ -3,14 +3,14 @@ import { recount } from "./counters.ts";
 import type { Env } from "./env.ts";
 import { createMessagesTable, type Attachment, type StoredMessage } from "./messages-table.ts";
 
-// A D1 row holds 2 MB. Longer text is truncated in the index; truncation would break HTML, so its text is shown
-// instead.
+// A D1 row holds up to 2 MB. Longer text is truncated in the index; truncation would break HTML, so the plain text is
+// shown instead.
 const indexedCharacters = 200_000;
-const subjectCharacters = 998; // RFC 5322 2.1.1
+const subjectCharacters = 998; // Line length limit of RFC 5322 2.1.1.
 
 /**
  * Stores one message: attachments first and the row last, so that a row never refers to missing objects. A message
- * delivered twice has the same id and replaces itself.
+ * delivered twice has the same id and replaces the earlier copy.
  */
 export async function receive(message: ForwardableEmailMessage, env: Env): Promise<StoredMessage> {
   const mail = await PostalMime.parse(message.raw);
@@ -46,7 +46,7 @@ async function storeAttachment(
   return { number, name, type: mimeType, size: object.size };
 }
 
-/** Equal for every delivery of one message to one recipient. */
+/** The id is the same for every delivery of one message to one recipient. */
 async function idOf(mail: Email, message: ForwardableEmailMessage): Promise<string> {
   const identity = new TextEncoder().encode(`${mail.messageId ?? crypto.randomUUID()}\n${message.to}`);
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", identity));

@@ -3,7 +3,7 @@ import { answerOf } from "./answer.ts";
 import type { Env } from "./env.ts";
 import { publish } from "./publish.ts";
 
-/** Further videos of a message are ignored. */
+/** Any further videos in a message are ignored. */
 const MOST = 3;
 
 export default {
@@ -21,8 +21,8 @@ export default {
     try {
       await message.reply({ from: message.to, subject: `Re: ${mail.subject ?? "your video"}`, ...answerOf(videos) });
     } catch (err) {
-      // Unauthenticated mail gets no reply. The published video stays: failing here would cause another delivery and a
-      // second video.
+      // Unauthenticated mail gets no reply. The published video remains: failing here would cause another delivery and
+      // a second video.
       console.log(`${message.from} gets no reply: ${err instanceof Error ? err.message : String(err)}`);
     }
   },

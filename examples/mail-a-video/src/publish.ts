@@ -7,7 +7,7 @@ export interface Published {
   id?: string;
   watch: string;
   thumbnail: string;
-  /** Why it cannot be played, in words for the sender. */
+  /** Why the video cannot be played, in words for the sender. */
   problem?: string;
 }
 
@@ -15,7 +15,7 @@ const PATIENCE_MS = 20_000;
 const POLL_MS = 250;
 
 /**
- * Resolves when the video is playable, or permanently not. Rejects on a temporary failure: the message is then
+ * Resolves when the video is playable, or has failed permanently. Rejects on a temporary failure: the message is then
  * delivered again.
  */
 export async function publish({ filename, content }: Attachment, sender: string, { STREAM }: Env): Promise<Published> {
@@ -25,7 +25,7 @@ export async function publish({ filename, content }: Attachment, sender: string,
   );
   if (typeof begun === "string") return { name, watch: "", thumbnail: "", problem: begun };
   let video = begun;
-  // Usually about a second. A slower video is linked anyway: its page waits, too.
+  // Usually takes about a second. A slower video is linked anyway, because its page waits too.
   for (
     const started = Date.now();
     !video.readyToStream && video.status.state !== "error" && Date.now() - started < PATIENCE_MS;
@@ -43,7 +43,7 @@ export async function publish({ filename, content }: Attachment, sender: string,
   };
 }
 
-/** The reason of a permanent rejection. */
+/** The reason for a permanent rejection. */
 function refusal(err: unknown): string {
   const { statusCode = 500, message } = err as { statusCode?: number; message: string };
   if (statusCode >= 500 || statusCode === 429) throw err;

@@ -2,7 +2,7 @@ import PostalMime from "postal-mime";
 import { notify, notifyPending, type Notice } from "./notify.ts";
 
 export interface Env {
-  /** Receives a POST with one Notice as JSON. */
+  /** Receives a POST request with one Notice as JSON. */
   NOTIFY_URL: string;
   /** Undelivered notices, under "pending/<id>". */
   PENDING: KVNamespace;
@@ -24,7 +24,7 @@ export default {
     ctx.waitUntil(notify(notice, env).then((delivered) => (delivered ? notifyPending(env) : undefined)));
   },
 
-  /** Pending notices as JSON. */
+  /** Returns the pending notices as JSON. */
   async fetch(_request, env) {
     const { keys } = await env.PENDING.list({ prefix: "pending/" });
     return Response.json({

@@ -1,7 +1,7 @@
 import type { Env } from "./index.ts";
 
 export interface Notice {
-  /** Id of the notice: lets the receiver detect repetitions. */
+  /** Id of the notice: lets the receiver detect duplicates. */
   id: string;
   messageId: string;
   from: string;
@@ -31,7 +31,7 @@ export async function notify(notice: Notice, env: Env): Promise<boolean> {
   return false;
 }
 
-/** Retries some pending notices until one fails: then the receiver is down again. */
+/** Retries some pending notices until one fails, which means that the receiver is down again. */
 export async function notifyPending(env: Env): Promise<void> {
   const { keys } = await env.PENDING.list({ prefix: "pending/", limit: retriedAtOnce });
   for (const { name } of keys) {

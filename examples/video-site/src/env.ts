@@ -1,18 +1,18 @@
 export interface Env {
   ACCOUNT_ID: string;
-  /** With the permissions Stream Read and Stream Write. */
+  /** Requires the permissions Stream Read and Stream Write. */
   API_TOKEN: string;
   /** URL of the server; default: the hosted service. */
   API_BASE_URL?: string;
 
-  /** A signing key, its private half as a base64 JWK. Without one every token is requested from the API. */
+  /** A signing key and its private half as a base64 JWK. Without a key, every token is requested from the API. */
   STREAM_KEY_ID?: string;
   STREAM_JWK?: string;
 
-  /** Returned when the webhook was registered. */
+  /** The API returned this secret when the webhook was registered. */
   WEBHOOK_SECRET?: string;
 
-  /** URL of players and videos; `{code}` stands for STREAM_CUSTOMER_CODE. Default: that of the API. */
+  /** URL of players and videos; `{code}` is replaced by STREAM_CUSTOMER_CODE. Default: that of the API. */
   DELIVERY_URL?: string;
   STREAM_CUSTOMER_CODE?: string;
 

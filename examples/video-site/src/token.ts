@@ -13,12 +13,12 @@ export async function signToken(uid: string, { STREAM_KEY_ID, STREAM_JWK }: Env)
   ]);
   const now = Math.floor(Date.now() / 1000);
   const header = { alg: "RS256", kid: STREAM_KEY_ID };
-  // A minute earlier, for clock skew.
+  // One minute earlier, to allow for clock skew.
   const claims = { sub: uid, kid: STREAM_KEY_ID, nbf: now - 60, exp: now + GOOD_FOR_SECONDS };
   const signed = `${base64url(JSON.stringify(header))}.${base64url(JSON.stringify(claims))}`;
   const signature = await crypto.subtle.sign(algorithm, key, new TextEncoder().encode(signed));
   return `${signed}.${base64url(String.fromCharCode(...new Uint8Array(signature)))}`;
 }
 
-/** For characters below 256. */
+/** Accepts only characters below 256. */
 const base64url = (text: string) => btoa(text).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");

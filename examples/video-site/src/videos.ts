@@ -6,7 +6,7 @@ import { createClient } from "cloudflare/tree-shakable";
 import type { Env } from "./env.ts";
 import { signToken } from "./token.ts";
 
-/** The state of a video in KV. "waiting" until the webhook arrives. */
+/** The state of a video in KV: "waiting" until the webhook arrives. */
 export interface Kept {
   name: string;
   state: "waiting" | "ready" | "error";
@@ -15,13 +15,13 @@ export interface Kept {
 
 export interface Shown extends Kept {
   uid: string;
-  /** 0 to 100, during processing. */
+  /** 0 to 100, while the video is being processed. */
   percent?: number;
   /** URL of the player iframe, once the video is playable. */
   player?: string;
 }
 
-/** The relevant part of a notification; the whole is the API's video object. */
+/** The relevant fields of a notification; the whole is the API's video object. */
 export interface Notification {
   uid: string;
   status: { state: string; errorReasonText: string };
@@ -30,7 +30,7 @@ export interface Notification {
 
 const LONGEST_SECONDS = 600;
 const URL_GOOD_FOR_MS = 15 * 60_000;
-/** An upload that never arrives expires. */
+/** An entry whose upload never arrives expires. */
 const WAITING_SECONDS = 3600;
 const MOST = 50;
 
@@ -47,8 +47,8 @@ export function createVideos(env: Env) {
 
   return {
     /**
-     * A URL to which one visitor may upload one file without a token. `host`: the site, the only one that may embed the
-     * video.
+     * Returns a URL to which one visitor may upload one file without a token. `host`: the site, which is the only one
+     * that may embed the video.
      */
     async invite(name: string, host: string): Promise<{ uid: string; uploadURL: string }> {
       const { uid, uploadURL } = await client.stream.directUpload.create({
@@ -70,7 +70,7 @@ export function createVideos(env: Env) {
       return keys.flatMap(({ name: uid, metadata }) => (metadata === undefined ? [] : [{ uid, ...metadata }]));
     },
 
-    /** Before the webhook arrives, the API knows more: a video is playable long before it is complete. */
+    /** Until the webhook arrives, the API is more up to date: a video is playable long before it is complete. */
     async show(uid: string): Promise<Shown | undefined> {
       const { metadata: kept } = await VIDEOS.getWithMetadata<Kept>(uid);
       if (kept === null) return undefined;
@@ -90,7 +90,7 @@ export function createVideos(env: Env) {
       }
     },
 
-    /** Stores the webhook's state. */
+    /** Stores the state reported by the webhook. */
     settle({ uid, status, meta }: Notification): Promise<void> {
       const ready = status.state === "ready";
       return keep(uid, {

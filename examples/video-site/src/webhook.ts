@@ -1,6 +1,6 @@
 const OLDEST_SECONDS = 300;
 
-/** Returns why a notification is not authentic, or undefined if it is the server's own and recent. */
+/** Returns the reason a notification is not authentic, or undefined if it is recent and was sent by the server. */
 export async function disbelieve(
   body: string,
   signature: string | null,

@@ -27,9 +27,9 @@ export interface Authenticator {
    * now, or changed after `since`. Reads the database.
    */
   stillValid(tokenId: string, since: number): Promise<Caller | undefined>;
-  /** Call when the token changed. */
+  /** Call this when the token has changed. */
   forgetToken(id: string): void;
-  /** Call when users or memberships changed, or when notifications may have been lost. */
+  /** Call this when users or memberships have changed, or when notifications may have been lost. */
   forgetAll(): void;
 }
 
@@ -143,7 +143,7 @@ function known(
   };
 }
 
-/** Accounts in which anything is allowed. A zone without its account yields none. */
+/** Accounts in which any permission is allowed. A zone specified without its account yields none. */
 function reached(grants: Grant[], owned: string[]): string[] {
   const allowed = grants.filter(({ effect }) => effect === "allow").map(({ place }) => place);
   if (allowed.some(({ kind }) => kind === "every account" || kind === "every zone")) return owned;

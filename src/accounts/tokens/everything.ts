@@ -2,8 +2,8 @@ import { permissionGroups, SCOPE_NAMES, type Scope } from "./permission-groups.t
 import type { Policy } from "./types.ts";
 
 /**
- * Policies with every permission on everything that a user can reach, now and later. Replace the placeholder ids before
- * storing them.
+ * Policies that grant every permission on everything that a user can access, now and in the future. Replace the
+ * placeholder ids before storing them.
  */
 export const everything = (user: string): Policy[] =>
   (Object.keys(SCOPE_NAMES) as Scope[]).map((scope) => ({

@@ -7,7 +7,7 @@ import { permissionGroups } from "./permission-groups.ts";
 import type { Place } from "./places.ts";
 import type { Policy, TokenOwner } from "./types.ts";
 
-// Small sets, so that allows, denies and queries overlap.
+// Few distinct ids, so that allows, denies and queries overlap.
 const hex = (digit: string) => digit.repeat(32);
 const accounts = [hex("a"), hex("b")];
 const zones = [hex("1"), hex("2"), hex("3")];
@@ -96,7 +96,7 @@ function meant(scope: string, name: string, value: string | Record<string, strin
 
 const owner: TokenOwner = { user };
 
-test("a compiled token allows what a walk over its policies allows", () => {
+test("a compiled token allows exactly what evaluating its policies allows", () => {
   check(
     property(
       array(policy, { maxLength: 4 }),
@@ -135,7 +135,7 @@ test("a token that does not exceed another allows nothing that the other denies"
   assert.ok(passed > 100, `only ${passed} questions were asked`);
 });
 
-test("an equal or narrower token never exceeds", () => {
+test("an equal or narrower token never exceeds another", () => {
   check(
     property(array(policy, { maxLength: 4 }), (policies) => {
       const grants = grantsOf(policies, owner);
@@ -146,7 +146,7 @@ test("an equal or narrower token never exceeds", () => {
   );
 });
 
-test("names the permission that exceeds", () => {
+test("reports the permission that exceeds", () => {
   const grant = (permission: Permission, place: Place, effect: Grant["effect"] = "allow"): Grant => ({
     effect,
     permission,
@@ -170,7 +170,7 @@ test("names the permission that exceeds", () => {
   );
 });
 
-test("an account token reaches its own account whatever its policies name", () => {
+test("an account token applies to its own account regardless of the resources in its policies", () => {
   const policies: Policy[] = [
     {
       id: "p",

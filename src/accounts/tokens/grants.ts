@@ -12,8 +12,8 @@ export interface Grant {
 }
 
 /**
- * Flattens policies into grants. Allowing Write allows Read; denying Read denies Write, which includes it. A group and
- * a resource of different scopes do not combine.
+ * Flattens policies into grants. Allowing Write also allows Read; denying Read also denies Write, which includes it. A
+ * group and a resource of different scopes do not combine.
  */
 export function grantsOf(policies: readonly Policy[], owner: TokenOwner): Grant[] {
   return policies.flatMap(({ effect, groups, resources }) => {
@@ -24,7 +24,7 @@ export function grantsOf(policies: readonly Policy[], owner: TokenOwner): Grant[
     );
     return groups.flatMap((id) => {
       const group = permissionGroup(id);
-      // A group of another version of this program: no operation requires it.
+      // A group from a different version of this program: no operation requires it.
       if (group === undefined) return [];
       const implied = implies(group.name, effect);
       return places
@@ -42,7 +42,7 @@ function implies(permission: Permission, effect: Grant["effect"]): Permission[] 
 }
 
 /**
- * Returns a function that answers whether a permission is allowed, from precomputed sets. `reachable`: the accounts of
+ * Returns a function that checks whether a permission is allowed, using precomputed sets. `reachable`: the accounts of
  * the token's owner.
  */
 export function compile(
@@ -102,8 +102,8 @@ function add(reach: Reach, place: Place): void {
 }
 
 /**
- * An account permission queried for a zone applies to the zone's account. A zone permission queried for an account
- * applies to all its zones, as creating a zone requires.
+ * An account permission checked for a zone applies to the zone's account. A zone permission checked for an account
+ * applies to all its zones, as required for creating a zone.
  */
 function covers(reach: Reach, on: Resource): boolean {
   if ("user" in on) return reach.user;

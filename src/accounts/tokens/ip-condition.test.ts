@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { checkIpCondition, ipMatcher } from "./ip-condition.ts";
 
-test("matches addresses inside and outside of blocks", () => {
+test("matches addresses inside and outside address blocks", () => {
   const lets = ipMatcher({
     in: ["192.0.2.0/24", "2001:db8::/32", "198.51.100.7"],
     notIn: ["192.0.2.128/25", "2001:db8:1::/48"],
@@ -31,7 +31,7 @@ test("a list of exceptions allows all other addresses, but not an unknown addres
   assert.ok(ipMatcher(null)(undefined));
 });
 
-test("rejects an invalid block with its position", () => {
+test("rejects an invalid block and reports its position", () => {
   for (const bad of [
     "",
     "10.0.0.0/33",

@@ -29,13 +29,13 @@ export function checkIpCondition(condition: IpCondition | null | undefined): IpC
   return kept.in === undefined && kept.notIn === undefined ? null : kept;
 }
 
-/** True if requests from the address may use the token. An unknown address may not. */
+/** True if requests from the address may use the token. False for an unknown address. */
 export function ipMatcher(condition: IpCondition | null): (ip: string | undefined) => boolean {
   if (condition === null) return () => true;
   const [within, without] = [condition.in, condition.notIn].map((blocks) => blocks && setOf(blocks));
   return (ip) => isIP(ip ?? "") !== 0 && (within === undefined || within(ip)) && without?.(ip) !== true;
 }
 
-// Stored conditions are already validated.
+// Stored conditions have already been validated.
 const setOf = (blocks: readonly string[]) =>
   networkSet(blocks, (block) => new Fault(`a stored condition does not read: ${block}`));

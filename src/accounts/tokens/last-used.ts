@@ -3,18 +3,18 @@ import type { Db } from "../../store/index.ts";
 import { setLastUsed } from "./tokens-table.ts";
 import type { AccountTables } from "../tables.ts";
 
-/** Keeps `last_used_on` approximately current without a write per request. */
+/** Keeps `last_used_on` approximately up to date without one write per request. */
 export interface LastUsed {
-  /** `before`: the stored time. */
+  /** `before`: the time stored so far. */
   note(token: string, before: number | null): void;
   /** Writes the buffered times. */
   flush(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Maximum age of the stored time while the token is in use. */
+/** Maximum age of the stored time while the token is being used. */
 const STEP_MS = 60_000;
-/** Buffering time, so that many tokens share a transaction. */
+/** Buffering time, so that updates of many tokens share a transaction. */
 const GATHER_MS = 1000;
 const MAX_NOTED = 2000;
 

@@ -6,7 +6,7 @@ export type Scope = "account" | "zone" | "user";
 
 export interface PermissionGroup {
   /**
-   * 32 hex digits. Equal to the ids of the hosted service, so that constants and Terraform files of its clients work.
+   * 32 hex digits. Equal to the ids of the hosted service, so that constants and Terraform files written for it work.
    */
   id: string;
   name: Permission;
@@ -29,7 +29,8 @@ export const SCOPE_NAMES: Record<Scope, string> = {
   user: "com.cloudflare.api.user",
 };
 
-// Area, scope, category, id of Read, id of Write. Groups that the hosted service lacks derive their id from the name.
+// Area, scope, category, id of Read, id of Write. For groups that the hosted service lacks, the id is derived from the
+// name.
 const table: [PermissionArea, Scope, Category, read?: string, write?: string][] = [
   [
     "Account Settings",
@@ -140,7 +141,7 @@ const byId = new Map(permissionGroups.map((each) => [each.id, each]));
 
 export const permissionGroup = (id: string): PermissionGroup | undefined => byId.get(id);
 
-/** Groups with exactly this name and scope. An omitted filter matches all. */
+/** Groups with exactly this name and scope. An omitted filter matches everything. */
 export const findPermissionGroups = ({
   name,
   scope,

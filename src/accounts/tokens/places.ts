@@ -2,8 +2,8 @@ import type { Resources, TokenOwner } from "./types.ts";
 import type { Scope } from "./permission-groups.ts";
 
 /**
- * One resource, or all resources of a kind, that a policy applies to. Always limited to what the token's owner can
- * reach.
+ * One resource, or all resources of a kind, to which a policy applies. Always limited to the resources that the token's
+ * owner can access.
  */
 export type Place =
   | { kind: "user" }
@@ -19,7 +19,7 @@ export const scopeOf = ({ kind }: Place): Scope =>
 
 const NAME = /^com\.cloudflare\.api\.(account\.zone|account|user)\.([0-9a-f]{32}|\*)$/;
 
-/** The resources that a policy names. Throws the error that `refuse` returns for a key and a reason. */
+/** The resources specified in a policy. Throws the error that `refuse` returns for a key and a reason. */
 export function readPlaces(
   resources: Resources,
   owner: TokenOwner,
@@ -78,7 +78,7 @@ const ofZones = (account: string, zone: string): Place =>
       ? { kind: "zones of", account }
       : { kind: "zone in", account, zone };
 
-/** An account token that names no account applies to its own account. It cannot name another one. */
+/** An account token without an account applies to its own account. It cannot specify another one. */
 function within(place: Place, owner: TokenOwner, refuse: (reason: string) => Error): Place {
   if (!("account" in owner)) return place;
   const { account } = owner;
@@ -95,7 +95,7 @@ function within(place: Place, owner: TokenOwner, refuse: (reason: string) => Err
   }
 }
 
-/** True if `outer` contains all of `inner`, whatever zones exist. */
+/** True if `outer` always contains all of `inner`, regardless of which zones exist. */
 export function holds(outer: Place, inner: Place): boolean {
   switch (outer.kind) {
     case "user":
@@ -115,7 +115,7 @@ export function holds(outer: Place, inner: Place): boolean {
   }
 }
 
-/** True if the two may overlap. Uncertain cases, such as a zone without its account, count as overlap. */
+/** True if the two may overlap. Uncertain cases, such as a zone specified without its account, count as overlap. */
 export function mayMeet(a: Place, b: Place): boolean {
   if (scopeOf(a) !== scopeOf(b)) return false;
   const sameAccount = !("account" in a) || !("account" in b) || a.account === b.account;

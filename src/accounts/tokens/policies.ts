@@ -5,10 +5,12 @@ import { readPlaces, scopeOf } from "./places.ts";
 import type { Policy, TokenOwner, TokenRequest } from "./types.ts";
 
 const MAX_POLICIES = 32;
-/** Maximum number of permission groups times resources over all policies of a token: the cost of checking it. */
+/**
+ * Maximum number of permission groups times resources across all policies of a token: limits the cost of checking it.
+ */
 const MAX_GRANTS = 2048;
 
-/** Throws badToken with the field. Policies keep a known id; others get a new one. */
+/** Throws badToken with the name of the field. Policies with a known id keep it; others get a new one. */
 export function checkPolicies(
   requested: TokenRequest["policies"],
   { owner, ids, known = [] }: { owner: TokenOwner; ids: Ids; known?: readonly Policy[] },
@@ -44,7 +46,7 @@ export function checkPolicies(
           `permission_groups.${number}.id`,
           `there is no permission group ${JSON.stringify(groupId)}; the list of permission groups has all there are`,
         );
-      // Such a pair would silently allow nothing.
+      // Such a combination would silently allow nothing.
       if (!scopes.has(group.scope))
         throw fail(
           "resources",

@@ -66,7 +66,7 @@ export async function countTokens(db: Executor, owner: TokenOwner): Promise<numb
   return Number(count);
 }
 
-/** Oldest first unless `direction` says otherwise. Expired tokens only on request. */
+/** Oldest first unless `direction` is given. Expired tokens are included only on request. */
 export async function listTokens(
   db: Executor,
   owner: TokenOwner,

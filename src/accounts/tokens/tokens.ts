@@ -29,16 +29,16 @@ export interface Tokens {
     page: PageRequest,
     options?: { includeExpired?: boolean; direction?: "asc" | "desc" },
   ): Promise<Page<Token>>;
-  /** This and the following functions throw noToken for a token that the owner does not have. */
+  /** Throws noToken if the owner does not have the token, like the following functions. */
   get(owner: TokenOwner, id: string): Promise<Token>;
   /**
-   * `value` is returned only here. Throws badToken, tooManyTokens, `exceeds` if the caller lacks a permission, and
-   * `outlasts` if the caller's token has a shorter validity or fewer addresses.
+   * Only this function returns `value`. Throws badToken, tooManyTokens, `exceeds` if the caller lacks a permission, and
+   * `outlasts` if the caller's token has a shorter validity or fewer allowed addresses.
    */
   create(owner: TokenOwner, request: TokenRequest, by: Caller): Promise<{ token: Token; value: string }>;
   update(owner: TokenOwner, id: string, request: TokenRequest, by: Caller): Promise<Token>;
   /**
-   * Returns a new value; the old one stops working immediately. Throws unless the caller holds all permissions of the
+   * Returns a new value; the old one stops working immediately. Throws unless the caller has all permissions of the
    * token.
    */
   roll(owner: TokenOwner, id: string, by: Caller): Promise<string>;
@@ -82,7 +82,7 @@ export function createTokens({ db, clock, ids, limits, changed }: TokensParts): 
       throw accountErrors.exceeds({ permission: JSON.stringify(over.permission), place: nameOf(over.place) });
   }
 
-  // Reads the permissions again: they may have been revoked since the request began.
+  // Reads the permissions again: they may have been revoked after the request began.
   async function behind(
     tx: Executor,
     { tokenId, user }: Caller,
@@ -167,7 +167,7 @@ export function createTokens({ db, clock, ids, limits, changed }: TokensParts): 
   };
 }
 
-/** A user token with every permission on everything, as the first run creates it. */
+/** A user token with every permission on everything, as created during the first run. */
 export function makeAdminToken({
   ids,
   now,

@@ -1,7 +1,7 @@
-/** The owner manages the token, and the token never reaches beyond its owner. */
+/** The owner manages the token, and the token's permissions never exceed those of its owner. */
 export type TokenOwner = { user: string } | { account: string };
 
-/** The representation of the v4 API and of the database. */
+/** The representation used in the v4 API and in the database. */
 export interface Policy {
   id: string;
   effect: "allow" | "deny";
@@ -41,8 +41,8 @@ export interface Token {
 }
 
 /**
- * The request to create or replace a token. A replacement changes every field except an omitted `status`. "expired" is
- * a derived status and is ignored.
+ * A request to create or replace a token. A replacement changes every field except `status` if omitted. "expired" is a
+ * derived status and is ignored.
  */
 export interface TokenRequest {
   name: string;

@@ -10,5 +10,5 @@ export const makeTokenValue = (ids: Ids): string => ids.token(30).replace(/^-/, 
 /** 37 hex digits, the format of a global API key. */
 export const makeGlobalKey = (ids: Ids): string => (ids.hex() + ids.hex()).slice(0, 37);
 
-/** The stored and indexed form. Values are random and long, so a fast hash suffices. */
+/** The stored and indexed form of a secret. Values are random and long, so a fast hash suffices. */
 export const hashSecret = (secret: string): string => hash("sha256", secret, "base64url");

@@ -85,7 +85,7 @@ test("a token lists the accounts that it can access, by page", async (t) => {
   assert.deepEqual(first(await narrow("post", "/accounts", { body: { name: "x" } })).slice(0, 2), [403, 9109]);
 });
 
-test("a token for zones of an account finds the account through them", async (t) => {
+test("a token for the zones of an account can list that account", async (t) => {
   const { as, account, make } = await setUpAccounts(t);
   const dnsRead = "82e64a83756745bbbb1c9c2701bf816b";
   const { value } = await make({

@@ -15,7 +15,7 @@ import { userRoutes } from "./user.ts";
 export const ACCOUNT = "com.cloudflare.api.account";
 export const STREAM_READ = "de21485a24744b76a004aa153898f7fe";
 
-/** The routes over HTTP, with accounts and tokens from a first run. */
+/** Serves the routes over HTTP, with accounts and tokens from a first run. */
 export async function setUpAccounts(t: TestContext, { contents }: { contents?: AccountContents } = {}) {
   const folder = mkdtempSync(join(tmpdir(), "accounts-api-"));
   const db = await openSqlite({ path: join(folder, "test.db") });
@@ -51,7 +51,7 @@ export async function setUpAccounts(t: TestContext, { contents }: { contents?: A
   return { room, api, user, account, token, as, call, reader, make };
 }
 
-/** Status, and code and text of the first error. */
+/** The status, and the code and text of the first error. */
 export const first = ({ status, body }: { status: number; body: { errors: { code: number; message: string }[] } }) => [
   status,
   body.errors[0]?.code,

@@ -7,7 +7,10 @@ import { accountResult, direction, idResult, showAccount } from "./account-schem
 const tag = "Accounts";
 const type = z.enum(["standard", "enterprise"]).optional();
 
-/** /accounts. The domain decides which accounts a token can see: any permission in an account allows reading it. */
+/**
+ * Routes under /accounts. The domain decides which accounts a token can see: any permission for an account allows
+ * reading it.
+ */
 export const accountRoutes = ({ accounts }: { accounts: Accounts }): Route[] => [
   route(
     {
@@ -28,7 +31,7 @@ export const accountRoutes = ({ accounts }: { accounts: Accounts }): Route[] => 
 
   route(
     {
-      // An account has no parent resource; its creator becomes a member.
+      // A new account has no parent resource; its creator becomes a member.
       id: "account-creation",
       method: "post",
       path: "/accounts",

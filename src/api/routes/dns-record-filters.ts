@@ -52,7 +52,7 @@ export const recordListQuery = z.object({
 
 type Query = z.output<typeof recordListQuery>;
 
-/** Throws badFilter. `zoneName` is called only if a filter needs it. */
+/** Converts a query to record filters. Throws badFilter. `zoneName` is called only if a filter needs it. */
 export async function recordQuery(query: Query, zoneName: () => Promise<string>): Promise<RecordQuery> {
   const text = <Field extends "name" | "content" | "comment">(field: Field) => ({
     exact: query[`${field}.exact`] ?? query[field],

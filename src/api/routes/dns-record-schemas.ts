@@ -32,7 +32,7 @@ export const recordSchema = z.object({
 
 const iso = (ms: number) => new Date(ms).toISOString();
 
-/** Most records were never modified, and formatting a time costs more than the rest of a record. */
+/** Most records have never been modified, and formatting a time costs more than the rest of a record. */
 function times({ createdAt, modifiedAt }: DnsRecord): { created_on: string; modified_on: string } {
   const created = iso(createdAt);
   return { created_on: created, modified_on: modifiedAt === createdAt ? created : iso(modifiedAt) };

@@ -9,7 +9,7 @@ const LIST = "/zones/{zone_id}/dns_records";
 
 const importResult = z.object({ recs_added: z.number().int(), total_records_parsed: z.number().int() });
 
-/** Zone file import and export, usage, and scans. */
+/** Zone file import and export, usage statistics, and scans. */
 export function zoneFileRoutes(zones: Zones): Route[] {
   const { records } = zones;
 
@@ -72,7 +72,7 @@ export function zoneFileRoutes(zones: Zones): Route[] {
   ];
 }
 
-/** No other server is queried, so a scan finds nothing: clients that begin with a scan continue with an empty zone. */
+/** No other server is queried, so a scan finds nothing: clients that start with a scan continue with an empty zone. */
 const scanRoutes: Route[] = [
   route(
     {

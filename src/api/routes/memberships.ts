@@ -6,7 +6,7 @@ import { accountResult, direction, idResult, showAccount } from "./account-schem
 
 const tag = "Memberships";
 
-// A member has every permission; the policies of a token limit the token.
+// A member has every permission; a token is limited by its policies.
 const ROLE = "Super Administrator - All Privileges";
 const AREAS = [
   "analytics",

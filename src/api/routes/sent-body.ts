@@ -13,7 +13,7 @@ export const sentLength = ({ node }: Pick<Call, "node">): number | undefined => 
 };
 
 /**
- * Passes a body to `work` as it arrives, without buffering. `work` may leave it unread: the connection stays open for
+ * Passes a body to `work` as it arrives, without buffering. `work` may leave it unread: the connection remains open for
  * the response, and the server discards the rest. If the token is revoked meanwhile, the body fails at its end, before
  * `work` can store it.
  */
@@ -23,10 +23,10 @@ export async function withSentBody<Result>(
 ): Promise<Result> {
   const chunks = (incoming as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]();
   try {
-    // No return(): leaving the iterator early would destroy the request and its connection.
+    // The iterator has no return(): leaving it early would destroy the request and its connection.
     return await work({ [Symbol.asyncIterator]: () => ({ next: () => nextOf(chunks, incoming, confirm) }) });
   } finally {
-    // An iterator that was left early keeps its listener, which would stop the stream from flowing.
+    // An abandoned iterator leaves its listener behind, which would stop the stream from flowing.
     if (!incoming.readableEnded) incoming.removeAllListeners("readable");
   }
 }

@@ -18,7 +18,8 @@ export interface RawAnswer {
 }
 
 /**
- * The routes of KV and R2 over HTTP, with a database and objects of their own. `wrap` intercepts access to the objects.
+ * Serves the KV and R2 routes over HTTP, with a separate database and object store. `wrap` intercepts access to the
+ * objects.
  */
 export async function startStorageApi(
   scope: { after(end: () => Promise<void>): void },

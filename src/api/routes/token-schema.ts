@@ -29,7 +29,7 @@ export const tokenBody = z.object({
       resources,
     }),
   ),
-  // Some clients write the name with a dot.
+  // Some clients use the name with a dot.
   condition: z.object({ request_ip: requestIp, "request.ip": requestIp }).nullish(),
   not_before: time.nullish(),
   expires_on: time.nullish(),
@@ -127,5 +127,7 @@ const showGroupName = (id: string) => {
   return { id, ...(name !== undefined && { name }) };
 };
 
-/** Whole seconds have no fraction, so that tools that compare sent and returned times see no difference. */
+/**
+ * Whole seconds are formatted without a fraction, so that tools that compare sent and returned times see no difference.
+ */
 const stamp = (ms: number) => new Date(ms).toISOString().replace(".000Z", "Z");

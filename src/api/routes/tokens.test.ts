@@ -65,7 +65,7 @@ test("a token is created, read, updated, rolled and revoked", async (t) => {
   assert.deepEqual(first(await call("get", path)), [404, 1003, `API token ${made.id} not found`]);
 });
 
-test("verify returns the state in the published words", async (t) => {
+test("verify returns the state in the published wording", async (t) => {
   const { call, as, account, make } = await setUp(t);
   const { body } = await call("get", "/user/tokens/verify");
   assert.deepEqual(body.messages, [{ code: 10000, message: "This API Token is valid and active" }]);
@@ -93,7 +93,7 @@ test("verify returns the state in the published words", async (t) => {
   assert.deepEqual(first(await call("get", `/accounts/${account.id}/tokens/verify`)), [401, 1000, "Invalid API Token"]);
 });
 
-test("an account token reaches its account and no user", async (t) => {
+test("an account token can access its account, but no user", async (t) => {
   const { call, as, account, user } = await setUp(t);
   const base = `/accounts/${account.id}/tokens`;
   const policies = [
@@ -160,7 +160,7 @@ test("lists tokens by page and omits expired ones by default", async (t) => {
   assert.equal((await call("get", "/user/tokens", { query: { direction: "up" } })).status, 400);
 });
 
-test("rejects disabled tokens and tokens from other addresses", async (t) => {
+test("rejects disabled tokens and requests from disallowed addresses", async (t) => {
   const { call, as, make } = await setUp(t);
   const disabled = await make({ status: "disabled" });
   assert.equal(disabled.status, "disabled");
@@ -202,7 +202,7 @@ test("a token cannot create a stronger token or read another token's value", asy
   assert.equal((await as(maker.value)("put", `/user/tokens/${admin}/value`, { body: {} })).status, 403);
 });
 
-test("rejects invalid tokens with the field", async (t) => {
+test("rejects invalid tokens and reports the field", async (t) => {
   const { call, reader } = await setUp(t);
   const refused = async (change: object) =>
     first(await call("post", "/user/tokens", { body: { ...reader, ...change } }));

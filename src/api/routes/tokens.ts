@@ -27,7 +27,7 @@ const VALID = { code: 10000, message: "This API Token is valid and active" };
 
 type Asked = Pick<Call, "caller" | "params">;
 
-/** User tokens and account tokens: the same operations at two paths. */
+/** User tokens and account tokens have the same operations at two paths. */
 interface Kind {
   tag: string;
   base: string;

@@ -49,7 +49,7 @@ const showUser = ({
   organizations: [],
 });
 
-// PostgreSQL rejects U+0000 in text, and names have no other control characters.
+// PostgreSQL rejects U+0000 in text, and names contain no other control characters.
 const text = (max: number) =>
   z
     .string()

@@ -99,7 +99,7 @@ onEveryDatabase((engine) => {
     assert.deepEqual((({ status, body }) => [status, body.errors[0].code])(await call("post", PATH)), [429, 10058]);
   });
 
-  test("the URL is the one at which clients reach the server", async (t) => {
+  test("the URL uses the address at which clients reach the server", async (t) => {
     const behind = await open(t, { trusted: ["127.0.0.0/8"] });
     assert.match(
       (await behind.call("post", PATH, { headers: { "x-forwarded-proto": "https" } })).body.result.url,

@@ -8,7 +8,7 @@ export interface WorkersTailsRoutesOptions {
   tails: Pick<Tails, "create" | "list" | "delete">;
   scripts: Pick<Scripts, "get">;
   address: ClientAddress;
-  /** Public URL of this server; default: the address of the request. */
+  /** Public URL of this server; default: derived from the request. */
   publicUrl?: string;
 }
 
@@ -70,7 +70,7 @@ export function workersTailsRoutes({ tails, scripts, address, publicUrl }: Worke
         );
       },
     ),
-    // The published API returns one tail instead of a list: the newest.
+    // The published API returns one tail instead of a list: the newest one.
     route(
       {
         id: "worker-tail-logs-list-tails",

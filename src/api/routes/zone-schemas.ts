@@ -70,7 +70,7 @@ export const updateZoneBody = z
     "one of paused, type, vanity_name_servers is needed",
   );
 
-/** `starts_with:dev`, or plain text for `equal`. */
+/** A filter in the form `starts_with:dev`; plain text means `equal`. */
 const OPERATORS =
   /^(equal|not_equal|starts_with|ends_with|contains|starts_with_case_sensitive|ends_with_case_sensitive|contains_case_sensitive):(.*)$/s;
 
@@ -108,7 +108,7 @@ export const zoneListQuery = z.object({
 });
 
 const iso = (ms: number) => new Date(ms).toISOString();
-/** The only plan is free; clients know it by this id. */
+/** The only plan is free; clients recognize it by this id. */
 const PLAN_ID = "0feeeeeeeeeeeeeeeeeeeeeeeeeeeeee";
 
 export const showZone = (zone: Zone, accountName: string): z.input<typeof zoneSchema> => ({

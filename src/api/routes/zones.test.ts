@@ -91,7 +91,7 @@ test("zones: created, found by name as wrangler does, updated, deleted", async (
   assert.deepEqual(codes(await call("get", `/zones/${id}`)), [404, 7003, undefined]);
 });
 
-test("zones: filters, order, pages that end", async (t) => {
+test("zones: filters, order, finite paging", async (t) => {
   const { call, zone } = await start(t);
   for (const name of ["a.test", "b.test", "c.example"]) await zone(name);
   await zone("d.test", OTHER);
@@ -115,7 +115,7 @@ test("zones: filters, order, pages that end", async (t) => {
   assert.equal(await names({ order: "colour" }), 400);
 });
 
-test("zones: rejects invalid zones with the known code", async (t) => {
+test("zones: rejects invalid zones with the published code", async (t) => {
   const { call, zone } = await start(t);
   await zone();
   const post = async (body: unknown) => codes(await call("post", "/zones", { body })).slice(0, 2);
@@ -135,7 +135,7 @@ test("zones: rejects invalid zones with the known code", async (t) => {
   assert.deepEqual(await post("{"), [400, 6007]);
 });
 
-test("zones: a token for one zone sees only that one", async (t) => {
+test("zones: a token for one zone sees only that zone", async (t) => {
   let mine = "";
   const caller: Caller = {
     ...almighty,
@@ -156,7 +156,7 @@ test("zones: a token for one zone sees only that one", async (t) => {
   assert.deepEqual(codes(await call("post", "/zones", { body: { name: "x.test" } })).slice(0, 2), [403, 9109]);
 });
 
-test("records: every type is returned as published, and accepted in that form", async (t) => {
+test("records: every type is returned as published, and accepted in the same form", async (t) => {
   const { call, zone } = await start(t);
   const base = `/zones/${await zone()}/dns_records`;
   const hex = "ab".repeat(32);
@@ -356,7 +356,7 @@ test("records: reports errors by code", async (t) => {
   assert.deepEqual(codes(await call("patch", `${base}/${kept}`, { body: { ttl: 60 } })), [400, 1046, undefined]);
 });
 
-test("records: null means omitted", async (t) => {
+test("records: null is treated as omitted", async (t) => {
   const { call, zone } = await start(t);
   const base = `/zones/${await zone()}/dns_records`;
   const { status, body } = await call("post", base, {
@@ -453,7 +453,7 @@ test("scans find nothing", async (t) => {
   );
 });
 
-test("zones: a zone that a policy denies is in no list", async (t) => {
+test("zones: a zone that a policy denies does not appear in any list", async (t) => {
   const denied: string[] = [];
   const caller: Caller = {
     ...almighty,

@@ -15,7 +15,7 @@ export interface ZoneRoutesDeps {
 const TAG = "Zone";
 /** Maximum number of accounts per token whose names are resolved. */
 const MAX_ACCOUNTS = 500;
-/** Maximum number of zones per account that a zone-limited token is checked against. */
+/** Maximum number of zones per account that are checked for a token limited to single zones. */
 const MAX_TRIED = 1000;
 
 export function zonesRoutes({ zones, accounts }: ZoneRoutesDeps): Route[] {
@@ -142,7 +142,7 @@ export function zonesRoutes({ zones, accounts }: ZoneRoutesDeps): Route[] {
   ];
 }
 
-/** Any permission in a zone allows reading the zone itself, as in the hosted API. */
+/** Any permission for a zone allows reading the zone itself, as in the hosted API. */
 const READERS: Permission[] = [
   "Zone Read",
   "DNS Read",

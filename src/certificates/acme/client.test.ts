@@ -14,7 +14,7 @@ import { AcmeProblem } from "./problem.ts";
 const identity = makeSelfSigned({ names: ["localhost"], clock: systemClock });
 const key = generateKeyPairSync("ec", { namedCurve: "P-256" });
 
-/** An HTTPS server with scripted ACME responses, and a client of it. */
+/** An HTTPS server with scripted ACME responses, and a client connected to it. */
 async function against(
   t: TestContext,
   answer: (request: IncomingMessage, response: ServerResponse, body: string) => void,
@@ -67,8 +67,8 @@ const problem = (response: ServerResponse, status: number, type: string, headers
     .writeHead(status, { "content-type": "application/problem+json", ...headers })
     .end(JSON.stringify({ type: `urn:ietf:params:acme:error:${type}`, detail: "as it is" }));
 
-describe("an ACME server", () => {
-  test("aborts a request that gets no response, a partial response or an endless response", async (t) => {
+describe("the ACME client", () => {
+  test("aborts a request with no response, a partial response or an endless response", async (t) => {
     for (const hang of [
       () => {},
       (_: IncomingMessage, response: ServerResponse) =>
@@ -83,7 +83,7 @@ describe("an ACME server", () => {
     }
   });
 
-  test("cuts off an endless response", async (t) => {
+  test("aborts an endless response", async (t) => {
     const { client } = await against(t, (_, response) => void response.end("x".repeat(2 * 1024 * 1024)));
     await assert.rejects(client.register([]), /more than 1048576 bytes/);
   });
@@ -93,7 +93,7 @@ describe("an ACME server", () => {
     await assert.rejects(client.register([]), { name: "AbortError" });
   });
 
-  test("rejects a certificate of an untrusted authority", async (t) => {
+  test("rejects the server certificate of an untrusted authority", async (t) => {
     const { base } = await against(t, (_, response) => void response.end("{}"));
     const http = createAcmeHttp({ ca: makeSelfSigned({ names: ["localhost"], clock: systemClock }).cert });
     await assert.rejects(
@@ -106,7 +106,7 @@ describe("an ACME server", () => {
     );
   });
 
-  test("retries ten times after a bad nonce, then gives up", async (t) => {
+  test("retries ten times after a bad nonce, then fails", async (t) => {
     let bad = 10;
     const answer = acme((_, response) =>
       bad-- > 0
@@ -123,7 +123,7 @@ describe("an ACME server", () => {
     );
   });
 
-  test("signs each request with its own nonce, and with the account once it is known", async (t) => {
+  test("signs each request with its own nonce, and with the account URL once it is known", async (t) => {
     const seen: { nonce: string; kid?: string; url: string }[] = [];
     const answer = acme((_, response, body) => {
       const { protected: head, payload, signature } = JSON.parse(body) as Record<string, string>;
@@ -169,7 +169,7 @@ describe("an ACME server", () => {
     assert.equal((await waits()).retryAfterMs, undefined);
   });
 
-  test("reports a server that does not speak ACME", async (t) => {
+  test("reports a server that does not implement ACME", async (t) => {
     for (const text of ["<html>", "[]", "{}", "null"]) {
       const { client } = await against(t, (_, response) => void response.end(text));
       await assert.rejects(client.register([]), AcmeProblem);

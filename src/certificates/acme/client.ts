@@ -31,7 +31,7 @@ export interface Challenge {
 export type Looked<Thing> = Thing & { waitMs: number | undefined };
 
 /**
- * One account at one ACME server (RFC 8555). Throws AcmeProblem for refusals of the server and Error for network
+ * One account on one ACME server (RFC 8555). Throws AcmeProblem if the server rejects a request, and Error for network
  * failures.
  */
 export interface AcmeClient {
@@ -87,10 +87,10 @@ export function createAcmeClient({ directory: directoryUrl, key, http, clock, si
     return fresh;
   }
 
-  /** `payload` undefined: POST-as-GET (6.3). */
+  /** Without `payload`: POST-as-GET (6.3). */
   async function post(url: string, payload?: object): Promise<AcmeResponse> {
     for (let bad = 0; ; bad++) {
-      // A nonce is valid once, so it is removed before use.
+      // A nonce can be used only once, so it is removed before use.
       const taken = nonce;
       nonce = undefined;
       const head = {
@@ -129,7 +129,7 @@ export function createAcmeClient({ directory: directoryUrl, key, http, clock, si
   return {
     async register(contact) {
       account = undefined;
-      // 7.3: returns the existing account of the key.
+      // 7.3: returns the existing account for the key.
       const response = await post((await directory()).newAccount, { termsOfServiceAgreed: true, contact });
       const location = response.header("location");
       if (location === undefined)
@@ -154,7 +154,7 @@ function jsonOf<Thing>({ text }: AcmeResponse, url: string): Thing {
     const value: unknown = JSON.parse(text);
     if (typeof value === "object" && value !== null) return value as Thing;
   } catch {
-    // Reported below.
+    // Invalid JSON: reported below.
   }
   throw new AcmeProblem(`${url} did not answer with a JSON object`, "");
 }

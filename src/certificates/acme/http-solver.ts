@@ -12,8 +12,8 @@ const TOKEN = /^[\w-]{1,200}$/;
 
 export interface HttpSolver extends Solver {
   /**
-   * Responds to requests below /.well-known/acme-challenge/ for any host. Resolves with false if there is no response
-   * for the token.
+   * Responds to requests under /.well-known/acme-challenge/ for any host. Resolves with false if the token has no
+   * response.
    */
   respond(request: IncomingMessage, response: ServerResponse): Promise<boolean>;
 }

@@ -1,9 +1,9 @@
 import { Agent, request } from "node:https";
 
 export interface AcmeHttpOptions {
-  /** PEM: trusted authorities, instead of the default ones. */
+  /** PEM: trusted authorities that replace the default ones. */
   ca?: string | undefined;
-  /** Time limit for one request, from the connection to the last octet. Default 30 s. */
+  /** Time limit for one request, from connecting to the last byte. Default 30 s. */
   timeoutMs?: number;
 }
 
@@ -22,7 +22,7 @@ export type AcmeHttp = (
 
 const MAX_BYTES = 1024 * 1024;
 
-/** HTTPS client per RFC 8555 6.1. Never hangs, never follows a redirect, and never reads more than 1 MiB. */
+/** HTTPS client as required by RFC 8555 6.1. Never hangs, never follows a redirect, and never reads more than 1 MiB. */
 export function createAcmeHttp({ ca, timeoutMs = 30_000 }: AcmeHttpOptions): AcmeHttp {
   const agent = new Agent({ keepAlive: false, ...(ca !== undefined && { ca }) });
   return (method, url, body, signal) =>

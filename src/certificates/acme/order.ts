@@ -11,7 +11,7 @@ export interface OrderParts {
   solver: Solver;
   clock: Clock;
   log: Log;
-  /** Aborts everything; until then an order waits for its server. */
+  /** Aborts the order; until then it keeps waiting for the server. */
   signal: AbortSignal;
 }
 
@@ -19,7 +19,7 @@ const FIRST_LOOK_MS = 200;
 const MOST_MS = 10_000;
 
 /**
- * Obtains a certificate for these names with the private key `key`: account, order, challenges, chain in PEM (RFC 8555
+ * Obtains a certificate for these names and the private key `key`: account, order, challenges, chain in PEM (RFC 8555
  * 7.4).
  */
 export async function orderCertificate(parts: OrderParts, names: readonly string[], key: KeyObject): Promise<string> {
@@ -41,7 +41,7 @@ export async function orderCertificate(parts: OrderParts, names: readonly string
   return client.certificate(certificate);
 }
 
-/** Solves all challenges of an order concurrently, because the server validates each in its own time. */
+/** Solves all challenges of an order concurrently, because the server takes its own time to validate each one. */
 async function prove({ client, solver, clock, log, signal }: OrderParts, urls: readonly string[]): Promise<void> {
   const shown: Proof[] = [];
   try {
@@ -85,7 +85,7 @@ async function prove({ client, solver, clock, log, signal }: OrderParts, urls: r
   }
 }
 
-/** Polls until the state is final, with growing delays and at the rate that the server requests. */
+/** Polls until the state is final, with growing delays that are never shorter than the server requests. */
 async function poll<Thing extends Looked<{ status: string }>>(
   look: () => Promise<Thing>,
   done: (thing: Thing) => boolean,

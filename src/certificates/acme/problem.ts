@@ -1,6 +1,6 @@
 import type { AcmeResponse } from "./http.ts";
 
-/** A refusal by an ACME server (RFC 8555 6.7). */
+/** A request that an ACME server rejected (RFC 8555 6.7). */
 export class AcmeProblem extends Error {
   override readonly name = "AcmeProblem";
   /** Problem type without its prefix, such as "badNonce" or "rateLimited"; "" if the server gave none. */
@@ -27,7 +27,7 @@ export function problemOf(response: AcmeResponse, asked: string, now: number): A
   try {
     document = JSON.parse(response.text) as ProblemDocument;
   } catch {
-    // A proxy in front may respond with anything.
+    // A reverse proxy in front of the server may respond with anything.
   }
   const type = typeOf(document);
   return new AcmeProblem(

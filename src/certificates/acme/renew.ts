@@ -25,13 +25,19 @@ export interface RenewParts {
 }
 
 const DAY = 86_400_000;
-/** Delay after a local problem, such as a missing zone: it is usually fixed soon, and no authority has counted it. */
+/**
+ * Delay after a local problem, such as a missing zone: it is usually fixed soon, and does not count as a failure at the
+ * authority.
+ */
 const OURS_MS = 60_000;
 
 /** Context under which the private key of a row is sealed. */
 export const sealedFor = (id: string): string => `tls/${id}`;
 
-/** Requests the certificate of a row whose lease is held, and stores the result. True if there is a new certificate. */
+/**
+ * Requests the certificate for a row whose lease is held, and stores the result. Returns true if there is a new
+ * certificate.
+ */
 export async function renew(parts: RenewParts, row: CertificateRow, lease: string): Promise<boolean> {
   const { table, secrets, clock, log, http, directory, contact, solver, orderMs, over } = parts;
   const names = JSON.parse(row.names) as string[];
@@ -56,7 +62,7 @@ export async function renew(parts: RenewParts, row: CertificateRow, lease: strin
     else log.warn({ names }, "tls: discarded a certificate, because another process holds the lease");
     return kept;
   } catch (err) {
-    // A shutdown is not a failure: another process continues.
+    // A shutdown is not a failure: another process will continue.
     if (over.aborted)
       await table.failed(row.id, lease, { next_at: row.next_at, failures: row.failures, error: row.error });
     else await putOff(parts, row, lease, err);

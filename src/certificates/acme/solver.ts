@@ -13,13 +13,13 @@ export interface Solver {
   type: "http-01" | "dns-01";
   /** Resolves when the server may validate. */
   show(proof: Proof, signal: AbortSignal): Promise<void>;
-  /** Also works for a challenge that was never shown. */
+  /** Also safe to call for a challenge that was never shown. */
   clear(proof: Proof): Promise<void>;
 }
 
 /** TXT records in the zones on this server. A name may have several: one for a domain and one for its wildcard. */
 export interface DnsTexts {
-  /** Resolves when every known server of the zone serves the record. Throws if there is no such zone. */
+  /** Resolves when every known server of the zone serves the record. Throws if the zone does not exist. */
   set(name: string, text: string, signal: AbortSignal): Promise<void>;
   remove(name: string, text: string): Promise<void>;
 }

@@ -24,7 +24,7 @@ export interface CertificateDraft {
   notAfter: number;
   /** Private key on P-256. */
   key: KeyObject;
-  /** True if it may sign other certificates. */
+  /** True if the certificate may sign other certificates. */
   authority?: boolean;
 }
 

@@ -7,10 +7,10 @@ export interface ApiRequest {
   query?: Record<string, string | number | boolean | undefined>;
   /** Sent as JSON. */
   json?: unknown;
-  /** Any other body. Called once for each attempt, so that a stream can be sent again. */
+  /** Any other body. Called once per attempt, so that a stream can be sent again. */
   body?: () => SentBody | Promise<SentBody>;
   headers?: Record<string, string>;
-  /** Until the whole answer is here. Default 60 s; null for what takes as long as it takes. */
+  /** Time limit for the complete response. Default 60 s; null for requests without a limit. */
   timeoutMs?: number | null;
 }
 
@@ -22,14 +22,14 @@ export interface Envelope<Result> {
   messages?: { code?: number; message: string }[];
 }
 
-/** The v4 REST API of a server. Everything it refuses is thrown as a UserError with its code and text. */
+/** Client for a server's v4 REST API. Every error response is thrown as a UserError with the server's code and text. */
 export interface Api {
   /** Ends in /client/v4. */
   readonly url: string;
-  /** `path` below it. */
+  /** `path` is relative to `url`. */
   envelope<Result>(method: string, path: string, request?: ApiRequest): Promise<Envelope<Result>>;
   result<Result>(method: string, path: string, request?: ApiRequest): Promise<Result>;
-  /** An answer without an envelope; only good ones. The caller reads its body. */
+  /** A successful response without an envelope. The caller reads its body. */
   raw(method: string, path: string, request?: ApiRequest): Promise<Response>;
 }
 
@@ -37,9 +37,9 @@ export interface ApiOptions {
   url: string;
   token: string;
   version: string;
-  /** Told before a wait: the server asked for one. */
+  /** Called before a wait that the server requested. */
   onWait?: (seconds: number) => void;
-  /** Waits; for tests. */
+  /** Waits for the given time; replaced in tests. */
   pause?: (ms: number) => Promise<unknown>;
 }
 
@@ -123,7 +123,7 @@ const isStreamed = (sent: SentBody): sent is { stream: AsyncIterable<Uint8Array>
   typeof sent === "object" && "stream" in sent && typeof sent.stream !== "function";
 const isTimeout = (thrown: unknown) => thrown instanceof DOMException && thrown.name === "TimeoutError";
 
-/** `fetch failed` says nothing; its cause does. */
+/** The message `fetch failed` is uninformative; the cause has the details. */
 function reasonOf(thrown: unknown): string {
   const cause = thrown instanceof Error ? (thrown.cause ?? thrown) : thrown;
   const { code } = cause as { code?: string };

@@ -8,7 +8,7 @@ import { connectionErrors } from "./errors.ts";
 import { pagesOf } from "./lists.ts";
 import { loginFile, readLogin } from "./login-file.ts";
 
-/** A server, an account on it, and where to say how it goes. */
+/** A server, an account on it, and the progress display. */
 export interface Connection {
   api: Api;
   /** `/accounts/<id>` */
@@ -17,7 +17,7 @@ export interface Connection {
   progress: Progress;
 }
 
-/** Throws connectionErrors. `configuration`: where an account_id may stand. */
+/** Throws connectionErrors. `configuration`: the configuration file that may contain an account_id. */
 export async function connect(
   given: Given,
   surroundings: Surroundings,
@@ -28,7 +28,7 @@ export async function connect(
   return { api, account: id, base: `/accounts/${encodeURIComponent(id)}`, progress };
 }
 
-/** For what is about the token's user rather than an account. */
+/** For requests that concern the token's user instead of an account. */
 export async function connectUser(
   given: Given,
   { env, version, stderr }: Surroundings,

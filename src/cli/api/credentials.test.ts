@@ -8,7 +8,7 @@ import { loginFile, readLogin, removeLogin, writeLogin } from "./login-file.ts";
 
 const login = { url: "https://login.example/client/v4", token: "of-login", account: "of-login" };
 
-test("the command line, then the environment in the order of its names, then the login, then the configuration", () => {
+test("precedence is command line, environment in the order of its names, login, configuration", () => {
   const env = {
     API_TOKEN: "plain",
     REELPOST_API_TOKEN: "own",
@@ -42,7 +42,7 @@ test("the command line, then the environment in the order of its names, then the
   });
 });
 
-test("the token of a login goes to no other server", () => {
+test("a login token is sent only to its own server", () => {
   assert.deepEqual(findCredentials({ url: "http://elsewhere" }, {}, login), {
     url: "http://elsewhere/client/v4",
     token: undefined,
@@ -52,7 +52,7 @@ test("the token of a login goes to no other server", () => {
   assert.equal(findCredentials({ url: "https://login.example" }, {}, login).token, "of-login");
 });
 
-test("a URL as people type it", () => {
+test("accepts a URL as users type it", () => {
   for (const [text, url] of [
     ["127.0.0.1:8787", "http://127.0.0.1:8787/client/v4"],
     ["localhost:80/", "http://localhost/client/v4"],
@@ -65,7 +65,7 @@ test("a URL as people type it", () => {
     assert.throws(() => apiUrl(text, "--url"), { code: "E_BAD_URL" }, text);
 });
 
-test("a login is its owner's alone, whole or not there, and a broken one says so", async (t) => {
+test("a login file is readable only by its owner and written atomically, and a damaged one is reported", async (t) => {
   const folder = await folderWith(t);
   assert.equal(loginFile({ HOME: "/h" }), "/h/.config/reelpost/credentials.json");
   assert.equal(loginFile({ HOME: "/h", XDG_CONFIG_HOME: "/x" }), "/x/reelpost/credentials.json");

@@ -25,7 +25,7 @@ export function findCredentials(
   login: Login | undefined,
   configuredAccount?: string,
 ): Credentials {
-  // Set to nothing is how a CI job without the secret looks.
+  // A CI job without access to the secret has the variable set to an empty string.
   const fromEnv = (name: string) =>
     PREFIXES.map((prefix) => ({ source: `${prefix}${name}`, value: env[`${prefix}${name}`]?.trim() })).find(
       ({ value }) => value,
@@ -37,7 +37,7 @@ export function findCredentials(
       : urlFromEnv !== undefined
         ? apiUrl(urlFromEnv.value!, urlFromEnv.source)
         : (login?.url ?? DEFAULT_URL);
-  // A token must not reach a server it was not made by.
+  // A token must be sent only to the server that issued it.
   const own = login?.url === url ? login : undefined;
   return {
     url,
@@ -46,7 +46,7 @@ export function findCredentials(
   };
 }
 
-/** A server's URL as people type it, with the API's own path. */
+/** A server's URL as users type it, completed with the API path. */
 export function apiUrl(text: string, source: string): string {
   const url = URL.parse(text.includes("://") ? text : `http://${text}`);
   if (

@@ -1,9 +1,9 @@
 import type { Api, ApiRequest } from "./client.ts";
 
-/** A server that never ends a list must not keep us for ever. */
+/** Stops reading if a server returns endless pages. */
 const MAX_PAGES = 100_000;
 
-/** Every item of a list in numbered pages; `pick` finds it in the result where it is not the result itself. */
+/** Every item of a list with numbered pages; `pick` finds the list in a result that is not itself the list. */
 export async function* pagesOf<Item>(
   api: Api,
   path: string,
@@ -19,7 +19,7 @@ export async function* pagesOf<Item>(
     });
     const items = pick(result);
     yield* items;
-    // A list without numbers of its own came whole.
+    // A list without page numbers is complete.
     const total = info?.["total_count"];
     if (items.length === 0 || typeof total !== "number") return;
     const size = typeof info?.["per_page"] === "number" ? info["per_page"] : perPage;
@@ -27,7 +27,7 @@ export async function* pagesOf<Item>(
   }
 }
 
-/** Every item of a list whose pages are found by a cursor. */
+/** Every item of a cursor-paginated list. */
 export async function* cursorPagesOf<Item>(
   api: Api,
   path: string,
@@ -46,7 +46,7 @@ export async function* cursorPagesOf<Item>(
   }
 }
 
-/** The whole of a list that is known to be of a size that fits. */
+/** Collects a complete list; only for lists of limited size. */
 export async function collect<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
   const all: Item[] = [];
   for await (const item of items) all.push(item);

@@ -6,7 +6,7 @@ import { defineErrors, messageOf } from "../../kernel/index.ts";
 
 /** Data that `reelpost login` stores. */
 export interface Login {
-  /** Ends in /client/v4. The token belongs to this server and is sent to no other. */
+  /** Ends in /client/v4. The token belongs to this server and is sent only there. */
   url: string;
   token: string;
   account?: string;
@@ -43,7 +43,7 @@ export async function readLogin(file: string): Promise<Login | undefined> {
   }
 }
 
-/** Whole or not at all, and for its owner's eyes only from the first octet on. */
+/** Writes the file atomically, readable only by its owner from the first byte. */
 export async function writeLogin(file: string, login: Login): Promise<void> {
   const temporary = `${file}.${randomUUID()}`;
   try {
@@ -62,7 +62,7 @@ export async function writeLogin(file: string, login: Login): Promise<void> {
   }
 }
 
-/** Whether there was one. */
+/** Resolves with whether a file existed. */
 export async function removeLogin(file: string): Promise<boolean> {
   try {
     await rm(file);

@@ -91,7 +91,7 @@ const d1Delete = defineCommand({
   },
 });
 
-/** Rows of one result that are shown to people. */
+/** Maximum rows of one result in human-readable output. */
 const SHOWN_ROWS = 1000;
 
 const d1Execute = defineCommand({
@@ -203,7 +203,7 @@ const d1Export = defineCommand({
     const { result } = await pollToEnd(await ask(), ask, (text) => progress.step(text));
     if (result?.signed_url === undefined)
       throw commandErrors.databaseWorkFailed({ reason: "the response contains no file URL" });
-    // The address itself is the permission.
+    // The URL itself is the credential.
     const url = new URL(result.signed_url, api.url);
     const response = await fetch(url).catch((cause: unknown) => {
       throw connectionErrors.unreachable(

@@ -57,7 +57,7 @@ start changes nothing. Secrets on the server are kept.`,
       const url = await setAddress(connection, { enabled: workersDev, previews: previewUrls });
       if (crons !== undefined)
         await api.result("PUT", `${script}/schedules`, { json: crons.map((cron) => ({ cron })) });
-      // Without any, rules stay as they are: they may have been made by hand.
+      // Without configured addresses, existing rules are left unchanged: they may have been created manually.
       const routed =
         project.addresses.length === 0 ? undefined : await setAddresses(connection, uploaded.tag, project.addresses);
       progress.clear();

@@ -13,7 +13,7 @@ export const doctor = defineCommand({
   examples: [["reelpost doctor example.com", "findings with fixes"]],
   async run(values, [domain], surroundings) {
     const zone = await connectZone(domain!, values, surroundings);
-    // Hosts that do not answer take their time.
+    // Unresponsive hosts make the checks slow.
     const findings = await zone.api.result<Finding[]>("GET", `${zone.path}/email/doctor`, {
       query: nameIn(zone),
       timeoutMs: 120_000,

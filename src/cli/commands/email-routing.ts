@@ -268,7 +268,7 @@ const emailRoutingAddressesList = defineCommand({
   async run(values, _, surroundings) {
     const { api, base } = await connect(values, surroundings);
     const path = `${base}/email/routing/addresses`;
-    // The API shows verified addresses unless it is asked for the others.
+    // By default the API lists only verified addresses.
     const lists = await Promise.all(
       [true, false].map((verified) => collect(pagesOf<Address>(api, path, { query: { verified }, perPage: 50 }))),
     );

@@ -80,7 +80,7 @@ const kvNamespaceDelete = defineCommand({
   },
 });
 
-/** More than any server takes for a value. */
+/** Larger than any server accepts for a value. */
 const MAX_STDIN = 256 * 1024 * 1024;
 
 const kvKeyPut = defineCommand({
@@ -128,7 +128,7 @@ const kvKeyPut = defineCommand({
 
 const plain = (bytes: Buffer) => () => new Uint8Array(bytes);
 
-/** A form has to be whole: values with metadata are held in memory. */
+/** A form must be complete before it is sent, so values with metadata are held in memory. */
 async function withMetadata(raw: () => SentBody, metadata: string): Promise<() => FormData> {
   try {
     JSON.parse(metadata);

@@ -25,7 +25,7 @@ A CI job needs no login: set API_TOKEN, API_BASE_URL and, if the token has acces
   async run(values, _, surroundings) {
     const { env, version, json } = surroundings;
     const file = loginFile(env);
-    // A login that cannot be read is about to be replaced.
+    // An unreadable login file is about to be replaced.
     const old = await readLogin(file).catch(() => undefined);
     const asking = canAsk(surroundings);
     const known = findCredentials({ url: values.url }, env, old);

@@ -7,7 +7,7 @@ import { printResult, plural } from "../print.ts";
 import { workerOptions } from "../shared-options.ts";
 import { connectWorker } from "../worker-of.ts";
 
-/** More than any server takes. */
+/** Larger than any server accepts. */
 const MAX_SECRET = 1024 * 1024;
 
 const secretPut = defineCommand({

@@ -8,7 +8,7 @@ import { printResult, table } from "../print.ts";
 import { serverOptions, yesOption } from "../shared-options.ts";
 import { videoArgument, videoPath } from "../stream/video.ts";
 
-/** The API's own bound. */
+/** The limit imposed by the API. */
 const MAX = 10 * 1024 * 1024;
 
 const streamCaptionsUpload = defineCommand({

@@ -78,7 +78,7 @@ const streamCopy = defineCommand({
   },
 });
 
-/** The most that one answer has. */
+/** Maximum items in one response. */
 const PAGE = 1000;
 
 const streamList = defineCommand({
@@ -217,7 +217,7 @@ const streamDelete = defineCommand({
     const connection = await connect(values, surroundings);
     const path = videoPath(connection, uid!);
     await confirm(`Delete the video ${uid!}?`, yes, surroundings);
-    // Its answer has no body.
+    // The response has no body.
     const response = await connection.api.raw("DELETE", path);
     await response.body?.cancel();
     printResult(surroundings, { uid, deleted: true }, () => [`${uid!} is deleted`]);

@@ -20,7 +20,7 @@ export const whoami = defineCommand({
   async run(values, _, surroundings) {
     const { api, account } = await connectUser(values, surroundings);
     const token = await api.result<Verified>("GET", "/user/tokens/verify");
-    // A token may well have no right to see whose it is.
+    // A token may lack the permission to read its own user.
     const user = await api.result<{ id: string; email: string }>("GET", "/user").catch((thrown: unknown) => {
       if (isCode(thrown, 9109, 10000)) return undefined;
       throw thrown;

@@ -21,7 +21,7 @@ const deployment = (number: number) => ({
   versions: [{ version_id: `v${number}`, percentage: 100 }],
 });
 
-test("secret put reads standard input without its last line break, or asks without showing the answer", async (t) => {
+test("secret put reads standard input without the final line break, or prompts without echo", async (t) => {
   const api = await startFakeApi(t, { [`PUT ${SCRIPT}/secrets`]: { result: { name: "KEY", type: "secret_text" } } });
   const cwd = await folderWith(t, configuration);
   for (const stdin of ["two\nlines\r\n", "plain", "\n"])
@@ -36,7 +36,7 @@ test("secret put reads standard input without its last line break, or asks witho
   assert.deepEqual([left.code, left.stderr], [1, "Value of KEY: \nerror: Cancelled. Nothing was changed.\n"]);
 });
 
-test("secret list, delete and bulk; an environment is a worker of its own", async (t) => {
+test("secret list, delete and bulk; an environment is a separate worker", async (t) => {
   const api = await startFakeApi(t, {
     [`GET ${SCRIPT}/secrets`]: { result: [{ name: "A", type: "secret_text" }] },
     [`DELETE ${SCRIPT}-staging/secrets/A%2FB`]: { result: null },
@@ -66,7 +66,7 @@ test("secret list, delete and bulk; an environment is a worker of its own", asyn
   );
 });
 
-test("versions and deployments are listed; what is live is shown with its versions", async (t) => {
+test("lists versions and deployments, and shows the live deployment with its versions", async (t) => {
   const api = await startFakeApi(t, {
     [`GET ${SCRIPT}/versions`]: {
       result: { items: [version(2, "line\nbreak"), version(1)] },
@@ -134,7 +134,7 @@ test("rollback deploys the previous version after confirmation; without a termin
   );
 });
 
-test("delete asks, and takes the name as an argument or from the configuration", async (t) => {
+test("delete asks for confirmation and takes the name from an argument or the configuration", async (t) => {
   const api = await startFakeApi(t, {
     [`DELETE ${SCRIPT}`]: { result: null },
     [`DELETE /accounts/${ACCOUNT}/workers/scripts/other`]: { result: null },
@@ -150,7 +150,7 @@ test("delete asks, and takes the name as an argument or from the configuration",
   assert.equal(nowhere.json.error.code, "E_WORKER_UNNAMED");
 });
 
-test("login tries the token, keeps it, and later commands use it; logout forgets it", async (t) => {
+test("login verifies and stores the token for later commands; logout removes it", async (t) => {
   const accounts = [{ id: ACCOUNT, name: "Main" }];
   const api = await startFakeApi(t, {
     "GET /user/tokens/verify": ({ headers }) =>
@@ -191,7 +191,7 @@ test("login tries the token, keeps it, and later commands use it; logout forgets
   );
 });
 
-test("the only account is taken; several are named in the error", async (t) => {
+test("an only account is used automatically; multiple accounts are listed in the error", async (t) => {
   const listed = [
     { id: "b".repeat(32), name: "One" },
     { id: "c".repeat(32), name: "Two\u001B[2J" },
@@ -207,7 +207,7 @@ test("the only account is taken; several are named in the error", async (t) => {
   );
 });
 
-test("a token is made with what deploying takes, each permission on its own kind of thing", async (t) => {
+test("a token is created with the permissions for deploying, each for its own resource type", async (t) => {
   const scopes = {
     account: ["com.cloudflare.api.account"],
     zone: ["com.cloudflare.api.account.zone"],

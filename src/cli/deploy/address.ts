@@ -2,13 +2,13 @@ import { isCode } from "../api/codes.ts";
 import { at } from "../api/paths.ts";
 import type { WorkerConnection } from "../worker-of.ts";
 
-/** Where mail for a worker goes that is at this URL of a host name of its own: its name at the host without it. */
+/** The email address for a worker whose URL has its own host name: the worker's name at the parent domain. */
 export function mailAddress(url: string | undefined, name: string): string | undefined {
   const host = url === undefined ? "" : new URL(url).hostname;
   return host.startsWith(`${name.toLowerCase()}.`) ? `${name}@${host.slice(name.length + 1)}` : undefined;
 }
 
-/** Switches the worker's own address on or off, and says where it is. Undefined: it has none. */
+/** Enables or disables the worker's own URL and returns it. Undefined: the worker has none. */
 export async function setAddress({ api, base, script, name }: WorkerConnection, { enabled, previews }: { enabled: boolean; previews: boolean | undefined }): Promise<string | undefined> {
   await api.result("POST", `${script}/subdomain`, { json: { enabled, ...(previews !== undefined && { previews_enabled: previews }) } });
   if (!enabled) return undefined;
@@ -16,6 +16,6 @@ export async function setAddress({ api, base, script, name }: WorkerConnection, 
     if (isCode(thrown, 7000, 9109, 10007)) return undefined;
     throw thrown;
   });
-  // A server that does not tell has its workers at a path of its own port, too.
+  // A server that does not report a URL also serves workers under a path on its own port.
   return found?.subdomain?.url ?? `${new URL(api.url).origin}/workers/${encodeURIComponent(name)}/`;
 }

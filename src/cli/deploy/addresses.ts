@@ -13,7 +13,7 @@ export interface SetAddresses {
   added: string[];
   updated: string[];
   deleted: string[];
-  /** Addresses with a rule that is not this worker's: left as they are. */
+  /** Addresses whose rule does not belong to this worker; left unchanged. */
   conflicts: { target: string; does: string }[];
 }
 

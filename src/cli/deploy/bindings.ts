@@ -7,7 +7,7 @@ export function bindingTable(bindings: readonly ShownBinding[], paint: Paint): s
   return bindings.length === 0 ? [] : ["", ...table(["binding", "type", "is"], bindings.map((binding) => [`env.${binding.name}`, TYPES[binding.type] ?? binding.type, valueOf(binding)]), paint)];
 }
 
-/** As the API gives them: any type may come. */
+/** Bindings as the API returns them, possibly of unknown types. */
 export type ShownBinding = Binding | { type: string; name: string };
 
 const TYPES: Record<string, string> = {

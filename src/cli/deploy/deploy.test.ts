@@ -37,7 +37,7 @@ const start = (t: Scope, more: Record<string, Reply | ((seen: Seen, url: string)
 
 const formOf = ({ body, headers }: Seen) => new Response(new Uint8Array(body), { headers: { "content-type": headers["content-type"]! } }).formData();
 
-test("a deploy uploads the bundle as wrangler does, then sets the address and the triggers", async (t) => {
+test("deploy uploads the bundle in wrangler's format, then sets the address and the triggers", async (t) => {
   const api = await start(t);
   const cwd = await folderWith(t, files({ triggers: { crons: ["*/5 * * * *"] }, observability: { enabled: true } }));
   const ran = await runCli(["deploy", "--message", "new footer", "--json"], { cwd, api });
@@ -67,7 +67,7 @@ test("a deploy uploads the bundle as wrangler does, then sets the address and th
   assert.ok(ms > 0 && size > 12 && gzip > 0);
 });
 
-test("for people: what went up, where it is and where its mail goes, what it is bound to", async (t) => {
+test("the human-readable output shows the upload, the worker's URL, its email addresses and its bindings", async (t) => {
   const api = await start(t, { [`PUT ${SCRIPT}`]: { result: { deployment_id: VERSION, startup_time_ms: 12, handlers: ["fetch", "email"] } } });
   const cwd = await folderWith(t, files());
   const { code, stdout, stderr } = await runCli(["deploy"], { cwd, api });
@@ -87,14 +87,14 @@ env.LIMITS    variable (JSON)  {"n":1}
   assert.equal(api.calls().includes(`PUT ${SCRIPT}/schedules`), false, "what the file does not say is left as it is");
 });
 
-test("a worker that takes only mail has no address for browsers", async (t) => {
+test("a worker that only handles email has no URL", async (t) => {
   const api = await start(t, { [`PUT ${SCRIPT}`]: { result: { deployment_id: VERSION, startup_time_ms: 12, handlers: ["email"] } } });
   const { stdout } = await runCli(["deploy"], { cwd: await folderWith(t, files()), api });
   assert.match(stdout, /^mail to {5}letters@main\.localhost$/m);
   assert.doesNotMatch(stdout, /^address/m);
 });
 
-test("options go before the configuration: name, variables, kept variables, the address", async (t) => {
+test("options override the configuration: name, variables, kept variables, the address", async (t) => {
   const other = SCRIPT.replace("letters", "other");
   const api = await start(t, { [`GET ${other}/secrets`]: { result: [] }, [`PUT ${other}`]: { result: { deployment_id: VERSION, startup_time_ms: 1 } }, [`POST ${other}/subdomain`]: { result: {} } });
   const cwd = await folderWith(t, files({ workers_dev: false }));
@@ -121,7 +121,7 @@ test("a dry run sends no requests and warns of undeclared names as dev does", as
   assert.deepEqual([json.json.dry_run, json.json.modules, json.stderr], [true, 1, ""]);
 });
 
-test("a secret that is required: an error where the server could have it, a word at the first deploy", async (t) => {
+test("a missing required secret is an error if the worker exists, and a notice at the first deploy", async (t) => {
   const cwd = await folderWith(t, files({ secrets: { required: ["API_KEY", "OTHER"] } }));
   const api = await start(t);
   const refused = await runCli(["deploy", "--json"], { cwd, api });
@@ -144,7 +144,7 @@ test("sends nothing if the build fails; reports an error of the server and sends
   assert.deepEqual(refusing.calls(), [`GET ${SCRIPT}/secrets`, `PUT ${SCRIPT}`]);
 });
 
-test("a service worker goes up as a script, not as a module", async (t) => {
+test("a service worker is uploaded as a script instead of a module", async (t) => {
   const api = await start(t);
   const cwd = await folderWith(t, { ...files({ kv_namespaces: [] }), "src/index.ts": `addEventListener("fetch", (event: any) => event.respondWith(new Response("x")));` });
   assert.equal((await runCli(["deploy"], { cwd, api })).code, 0);
@@ -153,7 +153,7 @@ test("a service worker goes up as a script, not as a module", async (t) => {
   assert.deepEqual([metadata.body_part, metadata.main_module, (form.get("index.js") as File).type], ["index.js", undefined, "application/javascript"]);
 });
 
-test("a version is uploaded without becoming live, of a worker that is there", async (t) => {
+test("uploads a version of an existing worker without making it live", async (t) => {
   const api = await start(t);
   const cwd = await folderWith(t, files());
   const ran = await runCli(["versions", "upload", "--json"], { cwd, api });

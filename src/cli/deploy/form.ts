@@ -1,6 +1,6 @@
 import type { Binding, Project, WorkerModule, WorkerScript } from "../../workers/index.ts";
 
-/** The kind of a module is its part's content type. */
+/** The content type of the form part for each kind of module. */
 const CONTENT_TYPES: Record<WorkerModule["kind"], string> = {
   esm: "application/javascript+module",
   cjs: "application/javascript",
@@ -10,7 +10,7 @@ const CONTENT_TYPES: Record<WorkerModule["kind"], string> = {
   wasm: "application/wasm",
 };
 
-/** The multipart upload of the v4 API: `metadata`, then each module under the name it is imported by. */
+/** The multipart upload of the v4 API: `metadata`, then each module under its import name. */
 export function uploadForm(project: Project, script: WorkerScript, bindings: readonly Binding[], { keepVars, message }: { keepVars: boolean; message: string | undefined }): FormData {
   const { observability, logpush } = project.deploy;
   const metadata = {
@@ -18,7 +18,7 @@ export function uploadForm(project: Project, script: WorkerScript, bindings: rea
     bindings,
     compatibility_date: script.compatibilityDate,
     compatibility_flags: script.compatibilityFlags,
-    // The server's secrets are not in any file here: without this they would be gone.
+    // Secrets on the server are not in any local file: without this setting, the upload would delete them.
     keep_bindings: ["secret_text", "secret_key", ...(keepVars ? ["plain_text", "json"] : [])],
     ...(project.limits?.cpuMs !== undefined && { limits: { cpu_ms: project.limits.cpuMs } }),
     ...(observability !== undefined && { observability }),

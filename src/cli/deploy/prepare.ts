@@ -14,13 +14,13 @@ export interface DeployValues {
   message: string | undefined;
 }
 
-/** A worker that is ready to be sent. */
+/** A worker that is ready to upload. */
 export interface Prepared {
   project: Project;
   build: ProjectBuild;
   bindings: Binding[];
   form: FormData;
-  /** Octets of the modules, and of all of them compressed together: what a size limit is measured against. */
+  /** Size of the modules in bytes, and of all modules compressed together; size limits apply to the latter. */
   size: number;
   gzip: number;
   modules: number;
@@ -32,14 +32,17 @@ export async function readForDeploy({ config, env, name }: Pick<DeployValues, "c
   return name === undefined ? project : { ...project, name };
 }
 
-/** Builds as `reelpost dev` does, warns of the same, and packs the upload. `secrets`: names that the server has values for. */
+/**
+ * Builds and reports warnings in the same way as `reelpost dev`, and packs the upload. `secrets`: names of secrets set
+ * on the server.
+ */
 export async function prepare(project: Project, values: DeployValues, secrets: readonly string[], { cwd, json, stderr }: Surroundings): Promise<Prepared> {
   const { createBundler, inspectProject } = await import("../../workers/project/index.ts");
   const bindings = withVariables(project.bindings, values.var);
   const bundler = createBundler({ ...project, bindings }, { mode: "production", cwd });
   try {
     const build = await bundler.build();
-    // Secrets are declared where they are kept: on the server, and in .dev.vars.
+    // Secrets are declared where they are stored: on the server, and in .dev.vars.
     const declared = { ...project, bindings, requiredSecrets: [...new Set([...project.requiredSecrets, ...secrets, ...project.localSecrets])] };
     const { warnings } = await inspectProject(declared, build, { editors: false });
     if (warnings.length > 0 && !json) stderr.line(formatProblems(warnings, { cwd }));

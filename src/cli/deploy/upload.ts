@@ -7,10 +7,10 @@ import { commandErrors } from "../errors.ts";
 import type { StorageValues } from "../shared-options.ts";
 import type { WorkerConnection } from "../worker-of.ts";
 
-/** A server starts the worker once before it says yes. */
+/** The server runs the worker once before it accepts the upload. */
 export const UPLOAD_TIMEOUT_MS = 300_000;
 
-/** The server, and what it knows of the worker: undefined when it is new there. */
+/** Connects to the server and fetches the existing worker, undefined if there is none. */
 export async function connectForUpload(project: Project, values: StorageValues, surroundings: Surroundings): Promise<WorkerConnection & { secrets: string[] | undefined }> {
   const connection = await connect(values, surroundings, { accountId: project.deploy.accountId });
   const script = `${connection.base}/workers/scripts${at`/${project.name}`}`;
@@ -21,9 +21,9 @@ export async function connectForUpload(project: Project, values: StorageValues, 
   return { ...connection, name: project.name, script, secrets };
 }
 
-/** A worker whose configuration requires a secret would fail at its first use. */
+/** A worker without a required secret would fail when it first uses it. */
 export function checkSecrets({ name, requiredSecrets }: Project, there: readonly string[] | undefined): void {
   const missing = requiredSecrets.filter((secret) => there?.includes(secret) !== true);
-  // Before the first deploy there is nothing that could hold a secret.
+  // Before the first deploy, the worker does not exist and cannot have secrets.
   if (missing.length > 0 && there !== undefined) throw commandErrors.secretsMissing({ name, missing: missing.join(", "), first: missing[0] });
 }

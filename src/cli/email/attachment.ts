@@ -2,10 +2,10 @@ import { basename, extname } from "node:path";
 import { detectMimeType } from "nodemailer/lib/mime-funcs";
 import { readSmallFile } from "../input.ts";
 
-/** More than any message may have. */
+/** Exceeds the size limit of any message. */
 const MAX_BYTES = 25 * 1024 * 1024;
 
-/** A file as the API takes it beside a message. */
+/** A file in the form that the API accepts as a message attachment. */
 export async function readAttachment(
   cwd: string,
   name: string,

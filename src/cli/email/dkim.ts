@@ -1,6 +1,6 @@
 import { moment, table, type Paint } from "../print.ts";
 
-/** A key that forwarded mail is signed with. */
+/** A DKIM key for signing forwarded mail. */
 export interface DkimKey {
   id: string;
   domain: string;

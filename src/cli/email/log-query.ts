@@ -61,7 +61,7 @@ export const logQuery = (
   ...(until !== undefined && { until: readMoment("--until", until, now) }),
 });
 
-/** The newest entries, at most `limit`. `path`: of an account or a zone. */
+/** The newest entries, at most `limit`. `path`: the path of an account or a zone. */
 export async function readLog(
   api: Api,
   path: string,
@@ -77,7 +77,7 @@ export async function readLog(
   return entries;
 }
 
-/** Entries that a short id is looked for in. */
+/** Maximum entries to search for a short id. */
 const LOOKED_AT = 10_000;
 
 /** Log of one recipient by its id, or of all recipients of a message by the short id that lists show. `path`: of the account. */

@@ -107,7 +107,7 @@ test("lists the log as a table, with untrusted text escaped on its line", async 
   assert.equal((await runCli(["email", "log", "--json"], { cwd, api })).json.length, 5);
 });
 
-test("the log of a domain is that of its zone; filters and the limit are the server's to heed", async (t) => {
+test("the log of a domain is read from its zone; the server applies filters and the limit", async (t) => {
   let page = 0;
   const pages: Reply[] = [
     { result: [entry("a1", "1"), entry("a2", "1")], result_info: { cursor: "next" } },
@@ -160,7 +160,7 @@ test("the log of a domain is that of its zone; filters and the limit are the ser
   assert.equal((await runCli(["email", "log"], { cwd, api: nothing })).stdout, "No messages.\n");
 });
 
-test("times are said as people do", () => {
+test("accepts times as users write them", () => {
   const now = Date.parse("2026-11-20T12:00:00Z");
   const cases: [string, string][] = [
     ["90s", "2026-11-20T11:58:30.000Z"],
@@ -174,7 +174,7 @@ test("times are said as people do", () => {
     assert.throws(() => readMoment("--since", text, now), { code: "E_BAD_CONTENT", fix: /30m, 2h or 7d/ }, text);
 });
 
-test("a message is found by the short id that the log shows, with all its recipients", async (t) => {
+test("a message is found by the short id shown in the log, with all its recipients", async (t) => {
   const all = [
     entry("a1b2c3d4e5f6", "1"),
     entry("a1b2c3d4e5f6", "2", { to: "hello@example.com" }),
@@ -208,7 +208,7 @@ test("a message is found by the short id that the log shows, with all its recipi
   assert.match((await runCli(["email", "log", "get", "0"], { cwd, api })).stderr, /No route/);
 });
 
-test("the log is followed: what comes, and what becomes something else, each once", async () => {
+test("following the log prints each new entry and each status change once", async () => {
   const stop = new AbortController();
   const [one, two, three] = ["a1", "a2", "a3"].map((name) => entry(name, "1", { status: "queued" })) as [
     LogEntry,
@@ -265,7 +265,7 @@ const item = (id: string, to: string, state: string, more: object = {}) => ({
   ...more,
 });
 
-test("the queue shows what has not arrived, and a message is given up after a yes", async (t) => {
+test("the queue lists undelivered messages, and a message is removed after confirmation", async (t) => {
   const whole = {
     ...item("q1", "a@x", "failed"),
     recipients: [
@@ -333,7 +333,7 @@ test("the queue shows what has not arrived, and a message is given up after a ye
   assert.equal((await runCli(["email", "queue", "resend", "q1", "--json"], { cwd, api })).json.id, "q1");
 });
 
-test("the doctor says what to do, and fails where something is wrong", async (t) => {
+test("doctor shows the fixes and fails if it finds a problem", async (t) => {
   const findings = [
     { check: "MX", status: "ok", found: "mx1.example.com" },
     { check: "DMARC", status: "warning", expected: "a record", fix: "Add it." },

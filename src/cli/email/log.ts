@@ -5,7 +5,7 @@ import { facts, moment, table, type Paint } from "../print.ts";
 export interface LogEntry {
   id: string;
   kind: "routing" | "sending";
-  /** Shared by the recipients of one message; its id begins with it. */
+  /** Shared by the recipients of one message; the id begins with it. */
   session_id: string;
   created: string;
   modified: string;
@@ -44,7 +44,7 @@ export interface LogStory extends LogEntry {
 
 export const LOG_TITLES = ["time (UTC)", "from", "to", "result", "spf/dkim/dmarc", "message", "subject"] as const;
 
-/** Texts of strangers are cut here: a line of the log is to be a line. */
+/** Untrusted text is truncated here so that each entry fits on one line. */
 const MAX_WHY = 80;
 const MAX_SUBJECT = 60;
 
@@ -91,7 +91,7 @@ const WORDS: Record<string, [words: string, more: "why" | "by"]> = {
 const verdicts = ({ spf, dkim, dmarc }: LogEntry): string =>
   [spf, dkim, dmarc].every((one) => one === null) ? "" : [spf, dkim, dmarc].map((one) => one ?? "-").join("/");
 
-/** All that is known of a message for one recipient. */
+/** The details of a message for one recipient. */
 export function storyLines(story: LogStory, paint: Paint): string[] {
   const { deliveries, events } = story;
   const known = (value: string | null) => (value === null || value === "" ? undefined : oneLine(value));

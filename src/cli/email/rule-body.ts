@@ -2,7 +2,7 @@ import type { Options } from "../command.ts";
 import { commandErrors } from "../errors.ts";
 import type { Rule } from "./routing.ts";
 
-/** The catch-all rule has an address of its own in the API, and this word in the place of an id. */
+/** The catch-all rule has its own path in the API, with this word in place of an id. */
 export const CATCH_ALL = "catch-all";
 
 export const ruleOptions = {

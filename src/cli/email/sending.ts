@@ -26,7 +26,7 @@ export interface SendResult {
 
 export const sendingPath = ({ path }: ZoneConnection) => `${path}/email/sending/subdomains`;
 
-/** The sending domain of exactly this name. */
+/** The sending domain with exactly this name. */
 export async function findSendingDomain(zone: ZoneConnection): Promise<SendingDomain> {
   const domains = await zone.api.result<SendingDomain[]>("GET", sendingPath(zone));
   const found = domains.find(({ name }) => name === zone.domain);

@@ -31,13 +31,13 @@ export interface Zone {
 
 export interface ZoneConnection extends Connection {
   zone: Zone;
-  /** As it was given, in lower case and without a dot at its end. */
+  /** The name as given, in lower case without a trailing dot. */
   domain: string;
   /** `/zones/<id>` */
   path: string;
 }
 
-/** The zone a domain is in: its own, or that of the nearest name above it. */
+/** The zone that contains a domain: its own zone, or that of the nearest parent domain. */
 export async function connectZone(
   domain: string,
   { "zone-id": id, ...values }: ZoneValues,
@@ -69,6 +69,6 @@ export const zonesOf = ({ api, account }: Connection) =>
     }),
   );
 
-/** `name` for a subdomain; nothing for the zone's own name. */
+/** `name` for a subdomain; empty for the zone's own name. */
 export const nameIn = ({ zone, domain }: ZoneConnection): { name?: string } =>
   domain === zone.name ? {} : { name: domain };

@@ -52,7 +52,7 @@ export const inputArgument = { name: "uid", summary: "id of the live input", req
 
 const ID = /^[0-9a-f]{32}$/i;
 
-/** Below the account: `/accounts/<id>/stream/live_inputs/<uid>`. */
+/** The input's path under the account: `/accounts/<id>/stream/live_inputs/<uid>`. */
 export function inputPath({ base }: Pick<Connection, "base">, uid: string): string {
   if (!ID.test(uid)) throw liveErrors.noInputId({ id: oneLine(uid, 100) });
   return `${base}/stream/live_inputs${at`/${uid.toLowerCase()}`}`;
@@ -64,11 +64,11 @@ export function outputPath(connection: Pick<Connection, "base">, input: string, 
   return `${path}/outputs${at`/${output.toLowerCase()}`}`;
 }
 
-/** One line for a person: `connected`, `disabled`, `never published to`. */
+/** The state in human-readable form: `connected`, `disabled`, `never published to`. */
 export const stateText = ({ enabled, status }: Pick<LiveInput, "enabled" | "status">): string =>
   enabled ? (status ?? "never published to") : `disabled${status === null ? "" : `, ${status}`}`;
 
-/** The address as ffmpeg and OBS take it. */
+/** The URL in the form that ffmpeg and OBS accept. */
 const srtAddress = ({ url, streamId, passphrase }: Srt): string =>
   `${url}?streamid=${streamId}&passphrase=${passphrase}`;
 const rtmpAddress = (paint: Paint, rtmp: Rtmp | undefined): string | undefined =>

@@ -112,7 +112,7 @@ async function open(t: Parameters<typeof folderWith>[0]) {
 
 const bodyOf = (api: FakeApi, call: string) => api.bodies(call).at(-1);
 
-test("an input is shown with what publishes and what plays, as ffmpeg and OBS take it", async (t) => {
+test("shows an input with its publishing and playback URLs in the form for ffmpeg and OBS", async (t) => {
   const { run } = await open(t);
   const { code, stdout } = await run(["show", UID.toUpperCase()]);
   assert.equal(code, 0);
@@ -132,7 +132,7 @@ test("an input is shown with what publishes and what plays, as ffmpeg and OBS ta
   assert.deepEqual((await run(["show", UID, "--json"])).json, input);
 });
 
-test("inputs are listed, and it is said when there are more", async (t) => {
+test("lists inputs and indicates if there are more", async (t) => {
   const { api, run } = await open(t);
   const { stdout, stderr } = await run(["list", "--limit", "1"]);
   assert.match(stdout, new RegExp(`^${UID} +a\\\\x1b\\[31mb +yes +2026-11-21 10:00:00 UTC`, "m"));
@@ -140,7 +140,7 @@ test("inputs are listed, and it is said when there are more", async (t) => {
   assert.match(api.seen[0]!.path, /per_page=1&include_counts=true/);
 });
 
-test("what is said becomes what the API takes, and what is not said is not sent", async (t) => {
+test("options become API fields, and omitted options are not sent", async (t) => {
   const { api, run } = await open(t);
   await run(["create"]);
   assert.deepEqual(bodyOf(api, `POST ${LIST}`), {});
@@ -196,7 +196,7 @@ test("what is said becomes what the API takes, and what is not said is not sent"
   assert.equal(api.seen.length, before);
 });
 
-test("what cuts people off is done after a yes only", async (t) => {
+test("commands that interrupt publishers or viewers require confirmation", async (t) => {
   const { api, run } = await open(t);
   for (const args of [
     ["delete", UID],

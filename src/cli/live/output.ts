@@ -23,5 +23,5 @@ export const outputTable = (outputs: readonly Output[], paint: Paint): string[] 
     paint,
   );
 
-/** Queries of SRT addresses hold passphrases. */
+/** The query of an SRT URL may contain a passphrase. */
 export const withoutSecrets = (url: string): string => url.replace(/\/\/[^/@]*@/, "//").replace(/\?.*$/, "?…");

@@ -71,7 +71,7 @@ export interface InputSettings {
   "delete-after": string | undefined;
 }
 
-/** As the API takes it. `meta`: what is known of it already, for it is replaced as a whole. */
+/** The request body for the API. `meta`: the current value, needed because an update replaces all of it. */
 export function inputBody(
   {
     name,

@@ -1,8 +1,8 @@
-/** The API's own bound on one request: ten thousand pairs, 100 MB. We stay below the second. */
+/** The API limits one request to ten thousand pairs and 100 MB. Batches stay below the size limit. */
 const MAX_ENTRIES = 10_000;
 const MAX_LENGTH = 50 * 1024 * 1024;
 
-/** A long list in pieces that one request each takes. */
+/** Splits a long list into batches for one request each. */
 export function* batches<Item>(
   items: readonly Item[],
   { maxEntries = MAX_ENTRIES, maxLength = MAX_LENGTH } = {},

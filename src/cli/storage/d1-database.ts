@@ -9,7 +9,7 @@ import type { StorageValues } from "../shared-options.ts";
 import { connectStorage } from "../worker-of.ts";
 
 export interface D1Connection extends Connection {
-  /** A database, by the name that was given. */
+  /** The id of the database with the given name. */
   id: string;
   name: string;
   /** `/accounts/<id>/d1/database/<uuid>` */
@@ -35,7 +35,7 @@ export const databaseArgument = {
   required: true,
 } as const;
 
-/** A database by its binding, its name or its id. Names that the configuration has an id for are not looked up. */
+/** Finds a database by its binding, name or id. Names with an id in the configuration are not looked up. */
 export async function connectDatabase(
   name: string,
   values: StorageValues,
@@ -58,7 +58,7 @@ export async function connectDatabase(
 async function idOf(name: string, { api, base }: Connection): Promise<string> {
   for await (const database of pagesOf<Database>(api, `${base}/d1/database`, { query: { name } }))
     if (database.name === name) return database.uuid;
-  // Ids of one's own choosing are databases too.
+  // Database ids may be in a custom format.
   const found = await api.result<Database>("GET", `${base}/d1/database${at`/${name}`}`).catch((thrown: unknown) => {
     if (isCode(thrown, 7404, 7400, 7403, 7003, 10001)) return undefined;
     throw thrown;

@@ -6,7 +6,7 @@ import { connectionErrors } from "../api/errors.ts";
 import { commandErrors } from "../errors.ts";
 import type { D1Connection } from "./d1-database.ts";
 
-/** The steps of a long piece of work of the server's, as both import and export answer. */
+/** A step of a long-running job on the server, as returned by import and export. */
 export interface Polled {
   success?: boolean;
   status?: "active" | "complete" | "error";
@@ -28,7 +28,7 @@ export interface Polled {
 const POLL_MS = 300;
 const STEP_TIMEOUT_MS = 300_000;
 
-/** Asks until the work is done. Throws when the server says it failed. */
+/** Polls until the job has finished. Throws if the server reports that it failed. */
 export async function pollToEnd(
   first: Polled,
   ask: (bookmark: string | undefined) => Promise<Polled>,
@@ -47,7 +47,7 @@ export async function pollToEnd(
   }
 }
 
-/** Has the server run a file of SQL: the file is put where the server says, then taken in. */
+/** Runs a SQL file on the server: uploads it to the URL the server returns, then starts the import. */
 export async function importFile(
   { api, database, progress }: D1Connection,
   file: { path: string; size: number; body: () => SentBody },

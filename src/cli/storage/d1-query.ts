@@ -1,6 +1,6 @@
 import type { D1Connection } from "./d1-database.ts";
 
-/** The outcome of one statement. */
+/** The result of one statement. */
 export interface QueryResult {
   success: boolean;
   results: Record<string, unknown>[];
@@ -10,7 +10,7 @@ export interface QueryResult {
 /** Timeout of one call: a migration can be slow. */
 const TIMEOUT_MS = 300_000;
 
-/** Runs the statements of `sql` in their order; one result for each. */
+/** Runs the statements of `sql` in order; returns one result for each. */
 export const runSql = (
   { api, database }: Pick<D1Connection, "api" | "database">,
   sql: string,

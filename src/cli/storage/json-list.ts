@@ -1,6 +1,6 @@
 import { commandErrors } from "../errors.ts";
 
-/** Larger lists go in several files. */
+/** Larger lists must be split into several files. */
 export const MAX_LIST_FILE = 512 * 1024 * 1024;
 
 export const listArgument = {
@@ -10,7 +10,7 @@ export const listArgument = {
   complete: "file",
 } as const;
 
-/** A JSON list of the wanted kind; the first entry that is not of it is named. */
+/** Validates a JSON list; the error specifies the first invalid entry. */
 export function listIn(value: unknown, file: string, isGood: (entry: unknown) => boolean, what: string): unknown[] {
   if (!Array.isArray(value))
     throw commandErrors.badContent({ what: file, reason: "it is not a JSON list", fix: `Expected a list of ${what}.` });

@@ -4,7 +4,7 @@ import { commandErrors } from "../errors.ts";
 import { storageOptions, type StorageValues } from "../shared-options.ts";
 import { connectStorage } from "../worker-of.ts";
 
-/** Which namespace a key is in. */
+/** The namespace of a key. */
 export const namespaceOptions = {
   "namespace-id": { type: "string", placeholder: "id", summary: "namespace id" },
   binding: {
@@ -21,7 +21,7 @@ export interface NamespaceValues extends StorageValues {
   binding: string | undefined;
 }
 
-/** The namespace that is meant: its id, and where the API has it. */
+/** The specified namespace: its id and its API path. */
 export async function connectNamespace(values: NamespaceValues, surroundings: Surroundings) {
   const connection = await connectStorage(values, surroundings);
   const id = values["namespace-id"] ?? boundNamespace(values.binding, connection.target?.kvNamespaces);

@@ -5,7 +5,7 @@ import { commandErrors } from "../errors.ts";
 import type { D1Connection } from "./d1-database.ts";
 import { runSql } from "./d1-query.ts";
 
-/** Where a database's migrations lie, and which table remembers those that ran. */
+/** The directory of a database's migrations and the table that records the applied ones. */
 export interface MigrationPlace {
   dir: string;
   table: string;
@@ -28,7 +28,7 @@ export async function migrationFiles(dir: string): Promise<string[]> {
 
 const numberOf = (name: string) => (/^\d+/.test(name) ? Number.parseInt(name, 10) : Infinity);
 
-/** An empty migration with the next number: `0003_add_users.sql`. */
+/** Creates an empty migration with the next number: `0003_add_users.sql`. */
 export async function createMigration(dir: string, message: string): Promise<string> {
   const last = Math.max(0, ...(await migrationFiles(dir)).map(numberOf).filter(Number.isFinite));
   const words = message
@@ -45,7 +45,7 @@ export async function createMigration(dir: string, message: string): Promise<str
   return name;
 }
 
-/** The files that have not run on the database yet. */
+/** The migrations that have not been applied to the database. */
 export async function unapplied(connection: D1Connection, { dir, table }: MigrationPlace): Promise<string[]> {
   const files = await migrationFiles(dir);
   const name = quoted(table);
@@ -58,7 +58,7 @@ export async function unapplied(connection: D1Connection, { dir, table }: Migrat
   return files.filter((file) => !done.has(file));
 }
 
-/** Runs one file, and remembers that it ran in the same call: the server runs all of it or nothing. */
+/** Applies one migration and records it in the same call: the server runs both or neither. */
 export async function applyMigration(
   connection: D1Connection,
   { dir, table }: MigrationPlace,
@@ -67,7 +67,8 @@ export async function applyMigration(
   const sql = await readFile(join(dir, file), "utf8").catch((cause: unknown) => {
     throw commandErrors.fileUnreadable({ file, reason: messageOf(cause) }, { cause });
   });
-  // The line break ends a comment on the last line, the semicolon a statement that lacks its own; an empty statement is nothing.
+  // The line break ends a comment on the last line and the semicolon ends an unterminated statement; an empty statement
+  // has no effect.
   await runSql(connection, `${sql}\n;\nINSERT INTO ${quoted(table)} (name) VALUES ('${file.replaceAll("'", "''")}');`);
 }
 

@@ -46,7 +46,7 @@ test("selects a namespace by id or binding; otherwise the error lists the bindin
   assert.match(await why("-b", "EMPTY"), /fix: Create it with `reelpost kv namespace create EMPTY`/);
 });
 
-test("a value goes up from the argument, a file or standard input, with what is said beside it, and comes back octet for octet", async (t) => {
+test("a value is uploaded from an argument, file or standard input with its metadata and read back byte for byte", async (t) => {
   const bytes = randomBytes(100_000);
   const values = `${KV}/values/a%2Fb%20c`;
   const api = await startFakeApi(t, {
@@ -84,7 +84,7 @@ test("a value goes up from the argument, a file or standard input, with what is 
   );
 });
 
-test("bulk files are checked before anything is sent, and go in pieces", async (t) => {
+test("bulk files are validated before anything is sent, and sent in batches", async (t) => {
   const api = await startFakeApi(t, {
     [`PUT ${KV}/bulk`]: ({ body }) => ({
       result: {
@@ -122,7 +122,7 @@ test("bulk files are checked before anything is sent, and go in pieces", async (
   );
 });
 
-test("an object goes up from a file or a pipe and comes back; its key keeps its slashes", async (t) => {
+test("an object is uploaded from a file or a pipe and downloaded again; its key keeps its slashes", async (t) => {
   const bytes = randomBytes(2_000_000);
   const object = `${BASE}/r2/buckets/files/objects/a%20b/%C3%BC.bin`;
   const api = await startFakeApi(t, {
@@ -159,7 +159,7 @@ test("an object goes up from a file or a pipe and comes back; its key keeps its 
   assert.deepEqual((await readdir(cwd)).sort(), ["in.bin", "ü.bin"]);
 });
 
-test("a download that breaks off leaves no file", async (t) => {
+test("an interrupted download leaves no file", async (t) => {
   const api = await startFakeApi(t, {});
   api.server.removeAllListeners("request").on("request", (_, response) => {
     response.writeHead(200, { "content-length": "1000" }).write("half");
@@ -171,7 +171,7 @@ test("a download that breaks off leaves no file", async (t) => {
   assert.match(ran.stderr, /was interrupted/);
 });
 
-test("SQL of the command line shows its rows; a database is found by binding, name or id", async (t) => {
+test("SQL from the command line shows its rows; a database is found by binding, name or id", async (t) => {
   const id = "0a1b2c3d-0000-4000-8000-000000000000";
   const rows = {
     success: true,
@@ -203,7 +203,7 @@ test("SQL of the command line shows its rows; a database is found by binding, na
   assert.match((await run("DB")).stderr, /one of --command and --file/);
 });
 
-test("a file is put where the server says, without the token, then taken in while the command asks how it goes", async (t) => {
+test("a file is uploaded without the token to the URL the server returns, then imported while the command polls", async (t) => {
   const sql = "INSERT INTO x VALUES (1);\n";
   let polls = 0;
   const api = await startFakeApi(t, {
@@ -247,7 +247,7 @@ test("a file is put where the server says, without the token, then taken in whil
   );
 });
 
-test("an import that fails says why", async (t) => {
+test("a failed import reports the reason", async (t) => {
   const api = await startFakeApi(t, {
     [`POST ${DB}/import`]: { result: { success: false, status: "error", errors: ['near "INSRT": syntax error'] } },
   });
@@ -259,7 +259,7 @@ test("an import that fails says why", async (t) => {
   );
 });
 
-test("an export is fetched from the address that the server names", async (t) => {
+test("an export is fetched from the URL the server returns", async (t) => {
   const api = await startFakeApi(t, {
     [`POST ${DB}/export`]: ({ body }, url) => ({
       result:
@@ -281,7 +281,7 @@ test("an export is fetched from the address that the server names", async (t) =>
   assert.equal(api.seen.at(-1)!.headers.authorization, undefined);
 });
 
-test("migrations are numbered, listed and run in their order, each with its own mark", async (t) => {
+test("migrations are numbered, listed and applied in order, and each is recorded", async (t) => {
   const done = ["0001_first.sql"];
   const api = await startFakeApi(t, {
     [`POST ${DB}/query`]: (seen) => {

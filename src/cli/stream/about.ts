@@ -17,7 +17,7 @@ export interface About {
   watermark: string | undefined;
 }
 
-/** As `Upload-Metadata` has it; the creator has a header of its own. */
+/** The properties as `Upload-Metadata`; the creator has a separate header. */
 export const metadataOf = (
   { name, signed, "allowed-origin": origins, watermark }: About,
   filename: string,
@@ -29,7 +29,7 @@ export const metadataOf = (
   ...(watermark !== undefined && { watermark }),
 });
 
-/** The same as fields of a JSON body. */
+/** The properties as fields of a JSON body. */
 export const fieldsOf = ({ name, creator, signed, "allowed-origin": origins, watermark }: About) => ({
   ...(name !== undefined && { meta: { name } }),
   ...(creator !== undefined && { creator }),

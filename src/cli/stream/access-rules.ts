@@ -1,6 +1,6 @@
 import { commandErrors } from "../errors.ts";
 
-/** As a token carries it; the first that matches decides. */
+/** An access rule in a token; the first matching rule applies. */
 export interface AccessRule {
   type: "any" | "ip.src" | "ip.geoip.country";
   action: "allow" | "block";

@@ -7,7 +7,10 @@ import { videoPath, type Video } from "./video.ts";
 
 const ANSWER_MS = 60_000;
 
-/** Fetches what viewers fetch; no API token goes there. Only good answers. The time limit is one for the beginning of the answer. */
+/**
+ * Fetches playback content, without the API token. Throws unless the response is successful. The time limit covers only
+ * the response headers.
+ */
 export async function fetchDelivered(address: string): Promise<Response> {
   const late = new AbortController();
   const timer = setTimeout(
@@ -31,11 +34,11 @@ export async function fetchDelivered(address: string): Promise<Response> {
   return response;
 }
 
-/** An address of a video with a token in the place of its uid. */
+/** Replaces the uid in a video's URL with a token. */
 export const withToken = (address: string, uid: string, token: string): string =>
   address.replace(`/${uid}/`, `/${token}/`);
 
-/** The address as it is, or with a token where there is no other way. */
+/** Returns the URL unchanged, or with a token if the video requires one. */
 export async function playable(
   connection: Connection,
   { uid, requireSignedURLs }: Pick<Video, "uid" | "requireSignedURLs">,

@@ -11,7 +11,7 @@ export interface Download {
 
 type Downloads = Partial<Record<"default" | "audio", Download>>;
 
-/** Has the download made where there is none, and waits for it. Resolves with its address. Throws downloadFailed, stuck. */
+/** Creates the download if it does not exist and waits for it. Resolves with its URL. Throws downloadFailed, stuck. */
 export async function readyDownload(connection: Connection, uid: string, type: keyof Downloads): Promise<string> {
   const { api, progress } = connection;
   const path = `${videoPath(connection, uid)}/downloads`;

@@ -15,7 +15,7 @@ export interface Rendition {
   codecs: string | null;
 }
 
-/** As the multivariant playlist has them, the lowest first. */
+/** Renditions in the multivariant playlist, lowest first. */
 export async function readRenditions(connection: Connection, video: Video): Promise<Rendition[]> {
   const address = await playable(connection, video, video.playback.hls);
   const renditions = parseRenditions(await shortText(await fetchDelivered(address)));
@@ -23,7 +23,7 @@ export async function readRenditions(connection: Connection, video: Video): Prom
   return renditions.sort((a, b) => a.bandwidth - b.bandwidth);
 }
 
-/** RFC 8216 4.3.4.2: the line after each EXT-X-STREAM-INF is the playlist it is about. */
+/** RFC 8216 4.3.4.2: the line after each EXT-X-STREAM-INF is the URI of its playlist. */
 export function parseRenditions(playlist: string): Rendition[] | undefined {
   const lines = playlist.split(/\r?\n/);
   if (lines[0] !== "#EXTM3U") return undefined;

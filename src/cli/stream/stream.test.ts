@@ -9,7 +9,7 @@ import { lengthText, videoPath } from "./video.ts";
 
 const UID = "0123456789abcdef".repeat(2);
 
-test("the renditions are read from a multivariant playlist, whatever the order of its attributes", () => {
+test("the renditions are read from a multivariant playlist, in any order of attributes", () => {
   const playlist = [
     "#EXTM3U",
     '#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a",NAME="x",URI="audio.m3u8"',
@@ -59,7 +59,7 @@ test("parses access rules and rejects invalid ones", () => {
     assert.throws(() => readRule(text), { code: "E_BAD_CONTENT" }, text);
 });
 
-test("only the id of a video stands where one is wanted", () => {
+test("accepts only a video id where one is required", () => {
   assert.equal(videoPath({ base: "/accounts/1" }, UID.toUpperCase()), `/accounts/1/stream/${UID}`);
   for (const id of ["", "webhook", "keys", "..", `${UID}/captions`, `${UID}0`])
     assert.throws(() => videoPath({ base: "/accounts/1" }, id), { code: "E_NO_VIDEO_ID" }, id);
@@ -72,7 +72,7 @@ test("formats durations", () => {
   );
 });
 
-test("looking again and again ends with what is waited for, with patience, or with an error that is none of the connection", async () => {
+test("polling ends with the expected value, a timeout, or an error unrelated to the connection", async () => {
   const lost = () => Promise.reject(connectionErrors.unreachable({ url: "x", origin: "x", reason: "no" }));
   const answers = [() => Promise.resolve(1), lost, () => Promise.resolve(2)];
   const seen: number[] = [];
@@ -115,7 +115,7 @@ const video = (status: object, more: object = {}) => ({
   ...more,
 });
 
-test("a list of more than one page is read to its end, or to its limit", async (t) => {
+test("a list with more than one page is read to its end, or to the limit", async (t) => {
   const folder = await folderWith(t);
   const api = await startFakeApi(t, {
     [`GET /accounts/${ACCOUNT}/stream`]({ path }) {
@@ -134,7 +134,7 @@ test("a list of more than one page is read to its end, or to its limit", async (
     api,
   });
   assert.equal(stdout.split("\n").length, 1202);
-  // Names are texts of strangers.
+  // Names are untrusted text.
   assert.match(stdout, new RegExp(`^${UID} +a\\\\x1b\\[31mb +inprogress, 39 %`, "m"));
   assert.equal(stderr, "1200 of 2300 videos: --limit shows more\n");
   assert.match(api.seen.at(-1)!.path, /start=2026-11-01T00%3A00%3A00\.000Z/);

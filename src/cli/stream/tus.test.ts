@@ -23,11 +23,11 @@ interface Upload {
   length: number;
   calls: string[];
   headers: IncomingMessage["headers"][];
-  /** One for each request, in their order. */
+  /** One per request, in order. */
   troubles: (Trouble | undefined)[];
 }
 
-/** A server with one upload, which keeps what arrives, also of a request that breaks off. */
+/** A server with one upload. It keeps all received bytes, including those from interrupted requests. */
 async function startTus(t: Scope, ...troubles: (Trouble | undefined)[]): Promise<Upload> {
   const upload: Upload = { url: "", kept: Buffer.alloc(0), length: SIZE, calls: [], headers: [], troubles };
   const server = createServer((request, response) => void answer(request, response).catch(() => response.destroy()));
@@ -58,7 +58,7 @@ const says =
     return true;
   };
 
-/** Keeps the beginning, and cuts the connection. */
+/** Keeps the first bytes, then closes the connection. */
 const cutAfter =
   (octets: number): Trouble =>
   async (request, response, upload) => {
@@ -70,7 +70,7 @@ const cutAfter =
     return true;
   };
 
-/** Keeps everything, and the answer is lost. */
+/** Keeps everything, but the response is lost. */
 const answerLost: Trouble = async (request, response, upload) => {
   for await (const piece of request as AsyncIterable<Buffer>) upload.kept = Buffer.concat([upload.kept, piece]);
   response.destroy();
@@ -107,7 +107,7 @@ const failure = async (run: () => Promise<void>): Promise<UserError> =>
     (thrown: UserError) => thrown,
   );
 
-test("a file goes in chunks, each where the one before it ended", async (t) => {
+test("a file is sent in chunks, each starting where the previous one ended", async (t) => {
   const upload = await startTus(t);
   const { content, offsets, run } = await sending(t, upload);
   await run();
@@ -146,7 +146,7 @@ test("resumes from the stored offset after a broken connection, a lost response 
   );
 });
 
-test("an offset that does not match, and an upload that is busy, are looked at again", async (t) => {
+test("queries the offset again after an offset mismatch or a locked upload", async (t) => {
   const upload = await startTus(t, says(409, "Offset conflict"), undefined, says(423, "busy"));
   const { content, pauses, run } = await sending(t, upload);
   await run();
@@ -154,7 +154,7 @@ test("an offset that does not match, and an upload that is busy, are looked at a
   assert.deepEqual(pauses, ["0.5 Offset conflict", "1 busy"]);
 });
 
-test("an upload that was begun earlier is gone on with, and one of another file is not touched", async (t) => {
+test("an existing upload is resumed, and one for a different file is left unchanged", async (t) => {
   const upload = await startTus(t);
   const { content, run } = await sending(t, upload, { resume: true });
   upload.kept = content.subarray(0, 2 * MIB + 5);
@@ -228,14 +228,14 @@ test("the error after too many failures or an interruption names the command to 
   assert.match((await failure(impatient)).message, /it was interrupted/);
 });
 
-test("a file that becomes shorter is not sent for ever", async (t) => {
+test("a file that shrinks during the upload ends it", async (t) => {
   const upload = await startTus(t);
   const { file, run } = await sending(t, upload);
   await truncate(file, MIB + 5);
   assert.match((await failure(run)).message, /^Cannot read a clip\.mp4: the file was truncated\.$/);
 });
 
-test("a creation says what the video is, and takes its address and its id from the answer", async (t) => {
+test("a creation sends the video's metadata and takes its URL and id from the response", async (t) => {
   let created: IncomingMessage["headers"] = {};
   const upload = await startTus(
     t,

@@ -15,7 +15,7 @@ export interface TusUpload {
 }
 
 export interface TusCreation {
-  /** Octets. */
+  /** Maximum size in bytes. */
   size: number;
   /** `true`: a key without a value. */
   metadata: Record<string, string | true>;
@@ -54,33 +54,33 @@ export async function createUpload(
 
 export interface TusSending {
   address: string;
-  /** Its path. */
+  /** The file's path. */
   file: string;
-  /** As errors name it. */
+  /** The file name shown in errors. */
   shown: string;
   size: number;
-  /** Whether something may have arrived earlier. */
+  /** Whether earlier attempts may have sent some of the file. */
   resume: boolean;
   signal: AbortSignal;
-  /** How much has been sent, in octets; goes back when some of it did not arrive. */
+  /** Called with the number of bytes sent; decreases if some did not arrive. */
   onOffset: (octets: number) => void;
   onPause?: (reason: string, seconds: number) => void;
   /** A multiple of 256 KiB, at least 5 MiB. Default 50 MiB. */
   chunk?: number;
-  /** Waits; for tests. */
+  /** Waits for the given time; replaced in tests. */
   pause?: (ms: number, signal: AbortSignal) => Promise<unknown>;
 }
 
 const CHUNK = 50 * 1024 * 1024;
-/** Tries that bring nothing, one after the other, before it is given up: some two minutes. */
+/** Consecutive failed attempts before giving up: about two minutes. */
 const MAX_FAILURES = 10;
 const MAX_PAUSE_MS = 30_000;
 /** Maximum time without progress. The last octets of a request count as received only when they are on disk. */
 const STALLED_MS = 120_000;
-/** Refusals that another try, after a look at how much has arrived, can end. */
+/** Error statuses that may be resolved by querying the offset and retrying. */
 const PASSING = new Set([408, 409, 423, 425, 429]);
 
-/** Why a request did not come to its end, though another one may. */
+/** The reason why a request failed, although a retry may succeed. */
 class Interruption extends Error {}
 
 /** Sends the missing data in chunks (TUS 1.0.0, HEAD and PATCH), and resumes after connection failures. Throws stopped, uploadRefused, otherFile. */
@@ -122,7 +122,7 @@ export async function sendUpload(sending: TusSending): Promise<void> {
   }
 }
 
-/** How much has arrived. */
+/** Queries the number of bytes received. */
 async function askOffset({ address, shown, size, signal }: TusSending): Promise<number> {
   const response = await fetch(address, {
     method: "HEAD",
@@ -199,7 +199,7 @@ function interrupted(thrown: unknown): never {
     : new Interruption(oneLine(messageOf(cause) || String((cause as { code?: unknown }).code), 200), { cause: thrown });
 }
 
-/** `Upload-Offset` of a good answer. */
+/** `Upload-Offset` of a successful response. */
 async function offsetOf(response: Response): Promise<number> {
   const { status, ok } = response;
   if (!ok) {
@@ -219,5 +219,5 @@ async function offsetOf(response: Response): Promise<number> {
   return Number(offset);
 }
 
-/** For a command line that is copied. */
+/** Quotes a word for a command line that the user can copy. */
 const shellWord = (text: string) => (/^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);

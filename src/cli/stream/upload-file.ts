@@ -9,7 +9,7 @@ import { metadataOf, type About } from "./about.ts";
 import { createUpload, sendUpload } from "./tus.ts";
 import { videoPath } from "./video.ts";
 
-/** Sends a file, or the rest of it. Resolves with the uid when all of it has arrived. */
+/** Sends a file, or the rest of it. Resolves with the uid when all bytes have been received. */
 export async function uploadFile(
   connection: Connection,
   shown: string,
@@ -65,7 +65,7 @@ async function begin(
   { size, filename, about }: { size: number; filename: string; about: About },
 ): Promise<{ address: string; uid: string }> {
   const { creator } = about;
-  // A header carries ASCII; what is more is said right after.
+  // Headers are ASCII; other text is sent in a separate request afterwards.
   const inHeader = creator === undefined || /^[\u0020-\u007E]*$/.test(creator);
   const upload = await createUpload(connection.api, `${connection.base}/stream`, {
     size,
@@ -76,7 +76,7 @@ async function begin(
   return upload;
 }
 
-/** The address of an upload has the uid in it. */
+/** The URL of an upload contains the uid. */
 function begun(address: string): { address: string; uid: string } {
   const url = URL.parse(address);
   const [, uid] = /\/upload\/([0-9a-f]{32})\/[\w-]+\/?$/.exec(url?.pathname ?? "") ?? [];

@@ -27,7 +27,10 @@ export interface Video {
 
 export const videoArgument = { name: "uid", summary: "id of the video", required: true } as const;
 
-/** Below the account: `/accounts/<id>/stream/<uid>`. Checked here, for other words in this place name other things: `webhook` would be deleted as one. */
+/**
+ * The video's path under the account: `/accounts/<id>/stream/<uid>`. Validated here, because other words in this
+ * position are other resources: deleting `webhook` would delete the webhook.
+ */
 export function videoPath({ base }: Pick<Connection, "base">, uid: string): string {
   if (!/^[0-9a-f]{32}$/i.test(uid)) throw videoErrors.noVideoId({ id: oneLine(uid, 100) });
   return `${base}/stream${at`/${uid.toLowerCase()}`}`;
@@ -54,7 +57,7 @@ function clockText(seconds: number): string {
 export const pictureText = ({ input: { width, height } }: Pick<Video, "input">): string =>
   width > 0 && height > 0 ? `${width}x${height}` : "";
 
-/** Where it is seen, and what a player is given. */
+/** The preview page and the URLs for players. */
 export const addressFacts = ({
   uid,
   preview,
@@ -66,7 +69,7 @@ export const addressFacts = ({
   ["dash", dash],
 ];
 
-/** After an upload: the addresses, and how far it is. */
+/** Shown after an upload: the URLs and the processing state. */
 export const uploadedLines = (video: Video, paint: Paint): string[] =>
   facts([...addressFacts(video), ["state", stateText(video)], ["playable", playsText(video)]], paint);
 

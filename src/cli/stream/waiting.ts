@@ -5,7 +5,7 @@ import { stateText, videoPath, type Video } from "./video.ts";
 
 export const waitOption = { wait: { type: "boolean", summary: "wait until the video is playable" } } as const;
 
-/** Resolves when a player can begin. Throws failed, notUploaded, stuck. */
+/** Resolves when the video is playable. Throws failed, notUploaded, stuck. */
 export async function waitUntilPlayable(connection: Connection, uid: string): Promise<Video> {
   const { api, progress } = connection;
   const video = await poll(() => api.result<Video>("GET", videoPath(connection, uid)), {

@@ -38,7 +38,7 @@ export const webhookLines = ({ notificationUrl, secret, modified }: Webhook, pai
     paint,
   );
 
-/** `…/webhook/endpoints/<id>` of the one that is named, or of the main one. */
+/** `…/webhook/endpoints/<id>` of the specified endpoint, or of the main one. */
 export async function endpointPath({ api, base }: Connection, named: string | undefined): Promise<string> {
   const list = `${base}/stream/webhook/endpoints`;
   if (named !== undefined) return `${list}${at`/${named}`}`;

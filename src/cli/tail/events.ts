@@ -2,7 +2,7 @@ import type { DevEvent, Explained, LogLine } from "../../dev/index.ts";
 
 type Outcome = Extract<DevEvent, { event: "email" }>["outcome"];
 
-/** One record of `trace-v1`, as far as it is shown. Nothing in it is sure to be there: it comes from a network. */
+/** The displayed fields of a `trace-v1` record. All are optional, because the record comes from the network. */
 interface Trace {
   outcome?: string;
   scriptName?: string;
@@ -35,7 +35,8 @@ export function eventOfTrace(frame: unknown, script: string): { at: Date | undef
 function told(trace: Trace, event: Record<string, unknown>, script: string): DevEvent {
   const common = {
     worker: text(trace.scriptName, script),
-    // "unknown" is what the wire calls a worker that took too long: the exception beside it says so.
+    // The protocol uses "unknown" for a worker that exceeded its time limit; the accompanying exception gives the
+    // reason.
     outcome: (OUTCOMES.includes(trace.outcome ?? "") ? trace.outcome : "exception") as Outcome,
     wallMs: number(trace.wallTime),
     logs: list(trace.logs).map((line): LogLine => ({

@@ -4,7 +4,7 @@ import type { Surroundings } from "../command.ts";
 import { painter } from "../print.ts";
 import { eventOfTrace } from "./events.ts";
 
-/** Shows records as they come. */
+/** Prints records as they arrive. */
 export interface TailPrinter {
   print(frame: string): void;
   flushed(): Promise<void>;
@@ -29,7 +29,7 @@ export function prettyPrinter({ stdout, env }: Pick<Surroundings, "stdout" | "en
   };
 }
 
-/** Each record as the server sent it: indented for people who asked for JSON, one on a line for programs. */
+/** Prints each record as the server sent it: indented for people who requested JSON, one per line for programs. */
 export function jsonPrinter(
   { stdout, env }: Pick<Surroundings, "stdout" | "env">,
   { lines }: { lines: boolean },

@@ -9,17 +9,17 @@ export interface TailOptions {
   /** `/accounts/<id>/workers/scripts/<name>` */
   script: string;
   filters: Record<string, unknown>[];
-  /** Ends the tail; the server forgets it. */
+  /** Ends the tail; the server deletes it. */
   signal: AbortSignal;
   onOpen(): void;
   /** One text frame. */
   onFrame(text: string): void;
-  /** The connection was lost; the next try comes after these seconds. */
+  /** Called when the connection is lost; the next attempt follows after this many seconds. */
   onLost(reason: string, seconds: number): void;
   pause?: (ms: number, signal: AbortSignal) => Promise<unknown>;
 }
 
-/** Each try makes a tail of its own: the server has forgotten, or will forget, the one before. */
+/** Each attempt creates a new tail, because the server deletes the previous one. */
 const WAITS = [1, 2, 4, 8, 16];
 /** An idle connection can be lost without notice; sending reveals it. */
 const HEARTBEAT_MS = 10_000;
@@ -82,7 +82,7 @@ export async function readTail({
       onOpen();
     });
     socket.addEventListener("message", ({ data }) => {
-      // Only a connection that was good for something ends the count of failures.
+      // Only a connection that delivers data resets the failure count.
       failures = 0;
       if (typeof data === "string") onFrame(data);
       else void (data as Blob).text().then(onFrame, () => {});

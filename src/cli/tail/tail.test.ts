@@ -13,7 +13,7 @@ import { createOutput } from "../output.ts";
 
 const SCRIPT = `/accounts/${ACCOUNT}/workers/scripts/letters`;
 
-/** A server of tails: each POST makes the next one; `onSocket` plays the server's part. */
+/** A server for tails: each POST creates one; `onSocket` acts as the server. */
 async function startTails(
   t: TestContext,
   onSocket: (socket: Socket, number: number) => void,
@@ -70,7 +70,7 @@ function start(fake: FakeApi, options: Partial<TailOptions> = {}) {
   return { done, log, stop };
 }
 
-test("a tail says hello, passes frames on, and is deleted when the reader leaves", async (t) => {
+test("a tail sends a greeting, passes frames on, and is deleted when the client disconnects", async (t) => {
   const { promise: greeted, resolve: greet } = Promise.withResolvers<string>();
   const fake = await startTails(t, (socket) =>
     socket.on("message", (hello: Buffer) => {
@@ -114,7 +114,7 @@ test("a clean close ends the tail; a lost connection is reopened with a new tail
   assert.deepEqual([fake.opened, fake.deleted().length], [["/tail/t1", "/tail/t2", "/tail/t3"], 3]);
 });
 
-test("five tries, each later than the one before, then the end", async (t) => {
+test("retries five times with increasing delays, then stops", async (t) => {
   const fake = await startTails(t, (socket) => socket.terminate());
   const waits: number[] = [];
   const { done } = start(fake, { onLost: (_, seconds) => waits.push(seconds) });
@@ -223,7 +223,7 @@ async function printed(
   return text(stream);
 }
 
-test("records are shown as the console of dev shows them, with their time; other frames as they are", async () => {
+test("records are printed in the format of the dev console with their time; other frames are printed unchanged", async () => {
   const shown = await printed(
     (out) => prettyPrinter(out, "letters"),
     [...RECORDS.map((record) => JSON.stringify(record)), "not JSON\u001B[2J", '{"other":1}'],
@@ -247,7 +247,7 @@ not JSON\\x1b[2J
   );
 });
 
-test("as JSON a record is what the server sent: indented for people, one line for programs", async () => {
+test("JSON output is the record as the server sent it: indented for people, one line for programs", async () => {
   const [record] = RECORDS;
   assert.equal(
     await printed((out) => jsonPrinter(out, { lines: false }), [JSON.stringify(record)]),
@@ -259,7 +259,7 @@ test("as JSON a record is what the server sent: indented for people, one line fo
   );
 });
 
-test("nothing that a network may send breaks a record", () => {
+test("no frame from the network breaks the printer", () => {
   for (const event of [
     null,
     {},

@@ -29,20 +29,20 @@ test("reports every syntax error of a JSON file with its position", () => {
   assert.deepEqual(problemsOf("a.json", `{"a": "x`), ["1:7 error the text is not closed"]);
 });
 
-test("warns about a repeated name at its second occurrence", () => {
+test("warns about a duplicate name at its second occurrence", () => {
   assert.deepEqual(problemsOf("a.json", `{"a": 1,\n "b": {"c": 1, "c": 2},\n "a": 2}`), [
     '2:16 warning "c" is written twice; the last one counts',
     '3:2 warning "a" is written twice; the last one counts',
   ]);
 });
 
-test("rejects absurd files in bounded time", () => {
+test("rejects excessive files in bounded time", () => {
   assert.match(problemsOf("a.json", "[".repeat(200_000))[0]!, /nested too deeply/);
   assert.match(problemsOf("a.toml", `a = ${"[".repeat(200_000)}`)[0]!, /^1:/);
   assert.match(problemsOf("a.json", " ".repeat(2_000_000))[0]!, /2000000 characters long/);
 });
 
-test("TOML: reads a date without quotes as text, and reports the position of an error", () => {
+test("TOML: reads an unquoted date as text, and reports the position of an error", () => {
   assert.deepEqual(parseDocument("a.toml", "compatibility_date = 2026-11-20\n").value, {
     compatibility_date: "2026-11-20",
   });
@@ -51,7 +51,7 @@ test("TOML: reads a date without quotes as text, and reports the position of an 
   ]);
 });
 
-test("TOML: locates headers, arrays of tables, dotted and quoted names, inline tables, long strings", () => {
+test("TOML: locates headers, arrays of tables, dotted and quoted names, inline tables, multi-line strings", () => {
   const text = [
     "# comment with a = 1", // 1
     'name = "x" # name = 2', // 2
@@ -80,7 +80,7 @@ test("TOML: locates headers, arrays of tables, dotted and quoted names, inline t
   assert.equal(at("env", "staging", "kv", 1, "missing"), "9:1");
 });
 
-// ---- generated documents: the text at the position of a leaf is that leaf
+// ---- generated documents: the text at a leaf's position is that leaf
 
 const name = fc
   .oneof(fc.stringMatching(/^[a-z][a-z0-9_-]{0,5}$/), fc.stringMatching(/^[ -~]{1,5}$/))
@@ -127,7 +127,7 @@ for (const [file, write] of [
   ["a.json", (value: object) => JSON.stringify(value, null, 2)],
   ["b.json", (value: object) => JSON.stringify(value)],
 ] as const) {
-  test(`${file}: the position of every leaf of a generated document contains that leaf`, () => {
+  test(`${file}: the position of every leaf of a generated document points to that leaf`, () => {
     fc.assert(
       fc.property(table, (value) => {
         const document = parseDocument(file, write(value));
@@ -138,7 +138,7 @@ for (const [file, write] of [
     );
   });
 
-  test(`${file}: reads any text without throwing, and problems are within it`, () => {
+  test(`${file}: parses any text without throwing, and reports positions within the text`, () => {
     fc.assert(
       fc.property(
         fc.string({

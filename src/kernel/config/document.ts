@@ -18,7 +18,7 @@ export interface DocumentPlace {
   column: number;
 }
 
-/** A parsed configuration file: its value, and the position of each part of the value. */
+/** A parsed configuration file: its value, and the position of each element. */
 export interface ConfigDocument {
   file: string;
   syntax: "json" | "toml";
@@ -28,7 +28,7 @@ export interface ConfigDocument {
   problems: Problem[];
   /**
    * The position of the value at `path`, or of its name. For a missing path, the position of the closest enclosing
-   * part.
+   * element.
    */
   locate(path: Path, part?: "name" | "value"): DocumentPlace;
 }
@@ -86,18 +86,18 @@ function jsonOffset(tree: Node, path: Path, part: "name" | "value"): number {
   for (let end = path.length; end >= 0; end--) {
     const node = findNodeAtLocation(tree, path.slice(0, end));
     if (node === undefined) continue;
-    // An enclosing part is shown by its beginning.
+    // For an enclosing element, the position of its start.
     if (part === "name" && end === path.length && node.parent?.type === "property") return node.parent.offset;
     return node.offset;
   }
   return tree.offset;
 }
 
-/** The parser continues after an error and fails at the same position again; the first error is the real one. */
+/** After an error the parser continues and reports the same position again; the first error is the real one. */
 const firstOfEachLine = (problems: Problem[]) =>
   problems.filter((problem, i) => problem.line !== problems[i - 1]?.line);
 
-/** The parser's messages name tokens; these say what to type. */
+/** The parser's messages name tokens; these messages say what to type. */
 const JSON_ERRORS: Record<string, [message: string, fix?: string]> = {
   InvalidSymbol: ["this is not JSON", 'text stands in double quotes: "text"'],
   InvalidNumberFormat: ["this is not a number"],
@@ -118,7 +118,7 @@ function jsonError({ error }: ParseError): [message: string, fix?: string] {
   return JSON_ERRORS[name] ?? [`the JSON is broken here (${name})`];
 }
 
-/** JSON silently keeps the last of two equal names; report it. */
+/** JSON parsers silently keep the last of two duplicate names; report them. */
 function repeatedNames(node: Node, at: (offset: number) => DocumentPlace): Problem[] {
   const problems: Problem[] = [];
   const seen = new Set<string>();
@@ -151,14 +151,14 @@ function parseTomlDocument(file: string, text: string): ConfigDocument {
     return { file, text, syntax: "toml", value, problems: [], locate };
   } catch (thrown) {
     if (!(thrown instanceof TomlError)) throw thrown;
-    // The first line is the message; an excerpt follows it.
+    // The first line is the message; a code excerpt follows it.
     const message = messageOf(thrown).split("\n")[0]!.replace("Invalid TOML document: ", "the TOML is broken here: ");
     const place = { file, line: thrown.line, column: thrown.column };
     return { file, text, syntax: "toml", value: undefined, problems: [errorAt(place, message)], locate: () => place };
   }
 }
 
-/** TOML has date values; `compatibility_date = 2026-11-20` without quotes means text. */
+/** TOML has date values, but an unquoted `compatibility_date = 2026-11-20` is meant as text. */
 function plainDates(value: unknown): unknown {
   if (value instanceof TomlDate) return value.toISOString();
   if (Array.isArray(value)) return value.map(plainDates);

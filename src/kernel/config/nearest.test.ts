@@ -33,7 +33,7 @@ test("suggests the nearest name, or lists a few", () => {
 
 const short = fc.string({ maxLength: 12 });
 
-test("distance is a metric: zero only for equals, symmetric, at most the longer length", () => {
+test("distance is a metric: zero only for equal names, symmetric, at most the longer length", () => {
   fc.assert(
     fc.property(short, short, (a, b) => {
       const edits = distance(a, b);

@@ -10,7 +10,7 @@ export interface Problem {
   column?: number;
   message: string;
   fix?: string;
-  /** The source line with a marker, where that helps (code). */
+  /** The source line with a marker, if the source is code. */
   frame?: string;
 }
 
@@ -33,7 +33,7 @@ export const errorsOf = (problems: readonly Problem[]): Problem[] =>
 export const warningsOf = (problems: readonly Problem[]): Problem[] =>
   problems.filter((problem) => problem.severity === "warning");
 
-/** In reading order: by file, then line, then column; problems without a position come first. */
+/** In reading order: by file, line and column; problems without a position come first. */
 export function inOrder(problems: readonly Problem[]): Problem[] {
   return [...problems].sort(
     (a, b) => compare(a.file ?? "", b.file ?? "") || (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0),
@@ -43,7 +43,7 @@ export function inOrder(problems: readonly Problem[]): Problem[] {
 const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
 
 /**
- * The report for users. `file:line:column` starts the line, so that terminals and editors link it.
+ * The report for users. Each line starts with `file:line:column`, so that terminals and editors link to it.
  *
  *     wrangler.jsonc:4:25: error: "compatibility_date" is not a calendar date: "2026-13-01"
  *       fix: write it as "YYYY-MM-DD", for example "2026-11-20"
@@ -63,7 +63,7 @@ export function formatProblem(problem: Problem, { cwd }: { cwd?: string } = {}):
   return lines.join("\n");
 }
 
-/** `src/index.ts:3:10`, relative to `cwd` if the file is below it. */
+/** `src/index.ts:3:10`, relative to `cwd` if the file is inside it. */
 export function formatPlace({ file, line, column }: Place, cwd?: string): string {
   if (file === undefined) return "";
   const near = cwd === undefined || !isAbsolute(file) ? file : relative(cwd, file);

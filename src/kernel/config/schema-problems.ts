@@ -3,10 +3,10 @@ import type { ConfigDocument, Path } from "./document.ts";
 import { nearest, suggestion } from "./nearest.ts";
 import { type Problem, errorAt, warningAt } from "./problems.ts";
 
-/** Metadata of a field set with `.meta({ … })`, besides its description. */
+/** Field metadata set with `.meta({ … })`, besides its description. */
 export interface FieldMeta {
   description?: string;
-  /** A valid value, for fixes and generated examples. */
+  /** A valid value, used in fixes and generated examples. */
   example?: unknown;
   /** The fix for an invalid value, if "write it as <example>" does not help. */
   fix?: string;
@@ -20,7 +20,7 @@ export interface Checked<T> {
 
 /**
  * Validates a document against a strict schema and reports all problems together: an invalid value is an error; an
- * unknown field is a warning with the closest name, and is removed from the value.
+ * unknown field causes a warning with the closest known name, and is removed from the value.
  */
 export function checkDocument<S extends z.ZodType>(document: ConfigDocument, schema: S): Checked<z.output<S>> {
   const value = structuredClone(plainObjects(document.value));
@@ -110,7 +110,7 @@ const KINDS: Record<string, string> = {
   record: "an object: { … }",
 };
 
-/** A value in the user's terms: "the number 5", "a list". Long text is cut. */
+/** Describes a value in the user's terms: "the number 5", "a list". Long text is truncated. */
 export function kindOf(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "a list";

@@ -1,14 +1,14 @@
 import type { Path } from "./document.ts";
 
-/** Offsets of a part's name and value. For a table with a header, both are the header's. */
+/** Offsets of an element's name and value. For a table with a header, both are the header's offset. */
 export interface TomlPosition {
   name: number;
   value: number;
 }
 
 /**
- * The position of each value in a TOML text: the parser returns values only. The text must be valid, so this scanner
- * follows the grammar without checking it. TOML v1.0.0.
+ * The position of each value in a TOML text, because the parser returns only values. The text must be valid: this
+ * scanner follows the grammar without validating it. TOML v1.0.0.
  */
 export function tomlPositions(text: string): (path: Path) => TomlPosition | undefined {
   const found = new Map<string, TomlPosition>();
@@ -108,7 +108,7 @@ export function tomlPositions(text: string): (path: Path) => TomlPosition | unde
     const name = at;
     const words = dottedKey();
     skipBlank();
-    at++; // =
+    at++; // Skips the `=`.
     skipBlank();
     for (let end = 1; end < words.length; end++) note([...table, ...words.slice(0, end)], name, name);
     const path = [...table, ...words];
@@ -116,7 +116,7 @@ export function tomlPositions(text: string): (path: Path) => TomlPosition | unde
     value(path);
   }
 
-  /** A header refers to an array of tables by its name and means the last element. */
+  /** A header refers to an array of tables by name and means its last element. */
   function header(): Path {
     const start = at;
     const isElement = text.startsWith("[[", at);

@@ -10,7 +10,7 @@ import { certificateOf, mailHostOf, reverseName, sendersOf } from "./hosts.ts";
 import { pauseFindings } from "./pauses.ts";
 import { delegationOf, dmarcOf, recordsOf } from "./records.ts";
 
-/** Maps `"name TYPE"` to records, or to the code of a failure. */
+/** Maps `"name TYPE"` to records, or to an error code. */
 function world(table: Record<string, unknown[] | string>): Lookups {
   const resolve = async (name: string, type: string) => {
     const found = table[`${name} ${type}`];
@@ -54,7 +54,7 @@ describe("the doctor", () => {
     assert.equal(pauseFindings(Array.from({ length: 50 }, (_, n) => pause(`d${n}.example`))).length, 10);
   });
 
-  test("delegation: ours, partly, foreign, none, private", async () => {
+  test("delegation: to our servers, partly, to other servers, missing, private", async () => {
     const ask = (zone: string, ns?: string[] | string) =>
       delegationOf(zone, ["ns1.us.net", "ns2.us.net"], world(ns === undefined ? {} : { [`${zone} NS`]: ns })).then(
         brief,
@@ -112,7 +112,7 @@ describe("the doctor", () => {
     assert.ok(findings.slice(1).every(({ fix }) => fix !== undefined));
   });
 
-  test("DMARC: of the name, else of its domain; reports weak, duplicate and missing policies", async () => {
+  test("DMARC: uses the record of the name, otherwise of its domain; reports weak, duplicate and missing policies", async () => {
     const ask = (table: Record<string, string[][]>) => dmarcOf("mail.a.org", "a.org", world(table)).then(brief);
     assert.match(
       (await ask({ "_dmarc.a.org TXT": [["v=DMARC1; ", "p=reject"]] }))[0]!,
@@ -132,7 +132,7 @@ describe("the doctor", () => {
     assert.deepEqual(await ask({ "_dmarc.a.org TXT": [["something"]] }), ["warning DMARC"]);
   });
 
-  test("hosts: without an address, unreachable, another server, and correct", async (t) => {
+  test("hosts: reports missing addresses, unreachable hosts, other servers, and correct hosts", async (t) => {
     const at = { "mx.us.net A": ["127.0.0.1"] };
     assert.deepEqual(brief(await mailHostOf("mx.us.net", world({}))), ["error address of mx.us.net: none"]);
     assert.match(
@@ -149,7 +149,7 @@ describe("the doctor", () => {
     );
   });
 
-  test("certificates: self-signed, for another name, and expired", async () => {
+  test("certificates: reports self-signed ones, ones for another name, and expired ones", async () => {
     const pair = await makeSelfSigned({ names: ["mx.us.net"], clock: systemClock });
     const tls = { pem: () => pair };
     assert.match(brief([certificateOf("mx.us.net", tls, Date.now())])[0]!, /^warning .*self-signed/);
@@ -157,7 +157,7 @@ describe("the doctor", () => {
     assert.match(brief([certificateOf("mx.us.net", tls, Date.now() + 100 * 365 * 86_400_000)])[0]!, /^error .*expired/);
   });
 
-  test("sender addresses: listed, with matching reverse names", async () => {
+  test("sender addresses: are listed in SPF and have matching reverse names", async () => {
     const spf = {
       "_spf.us.net TXT": [
         ["v=spf1 ip4:192.0.2.1 ip6:2001:db8::1 ip4:192.0.2.2/32 ip4:198.51.100.0/24 -ip4:192.0.2.9 -all"],

@@ -23,19 +23,19 @@ export interface DoctorOptions {
     pusher?: Pick<NonNullable<ServeDns["pusher"]>, "status"> | undefined;
     byHand: ServeDns["byHand"];
   };
-  /** Confinement of untrusted code and files in this process. */
+  /** The confinement of untrusted code and files in this process. */
   confinement(): Promise<Finding[]>;
   tls: Pick<TlsSource, "pem">;
   clock: Pick<Clock, "now">;
-  /** Port of mail servers. Default 25. */
+  /** Port of the mail servers. Default 25. */
   mailPort?: number;
 }
 
 const STS_MS = 5000;
 
 /**
- * Diagnoses everything that mail of a name needs from public DNS and the network: its records, our hosts and their
- * ports, names and certificates. Never rejects for a finding.
+ * Diagnoses everything that mail for a name needs from public DNS and the network: its records, our hosts with their
+ * ports, names and certificates. Never rejects because of a finding.
  */
 export function createDoctor(parts: DoctorOptions): (zone: Zone, name?: string) => Promise<Finding[]> {
   const {
@@ -80,7 +80,7 @@ export function createDoctor(parts: DoctorOptions): (zone: Zone, name?: string) 
     ];
   }
 
-  /** Without its key, receivers cannot verify ARC seals and signatures of forwarded mail. */
+  /** Without the key's DNS record, receivers cannot verify ARC seals and signatures of forwarded mail. */
   async function forwardKeysOf(): Promise<Finding[]> {
     const keys = (await records()).filter(({ name }) => name.includes("._domainkey."));
     return (await recordsOf(domain, keys, watch)).map((finding) => ({
@@ -105,7 +105,7 @@ export function createDoctor(parts: DoctorOptions): (zone: Zone, name?: string) 
         },
       ];
     const [host] = (await lookups.resolve(`mta-sts.${name}`, "CNAME").catch(none)) as string[];
-    // Contacts only our own hosts: a foreign record must not direct connections of this server.
+    // Contacts only our own hosts: foreign records must not direct connections from this server.
     if (host === undefined || !hosts.includes(host))
       return [fine(check, `${texts.join(", ")}, policy at ${host ?? `mta-sts.${name}`}`)];
     const fetched = await createStsFetch({ resolver: lookups, mayConnect: () => true, timeoutMs: STS_MS })(

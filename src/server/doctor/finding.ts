@@ -1,6 +1,6 @@
-/** A check and its result, for users. */
+/** A check and its result, displayed to users. */
 export interface Finding {
-  /** The check: "MX mx1.example.com", "DKIM reelpost", "port 25 of mx1.example.com". */
+  /** Name of the check: "MX mx1.example.com", "DKIM reelpost", "port 25 of mx1.example.com". */
   check: string;
   status: "ok" | "warning" | "error";
   found?: string;
@@ -14,7 +14,7 @@ export const fine = (check: string, found?: string): Finding => ({
   ...(found !== undefined && { found }),
 });
 
-/** All findings in order. A failed check is a finding, too. */
+/** Runs all checks and returns the findings in order. A failed check is also a finding. */
 export async function allOf(checks: Record<string, () => Promise<Finding[]>>): Promise<Finding[]> {
   const found = await Promise.all(
     Object.entries(checks).map(async ([check, look]): Promise<Finding[]> => {

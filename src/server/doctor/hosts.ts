@@ -11,7 +11,7 @@ type Asked = Pick<Lookups, "resolve" | "resolve4" | "resolve6" | "resolveTxt">;
 
 const CONNECT_MS = 3000;
 const MAX_ADDRESSES = 4;
-/** Maximum number of sender addresses. */
+/** Maximum number of sender addresses to check. */
 const MAX_SENDERS = 10;
 
 async function addressesOf(host: string, { resolve4, resolve6 }: Asked): Promise<string[]> {
@@ -19,7 +19,7 @@ async function addressesOf(host: string, { resolve4, resolve6 }: Asked): Promise
   return (await Promise.all([resolve4(host).catch(none), resolve6(host).catch(none)])).flat().slice(0, MAX_ADDRESSES);
 }
 
-/** Checks that an inbound mail host has addresses, and that a mail server responds at each. */
+/** Checks that an inbound mail host has addresses, and that a mail server responds at each of them. */
 export async function mailHostOf(host: string, lookups: Asked, port = 25): Promise<Finding[]> {
   const addresses = await addressesOf(host, lookups);
   if (addresses.length === 0)
@@ -37,7 +37,7 @@ export async function mailHostOf(host: string, lookups: Asked, port = 25): Promi
   ];
 }
 
-/** Checks that a server responds at a port; `greeting`: with the expected greeting. */
+/** Checks that a server responds on a port; with `greeting`, that it sends the expected greeting. */
 export async function portOf(host: string, address: string, port: number, greeting?: RegExp): Promise<Finding> {
   const check = `port ${port} of ${host} (${address})`;
   const socket = connect({ host: address, port, signal: AbortSignal.timeout(CONNECT_MS) });
@@ -104,7 +104,10 @@ export function certificateOf(host: string, tls: Pick<TlsSource, "pem">, now: nu
     : fine(check, names);
 }
 
-/** Checks that sender addresses are listed in SPF and have reverse names: large receivers reject those without. */
+/**
+ * Checks that sender addresses are listed in SPF and have reverse names: large receivers reject mail from addresses
+ * without them.
+ */
 export async function sendersOf(include: string, lookups: Asked): Promise<Finding[]> {
   const texts = await lookups.resolveTxt(include).catch((err: unknown) => (isAbsence(err) ? [] : Promise.reject(err)));
   const record = texts.map((strings) => strings.join("")).find(isSpf);
@@ -128,7 +131,7 @@ export async function sendersOf(include: string, lookups: Asked): Promise<Findin
   return [fine(check, record), ...(await Promise.all(addresses.map((address) => reverseOf(address, lookups))))];
 }
 
-/** Single addresses of a record; for networks the sending addresses are unknown. */
+/** The single addresses in a record; which addresses of a network send mail is unknown. */
 function singles({ terms }: SpfTree): string[] {
   return terms
     .flatMap(({ type, value, result, nested }): string[] => {

@@ -2,10 +2,10 @@ import { isDmarc, policyOf } from "../../protocol/dmarc/index.ts";
 import { isAbsence, type Lookups, type RecordWatch, type Verification, type Wanted } from "../../zones/index.ts";
 import { fine, type Finding } from "./finding.ts";
 
-/** Top-level domains that cannot be registered: such a zone is for this machine or network only. */
+/** Top-level domains that cannot be registered: such a zone is only used on this machine or network. */
 const PRIVATE = /(^|\.)(test|example|invalid|localhost|local|internal|alt|home\.arpa)$/;
 
-/** Checks that public DNS delegates to the servers of the zone. */
+/** Checks that public DNS delegates to the zone's name servers. */
 export async function delegationOf(
   zone: string,
   expected: readonly string[],
@@ -54,7 +54,7 @@ export async function delegationOf(
   return [fine(check, found)];
 }
 
-/** Checks that the records that a name needs are in public DNS. */
+/** Checks that public DNS has the records that a name needs. */
 export async function recordsOf(
   name: string,
   wanted: readonly Wanted[],

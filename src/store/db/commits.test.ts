@@ -53,7 +53,7 @@ onEveryDatabase((engine) => {
     assert.equal(affected, 40);
   });
 
-  test("sequential writes keep their order, whatever was batched before", async (t) => {
+  test("sequential writes keep their order, regardless of earlier batches", async (t) => {
     const { db } = await engine.open(t, migrations);
     const commits = createCommits(db);
     await commits.write(db.tables<Tables>().insertInto("notes").values({ name: "count", value: 0 }));

@@ -5,7 +5,7 @@ import type { Db, Written } from "./port.ts";
 export interface Commits {
   /** Like Db.write. */
   write: Db["write"];
-  /** Atomic. */
+  /** Writes all queries atomically. */
   all(queries: Compilable<unknown>[]): Promise<void>;
 }
 
@@ -17,14 +17,16 @@ interface Asked {
 
 /** Maximum number of groups per commit. A message with its body is one group, of at most 64 KiB plus its recipients. */
 const MOST = 200;
-/** After a commit with several groups, waits for more as long as that commit took, within these bounds. */
+/**
+ * After a commit with several groups, the next commit waits for more as long as that commit took, within these bounds.
+ */
 const PAUSE_MS = { least: 2, most: 10 };
 
 /**
  * SQLite has one writer, and everything else waits during a commit: twenty sessions that finish in different event loop
- * turns would pay twenty fsyncs and wait for each other. So a commit includes everything pending, and after a shared
- * commit the next one waits as long as the last one took. A single caller never waits. PostgreSQL has group commit
- * built in.
+ * turns would cost twenty fsyncs and wait for each other. So a commit includes everything pending, and after a shared
+ * commit the next one is delayed by the duration of the last one. A single caller never waits. PostgreSQL has built-in
+ * group commit.
  */
 export function createCommits(db: Db): Commits {
   if (db.dialect === "postgres") {
@@ -54,7 +56,7 @@ export function createCommits(db: Db): Commits {
   function begin() {
     busy = true;
     const pauseMs = last.end + last.pauseMs - performance.now();
-    // After the I/O callbacks of this turn, which may add writes.
+    // Runs after the I/O callbacks of this turn, which may add writes.
     if (pauseMs <= 0) setImmediate(commitAll);
     else setTimeout(commitAll, pauseMs);
   }

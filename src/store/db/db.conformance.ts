@@ -110,7 +110,7 @@ export function dbConformance(engine: TestEngine): void {
       assert.deepEqual(await names(db), ["b"]);
     });
 
-    test("is invisible before its commit, and does not include writes of others", async (t) => {
+    test("is invisible before its commit, and excludes writes of others", async (t) => {
       const db = await open(t);
       const { promise: mayEnd, resolve: letEnd } = Promise.withResolvers<void>();
       const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
@@ -132,7 +132,7 @@ export function dbConformance(engine: TestEngine): void {
       assert.deepEqual(await names(db), ["one", "two"]);
     });
 
-    test("is serializable: concurrent increments all count", async (t) => {
+    test("is serializable: no concurrent increment is lost", async (t) => {
       const db = await open(t);
       await db.tables<Tables>().insertInto("things").values(thing("counter", 0)).execute();
       await Promise.all(
@@ -172,7 +172,7 @@ export function dbConformance(engine: TestEngine): void {
       assert.deepEqual(await names(db), []);
     });
 
-    test("rejects writes outside of it", async (t) => {
+    test("rejects writes outside the transaction", async (t) => {
       const db = await open(t);
       const around: ((db: Db) => Promise<unknown>)[] = [
         (db) => db.tables<Tables>().insertInto("things").values(thing("a")).execute(),
@@ -237,14 +237,14 @@ export function dbConformance(engine: TestEngine): void {
       assert.deepEqual(await names(), []);
     });
 
-    test("returns to each of many concurrent callers its own result", async (t) => {
+    test("returns each of many concurrent callers its own result", async (t) => {
       const db = await open(t);
       const outcomes = await Promise.allSettled(
         ["a", "b", "a", "c", "b"].map((name) =>
           db.write(db.tables<Tables>().insertInto("things").values(thing(name)).returning("name")),
         ),
       );
-      // Two of each double lose; on PostgreSQL the engine chooses which.
+      // One write of each duplicate pair fails; on PostgreSQL the engine chooses which one.
       const failed = outcomes.filter((outcome) => outcome.status === "rejected");
       assert.equal(failed.length, 2);
       for (const { reason } of failed) assert.equal(isUniqueViolation(reason), true);
@@ -290,7 +290,7 @@ export function dbConformance(engine: TestEngine): void {
       up: (db, types: ColumnTypes) => db.schema.alterTable("things").addColumn(name, types.bytes).execute(),
     });
 
-    test("runs each migration once, in order, and only new ones later", async (t) => {
+    test("runs each migration once, in order, and later only new ones", async (t) => {
       const { db } = await engine.open(t);
       assert.deepEqual(await migrate(db, [things, column("x")]), ["test-001-things", "test-x"]);
       assert.deepEqual(await migrate(db, [things, column("x")]), []);
@@ -306,7 +306,7 @@ export function dbConformance(engine: TestEngine): void {
       );
     });
 
-    test("leaves the database unchanged if one of them fails", async (t) => {
+    test("leaves the database unchanged if a migration fails", async (t) => {
       const { db } = await engine.open(t);
       await assert.rejects(
         migrate(db, [things, { name: "broken", up: (db) => db.schema.dropTable("absent").execute() }]),

@@ -17,7 +17,7 @@ interface Schema {
 
 /**
  * Applies pending migrations in list order, in one transaction, one process at a time. Returns their names. Throws
- * StoreError databaseNewer if the database has a migration that the list lacks.
+ * StoreError databaseNewer if the database contains a migration that is not in the list.
  */
 export async function migrate(db: Db, migrations: readonly Migration[]): Promise<string[]> {
   const names = new Set(migrations.map(({ name }) => name));
@@ -51,8 +51,8 @@ export async function migrate(db: Db, migrations: readonly Migration[]): Promise
 }
 
 /**
- * On SQLite the transaction excludes other processes. On PostgreSQL two could create the same table concurrently, so a
- * lock is taken first.
+ * On SQLite the transaction excludes other processes. On PostgreSQL two processes could create the same table
+ * concurrently, so a lock is acquired first.
  */
 async function alone<Result>(db: Db, connection: Kysely<Schema>, work: () => Promise<Result>): Promise<Result> {
   if (db.dialect === "sqlite") return work();

@@ -1,10 +1,10 @@
 import type { Compilable, Kysely } from "kysely";
 
 /**
- * The database, as the tables that a domain owns: `db.tables<KvTables>()`. SQL is allowed in store/ and in `*-table.ts`
- * files only, in the subset of both engines (TEXT, INTEGER, BIGINT, BLOB/BYTEA; JSON as TEXT; epoch milliseconds;
- * RETURNING; ON CONFLICT; partial indexes). Traps: PostgreSQL rejects U+0000 in text and has 32-bit INTEGER; integers
- * are returned as numbers, bytes as Uint8Array. Disk-full, unreachable and busy are StoreErrors; use
+ * The database, as the tables that a domain owns: `db.tables<KvTables>()`. SQL is allowed only in store/ and in
+ * `*-table.ts` files, in the subset supported by both engines (TEXT, INTEGER, BIGINT, BLOB/BYTEA; JSON as TEXT; epoch
+ * milliseconds; RETURNING; ON CONFLICT; partial indexes). Pitfalls: PostgreSQL rejects U+0000 in text and has 32-bit
+ * INTEGER; integers are returned as numbers, bytes as Uint8Array. Disk-full, unreachable and busy are StoreErrors; use
  * `isUniqueViolation(thrown)` for unique violations.
  */
 export interface Db {
@@ -12,7 +12,8 @@ export interface Db {
   tables<Tables>(): Kysely<Tables>;
   /**
    * Atomic and serializable. Resolves after the commit is on disk (fsync). On PostgreSQL, `work` runs again after a
-   * serialization conflict, so it must do database work only, through `tx`. Writing through `db` inside throws a Fault.
+   * serialization conflict, so it must only do database work, through `tx`. Writing through `db` inside `work` throws a
+   * Fault.
    */
   transaction<Tables, Result>(work: (tx: Kysely<Tables>) => Promise<Result>): Promise<Result>;
   /**
@@ -20,7 +21,7 @@ export interface Db {
    * own rows (RETURNING) or error; resolves when on disk, like a transaction.
    */
   write<Row>(query: Compilable<Row>): Promise<Written<Row>>;
-  /** A SELECT outside of transactions on the fast path, for reads of every request. */
+  /** A SELECT outside transactions on the fast path, for reads on every request. */
   read<Row>(query: Compilable<Row>): Promise<Row[]>;
   close(): Promise<void>;
 }
@@ -32,16 +33,18 @@ export interface Written<Row> {
   affected: number;
 }
 
-/** Each domain exports its migrations; server/migrations.ts lists them; each runs once, in order, at start. */
+/**
+ * Each domain exports its migrations; server/migrations.ts lists them; each migration runs once, in order, at start.
+ */
 export interface Migration {
   /** Unique and never renamed: `workers-001-kv`. */
   name: string;
-  // The only untyped schema: a migration runs on the result of its predecessors.
+  // The only untyped schema: a migration runs on the schema that its predecessors created.
   // oxlint-disable-next-line no-explicit-any
   up(db: Kysely<any>, types: ColumnTypes): Promise<void>;
 }
 
-/** Column types that the engines spell differently. */
+/** Column types that have different names in the engines. */
 export interface ColumnTypes {
   /** A byte string. */
   bytes: "blob" | "bytea";

@@ -5,8 +5,8 @@ import { Fault, messageOf, UserError } from "../../kernel/index.ts";
 import { storeErrors } from "../errors.ts";
 
 /**
- * The pool for Kysely: values as SQLite returns them, errors from the store's table, no writes around an open
- * transaction.
+ * The pool for Kysely: returns values as SQLite does, converts errors to StoreErrors, and rejects writes that bypass an
+ * open transaction.
  */
 export interface GuardedPool extends PostgresPool {
   /** Marks `work` as inside a transaction. */
@@ -24,7 +24,7 @@ export function createGuardedPool({ url, connections }: { url: string; connectio
     keepAlive: true,
     application_name: "reelpost",
   });
-  // A server restart breaks idle connections, too: the pool drops them, and the next query reports the problem.
+  // A server restart also breaks idle connections: the pool drops them, and the next query reports the problem.
   pool.on("error", () => {});
   pool.on("connect", (client) => void client.on("error", () => {}));
   const transaction = new AsyncLocalStorage<{ open: boolean }>();
@@ -63,13 +63,13 @@ export function createGuardedPool({ url, connections }: { url: string; connectio
   };
 }
 
-/** Object ids of PostgreSQL types that pg returns in another form than node:sqlite. */
+/** Object ids of PostgreSQL types for which pg returns a different form from node:sqlite. */
 const oid = { int8: 20, numeric: 1700, bytea: 17 };
 
 const types: CustomTypesConfig = {
   getTypeParser(id: number, format?: "text" | "binary") {
     const standard = standardTypes.getTypeParser(id, format as "text") as (value: string) => unknown;
-    // count() is int8, sum() over bigint is numeric.
+    // count() returns int8; sum() over bigint returns numeric.
     if (id === oid.int8 || id === oid.numeric) return toNumber;
     if (id === oid.bytea)
       return (value: string) => {
@@ -104,7 +104,7 @@ const UNREACHABLE = /^(08...|28...|3D000|53300|57P0[1-5]|E(CONN|HOST|NET|TIMEDOU
 
 export function fromPostgres(thrown: unknown, address: string): unknown {
   if (!(thrown instanceof Error) || thrown instanceof UserError) return thrown;
-  // Node tries every address of a host name and collects the failures.
+  // Node tries every address of a host name and collects the errors.
   const first: unknown = thrown instanceof AggregateError ? thrown.errors[0] : thrown;
   const code = first instanceof Error && "code" in first ? String(first.code) : "";
   const reason = messageOf(first);

@@ -56,7 +56,7 @@ onPostgres((engine) => {
     await killAll.execute(killer.tables());
     kill();
     await assert.rejects(inTheMiddle);
-    // One query may still meet a dead connection.
+    // One query may still use a dead connection.
     const alive = async () => (await sql`select name from counters`.execute(db.tables())).rows;
     assert.deepEqual(await alive().catch(alive), []);
   });
@@ -71,7 +71,7 @@ onPostgres((engine) => {
     const counts = await Promise.all(
       Array.from({ length: 12 }, () => db.transaction(async (tx) => (await connections.execute(tx)).rows[0]!.n)),
     );
-    // Two of its own, and one of the test engine.
+    // Two connections of the pool, and one of the test engine.
     assert.ok(Math.max(...counts) <= 3, String(counts));
   });
 });

@@ -6,14 +6,14 @@ import type { Db } from "./port.ts";
 import { createGuardedPool } from "./postgres-connection.ts";
 
 export interface PostgresOptions {
-  /** `postgres://user:password@host:5432/database`; `?host=/run/postgresql` for a unix socket. */
+  /** The server: `postgres://user:password@host:5432/database`; `?host=/run/postgresql` for a unix socket. */
   url: string;
   /** Maximum number of connections. Default 10. */
   connections?: number;
 }
 
 /**
- * The engine for several machines. Throws StoreError if the server is unreachable or would lose acknowledged commits.
+ * The engine for several machines. Throws StoreError if the server is unreachable or could lose acknowledged commits.
  */
 export async function openPostgres({ url, connections = 10 }: PostgresOptions): Promise<Db> {
   const pool = createGuardedPool({ url, connections });
@@ -49,7 +49,7 @@ export async function openPostgres({ url, connections = 10 }: PostgresOptions): 
             .execute((tx) => pool.inside(() => work(tx))),
         ),
       ),
-    // The server groups concurrent commits itself.
+    // PostgreSQL groups concurrent commits.
     write: async (query) => {
       const { rows, numAffectedRows } = await tracked(() => kysely.executeQuery(query.compile()));
       return { rows, affected: Number(numAffectedRows ?? 0) };
@@ -82,7 +82,7 @@ async function retryCollisions<Result>(attempt: () => Promise<Result>): Promise<
       if (!(err instanceof Error && "code" in err && COLLISIONS.has(String(err.code)))) throw err;
       if (attempts === MAX_ATTEMPTS)
         throw storeErrors.busy({ reason: `a transaction collided with others ${MAX_ATTEMPTS} times` }, { cause: err });
-      // Random, so that the same two do not collide again.
+      // A random delay, so that the same two transactions do not collide again.
       await sleep(Math.random() * Math.min(100, 2 ** attempts));
     }
   }

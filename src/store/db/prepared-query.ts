@@ -1,8 +1,8 @@
 import type { Compilable, CompiledQuery } from "kysely";
 
 /**
- * Compiles a query once, with placeholders for its arguments. Building and compiling takes Kysely longer than SQLite
- * needs to run it.
+ * Compiles a query once, with placeholders for its arguments. Kysely needs longer to build and compile a query than
+ * SQLite needs to run it.
  */
 export function prepared<Row>(
   build: (arg: <Value>(name: string) => Value) => Compilable<Row>,

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { rowMaker } from "./row-maker.ts";
 
-test("rows are plain objects, whatever their column names", () => {
+test("rows are plain objects, regardless of their column names", () => {
   const names = ["id", "count(*)", 'a"b', "`${1}`", "\\", "__proto__", "constructor", "é", "\u2028", ""];
   const row = rowMaker(names)(names.map((_, i) => i)) as Record<string, number>;
   assert.equal(Object.getPrototypeOf(row), Object.prototype);

@@ -3,7 +3,7 @@
  * one takes twice as long, and rows are the most common objects of this program.
  */
 export function rowMaker(columns: readonly string[]): (values: readonly unknown[]) => object {
-  // In brackets `__proto__` is an ordinary name.
+  // In brackets, `__proto__` is an ordinary property name.
   const fields = columns.map(
     (name, i) =>
       `${/^(?!__proto__$)\w+$/.test(name) ? JSON.stringify(name) : `[${JSON.stringify(name)}]`}: values[${i}]`,

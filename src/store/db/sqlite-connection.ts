@@ -15,7 +15,7 @@ export interface SqliteConnection {
 
 /** Maximum number of prepared statements per connection; evicts the least recently used. */
 const KEPT_STATEMENTS = 500;
-/** How long SQLite blocks for a lock of another process. Longer waits are in the write queue. */
+/** How long SQLite blocks while another process holds a lock. Longer waits are handled by the write queue. */
 const BUSY_MS = { opening: 5_000, writing: 20 };
 
 export function connectSqlite(path: string, { readOnly = false } = {}): SqliteConnection {
@@ -46,7 +46,8 @@ export function connectSqlite(path: string, { readOnly = false } = {}): SqliteCo
       const { statement, toRow } = prepared(sql);
       const values = parameters as readonly SQLInputValue[];
       if (toRow === undefined) return { rows: [] as Row[], affected: Number(statement.run(...values).changes) };
-      // node:sqlite would create rows without a prototype, pg creates plain objects; callers get one kind.
+      // node:sqlite would create rows without a prototype, while pg creates plain objects; callers always get plain
+      // objects.
       const rows = (statement.all(...values) as unknown as unknown[][]).map(toRow) as Row[];
       return { rows, affected: rows.length };
     } catch (err) {
@@ -73,12 +74,12 @@ export function connectSqlite(path: string, { readOnly = false } = {}): SqliteCo
   };
 }
 
-/** Created before SQLite does, which would use default permissions; `-wal` and `-shm` inherit the mode. */
+/** Created before SQLite creates it, which would use default permissions; `-wal` and `-shm` inherit the mode. */
 function makeForOwner(path: string): void {
   try {
     closeSync(openSync(path, "ax", 0o600));
   } catch {
-    // It exists already; SQLite reports other errors.
+    // The file already exists; SQLite reports other errors.
   }
 }
 
@@ -90,7 +91,7 @@ function open(path: string, readOnly: boolean): DatabaseSync {
     sqlite.exec("pragma journal_mode = wal");
     // FULL: in WAL mode NORMAL does not fsync at commit, so a power failure would lose acknowledged writes.
     sqlite.exec("pragma synchronous = full");
-    // Otherwise one burst leaves a large -wal file permanently.
+    // Otherwise a single burst would leave a large -wal file permanently.
     sqlite.exec("pragma journal_size_limit = 67108864");
     expect(sqlite, path, "journal_mode", "wal");
     expect(sqlite, path, "synchronous", 2);

@@ -12,7 +12,7 @@ import { Fault } from "../../kernel/index.ts";
 import type { SqliteConnection } from "./sqlite-connection.ts";
 import type { WriteTurns } from "./write-turns.ts";
 
-/** Kysely on two connections: `reader` sees committed data only, `writer` is guarded by the write queue. */
+/** Kysely on two connections: `reader` sees only committed data, and the write queue guards `writer`. */
 export function createSqliteDialect(parts: {
   reader: SqliteConnection;
   writer: SqliteConnection;
@@ -26,7 +26,7 @@ export function createSqliteDialect(parts: {
   };
 }
 
-// Kysely would serialize all access to a single SQLite connection; the write queue does that for writes only.
+// Kysely would serialize all access to a single SQLite connection; the write queue serializes only writes.
 class ConcurrentAdapter extends SqliteAdapter {
   override get supportsMultipleConnections() {
     return true;
@@ -52,8 +52,8 @@ function createDriver({
     return toKysely(isRead(query) ? reader.run<Row>(query) : await turns.alone<Row>(query));
   }
 
-  // PostgreSQL aborts a transaction at its first error. SQLite would continue: behave the same, so that code cannot
-  // rely on it.
+  // PostgreSQL aborts a transaction at its first error, whereas SQLite would continue. Abort here, too, so that no code
+  // relies on continuing.
   function runInside<Row>(transaction: { failed: boolean }, query: CompiledQuery) {
     if (transaction.failed) throw new Fault("a statement of this transaction failed: it can only be rolled back");
     try {
@@ -79,7 +79,7 @@ function createDriver({
     },
     async rollbackTransaction(connection: Connection) {
       try {
-        // After a failed COMMIT or a full disk SQLite may have rolled back already.
+        // After a failed COMMIT or a full disk, SQLite may already have rolled back.
         if (writer.inTransaction) writer.exec("rollback");
       } finally {
         end(connection);

@@ -35,7 +35,7 @@ async function open(t: TestContext, more: { patienceMs?: number } = {}) {
 describe("SQLite", () => {
   test("keeps acknowledged writes: WAL with an fsync at each commit", async (t) => {
     const { db } = await open(t);
-    // Not `select`, so that these run on the writing connection.
+    // Not `select`, so that the statements run on the writing connection.
     const pragma = async (name: string) =>
       Object.values((await sql<object>`pragma ${sql.raw(name)}`.execute(db.tables())).rows[0]!)[0];
     assert.deepEqual(
@@ -44,7 +44,7 @@ describe("SQLite", () => {
     );
   });
 
-  test("is readable by its owner only, whatever the folder's permissions", async (t) => {
+  test("is readable only by its owner, regardless of the folder's permissions", async (t) => {
     const { path } = await open(t);
     for (const suffix of ["", "-wal", "-shm"]) assert.equal(statSync(path + suffix).mode & 0o777, 0o600, suffix);
   });
@@ -71,7 +71,7 @@ describe("SQLite", () => {
     );
   });
 
-  test("concurrent writes share a commit", async (t) => {
+  test("concurrent writes share one commit", async (t) => {
     const { db, path, set } = await open(t);
     await Promise.all(Array.from({ length: 32 }, (_, n) => db.write(set(`c${n}`))));
     const walSize = () => statSync(`${path}-wal`).size;
@@ -80,7 +80,7 @@ describe("SQLite", () => {
     const together = walSize() - before;
     for (let n = 0; n < 32; n++) await db.write(set(`c${n}`, 2));
     const oneByOne = walSize() - before - together;
-    // A commit writes each touched page once: here one or two.
+    // A commit writes each modified page once: here one or two.
     assert.ok(together <= oneByOne / 16, `${together} bytes of log together, ${oneByOne} one by one`);
   });
 
@@ -93,7 +93,8 @@ describe("SQLite", () => {
       .updateTable("counters")
       .set((eb) => ({ value: eb("value", "+", 1) }))
       .where("name", "=", "counter");
-    // This conflict rolls back the whole transaction (https://sqlite.org/lang_conflict.html), like a full disk.
+    // This conflict resolution rolls back the entire transaction (https://sqlite.org/lang_conflict.html), like a full
+    // disk.
     const rollsBack = sql`insert or rollback into counters (name, value) values ('taken', 1)`;
     const outcomes = await Promise.allSettled([
       db.write(more),
@@ -113,7 +114,7 @@ describe("SQLite", () => {
     ]);
   });
 
-  test("waits for another process without blocking this one, then continues", async (t) => {
+  test("waits for another process without blocking the event loop, then continues", async (t) => {
     const { db, path, set } = await open(t);
     const other = new DatabaseSync(path);
     t.after(() => other.close());
@@ -145,7 +146,7 @@ describe("SQLite", () => {
     assert.deepEqual(await db.tables<Tables>().selectFrom("counters").select("name").execute(), [{ name: "c" }]);
   });
 
-  test("queues 20,000 writes and rejects the next", async (t) => {
+  test("queues 20,000 writes and rejects the next one", async (t) => {
     const { db, set } = await open(t);
     const { promise: mayEnd, resolve: letEnd } = Promise.withResolvers<void>();
     const begun = Promise.withResolvers<void>();
@@ -162,7 +163,7 @@ describe("SQLite", () => {
     await db.write(set("c"));
   });
 
-  test("does not wait forever for a transaction that does not end", async (t) => {
+  test("does not wait forever for a transaction that never ends", async (t) => {
     const { db, set } = await open(t, { patienceMs: 60 });
     const { promise: mayEnd, resolve: letEnd } = Promise.withResolvers<void>();
     const endless = db.transaction<Tables, void>(() => mayEnd);
@@ -177,7 +178,7 @@ describe("SQLite", () => {
     await db.write(set("b"));
   });
 
-  test("runs raw statements on the right connection: reads outside of an open transaction, writes in the queue", async (t) => {
+  test("runs raw statements on the right connection: reads outside an open transaction, writes in the queue", async (t) => {
     const { db, set } = await open(t);
     await db.write(set("a", 1));
     await db.transaction(async (tx) => {

@@ -5,7 +5,9 @@ import { createSqliteDialect } from "./sqlite-dialect.ts";
 import { createWriteTurns } from "./write-turns.ts";
 
 export interface SqliteOptions {
-  /** The database file; created if missing, in an existing folder. `-wal` and `-shm` files are next to it. */
+  /**
+   * The database file; created if missing, in an existing folder. The `-wal` and `-shm` files are stored alongside it.
+   */
   path: string;
   /** How long writes wait for an open transaction before they fail with StoreError busy. Default 30 s. */
   patienceMs?: number;

@@ -5,17 +5,18 @@ import { isStoreError, storeErrors } from "../errors.ts";
 import type { SqliteConnection } from "./sqlite-connection.ts";
 
 /**
- * Serializes writes. SQLite has one writer and this process one writing connection, so an open transaction must exclude
- * all other writes: otherwise a foreign acknowledged write would be rolled back with it.
+ * Serializes writes. SQLite allows one writer and this process has one writing connection, so an open transaction must
+ * exclude all other writes: otherwise an acknowledged write of another caller would be rolled back with the
+ * transaction.
  */
 export interface WriteTurns {
-  /** Runs alone, as soon as no transaction is open. */
+  /** Runs the query alone, as soon as no transaction is open. */
   alone<Row>(query: CompiledQuery): Promise<Result<Row>>;
-  /** Runs in one commit with all other writes of this event loop turn. */
+  /** Runs the query in one commit with all other writes of this event loop turn. */
   together<Row>(query: CompiledQuery): Promise<Result<Row>>;
   /**
-   * Begins a transaction in turn. All other writes wait until the returned function is called, after COMMIT or
-   * ROLLBACK.
+   * Begins a transaction when its turn comes. All other writes wait until the returned function is called, after COMMIT
+   * or ROLLBACK.
    */
   begin(): Promise<() => void>;
   /** Marks `work` as inside the open transaction. */
@@ -53,7 +54,7 @@ export function createWriteTurns(writer: SqliteConnection, { patienceMs = 30_000
       return entry.reject(storeErrors.busy({ reason: `${MAX_WAITING} writes are waiting` }));
     waiting.push(entry);
     if (open || retry) return;
-    // After the I/O callbacks of this turn: all their writes share one fsync.
+    // Runs after the I/O callbacks of this turn: all their writes share one fsync.
     if (now) serve();
     else scheduled ??= setImmediate(serve);
   }
@@ -77,7 +78,7 @@ export function createWriteTurns(writer: SqliteConnection, { patienceMs = 30_000
     }
   }
 
-  /** Throws without side effects if the database cannot begin, usually because another process is writing. */
+  /** Throws without side effects if the transaction cannot begin, usually because another process is writing. */
   function serveFirst(first: Waiting) {
     if (first.kind === "together") {
       const end = waiting.findIndex(({ kind }, index) => kind !== "together" || index === MAX_TOGETHER);
@@ -132,9 +133,9 @@ function runAlone(writer: SqliteConnection, { query, resolve, reject }: Single) 
 }
 
 /**
- * One commit for many writes. A failing statement undoes only itself (SQLite's ABORT conflict resolution), so the
- * others commit. If the whole transaction was rolled back (disk full, a deferred constraint at commit), no caller has a
- * result yet: each write runs again separately.
+ * One commit for many writes. A failing statement only undoes itself (SQLite's ABORT conflict resolution), so the
+ * others commit. If the whole transaction has been rolled back (disk full, a deferred constraint at commit), no caller
+ * has received a result yet: each write runs again separately.
  */
 function commitTogether(writer: SqliteConnection, batch: Single[]) {
   const answers: (() => void)[] = [];

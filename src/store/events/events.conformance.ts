@@ -5,10 +5,10 @@ import type { Events } from "./port.ts";
 
 /**
  * Behaviour of every `Events` implementation. `open` returns connected instances: each receives what any of them
- * publishes. Closed after the test.
+ * publishes. They are closed after the test.
  */
 export function eventsConformance(open: (t: TestContext, ends: number) => Promise<Events[]>): void {
-  /** Resolves with the received ids once there are `count`. */
+  /** Resolves with the received ids once `count` of them have arrived. */
   function listen(events: Events, topic: string, count: number) {
     const heard: string[] = [];
     const { promise, resolve } = Promise.withResolvers<string[]>();
@@ -34,7 +34,7 @@ export function eventsConformance(open: (t: TestContext, ends: number) => Promis
     );
   });
 
-  test("delivers after the publisher's own code", async (t) => {
+  test("delivers after the publisher's own code has run", async (t) => {
     const [events] = await open(t, 1);
     const { heard, all } = listen(events!, "a", 1);
     events!.publish("a", "1");
@@ -42,7 +42,7 @@ export function eventsConformance(open: (t: TestContext, ends: number) => Promis
     await all;
   });
 
-  test("an ended subscription receives nothing more; others do", async (t) => {
+  test("a cancelled subscription receives nothing more; other subscriptions still do", async (t) => {
     const [events] = await open(t, 1);
     const gone = listen(events!, "a", 1);
     const stays = listen(events!, "a", 2);
@@ -76,7 +76,7 @@ export function eventsConformance(open: (t: TestContext, ends: number) => Promis
     events!.publish("a", "x".repeat(200));
   });
 
-  test("close sends pending notifications, then delivers nothing", async (t) => {
+  test("close delivers pending notifications, then stops delivering", async (t) => {
     const [one, two] = (await open(t, 2)) as [Events, Events];
     const { all } = listen(two, "a", 1);
     const own = listen(one, "a", 2);

@@ -62,7 +62,7 @@ onPostgres((engine) => {
     assert.deepEqual(heard.get(one)!.toSorted(), ["", "after", "while-lost"]);
   });
 
-  test("a closed instance leaves no connection that would keep its process alive", async (t) => {
+  test("a closed instance leaves no connection that keeps its process alive", async (t) => {
     const {
       ends: [one],
       url,
@@ -76,13 +76,13 @@ onPostgres((engine) => {
           "select 1 from pg_stat_activity where application_name = 'reelpost events' and datname = current_database()",
         )
       ).rowCount;
-    // The server notices a moment later.
+    // The server notices the closed connection slightly later.
     for (const deadline = Date.now() + 30_000; (await left()) !== 0;)
       assert.ok(Date.now() < deadline, "a connection is still there");
     await admin.end();
   });
 
-  test("names an unreachable server without the password", async () => {
+  test("reports an unreachable server without the password", async () => {
     const url = "postgres://user:very-secret@127.0.0.1:1/db";
     const named = (err: unknown) =>
       isStoreError(err, "unreachable") &&

@@ -1,8 +1,8 @@
 /** Change notifications. They may be lost and carry no state: listeners re-read the data. */
 export interface Events {
   /**
-   * Visible ASCII without spaces: `topic` at most 100, `id` at most 200 characters. Returns immediately; delivery
-   * follows the caller's own code.
+   * Visible ASCII without spaces: `topic` at most 100, `id` at most 200 characters. Returns immediately; listeners are
+   * called after the caller's own code.
    */
   publish(topic: string, id: string): void;
   /**

@@ -35,7 +35,7 @@ export async function openPostgresEvents({
       query_timeout: 10_000,
       application_name: "reelpost events",
     });
-    // Without a listener a lost connection would end the process; `lost` below detects it.
+    // Without a listener for errors, a lost connection would end the process; `lost` below detects it.
     next.on("error", () => {});
     next.on("notification", ({ payload = "" }) => {
       const [topic, id] = payload.split(" ");
@@ -51,7 +51,7 @@ export async function openPostgresEvents({
     }
   }
 
-  /** Watches the connection until `close`, and replaces it when it is lost. */
+  /** Maintains the connection until `close`, and replaces it when it is lost. */
   async function keepUp() {
     while (!closing.signal.aborted) {
       await lost(client);
@@ -70,11 +70,11 @@ export async function openPostgresEvents({
         }
       }
     }
-    // Also a connection established during close: an open connection keeps a process alive.
+    // Also closes a connection established during close: an open connection keeps a process alive.
     await client.end().catch(() => {});
   }
 
-  /** Resolves when the connection is lost: closed, broken, or silent too long. */
+  /** Resolves when the connection is lost: closed, broken, or silent for too long. */
   async function lost(current: Client): Promise<void> {
     const over = new AbortController();
     const gone = () => over.abort();
@@ -86,7 +86,7 @@ export async function openPostgresEvents({
         await current.query("select 1");
       }
     } catch {
-      // The sleep ended because the connection was lost, on close, or because the heartbeat was unanswered.
+      // The sleep ended because the connection was lost, close was called, or the heartbeat was unanswered.
     }
   }
 
@@ -104,8 +104,8 @@ export async function openPostgresEvents({
           await through.query(`select pg_notify('${CHANNEL}', hint) from unnest($1::text[]) as hint`, [hints]);
           unsent.splice(0, hints.length);
         } catch {
-          // Kept for the next connection: other processes do not know that they missed them. A connection established
-          // meanwhile is used by this loop; a later one calls `send`.
+          // Retained for the next connection: other processes do not know that they missed the notifications. This loop
+          // uses a connection established meanwhile; a later one calls `send`.
           if (client === through) return;
         }
       }

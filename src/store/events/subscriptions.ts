@@ -1,10 +1,10 @@
 import { Fault, type Log } from "../../kernel/index.ts";
 
-/** Subscriptions within this process. */
+/** Subscriptions in this process. */
 export interface Subscriptions {
   add(topic: string, on: (id: string) => void): () => void;
   deliver(topic: string, id: string): void;
-  /** To all listeners: notifications may have been lost. */
+  /** Notifies all listeners that notifications may have been lost. */
   deliverLost(): void;
   clear(): void;
 }
@@ -23,7 +23,7 @@ export function createSubscriptions(log: Log): Subscriptions {
   return {
     add(topic, on) {
       checkWord("topic", topic, MAX_TOPIC);
-      // A separate function per subscription: one listener may subscribe twice and unsubscribe once.
+      // Creates a separate function per subscription: one listener may subscribe twice and unsubscribe once.
       const listener = (id: string) => on(id);
       const listeners = topics.get(topic) ?? new Set();
       topics.set(topic, listeners.add(listener));
@@ -31,7 +31,7 @@ export function createSubscriptions(log: Log): Subscriptions {
         if (listeners.delete(listener) && listeners.size === 0) topics.delete(topic);
       };
     },
-    // A copy: a listener added during delivery is called next time.
+    // Iterates over a copy: a listener added during delivery is called next time.
     deliver(topic, id) {
       for (const on of Array.from(topics.get(topic) ?? [])) call(on, topic, id);
     },

@@ -4,7 +4,7 @@ import { silentLog } from "../../kernel/index.ts";
 import { createLocalEvents } from "./local.ts";
 import { createVersions } from "./versions.ts";
 
-test("a version stays until its subject changes, and never recurs", async (t) => {
+test("a version remains the same until its subject changes, and never recurs", async (t) => {
   const events = createLocalEvents({ log: silentLog });
   let lost = () => {};
   const listening = {
@@ -24,7 +24,7 @@ test("a version stays until its subject changes, and never recurs", async (t) =>
   await new Promise(setImmediate);
   assert.ok(!seen.has(versions.of("a")), "a hint of another process");
   seen.add(versions.of("a"));
-  // A subscription reports this when notifications may have been lost.
+  // A subscription calls this when notifications may have been lost.
   lost();
   assert.ok(!seen.has(versions.of("a")));
 });

@@ -1,15 +1,18 @@
 import type { Events } from "./port.ts";
 
-/** A version number for each changing thing, in memory: data read under a number is valid while the number stays. */
+/**
+ * A version number for each changing item, in memory: data read under a version is valid as long as the version is
+ * unchanged.
+ */
 export interface Versions {
-  /** Read it before the data. Undefined if another process may change the thing without immediate notice. */
+  /** Call it before reading the data. Undefined if another process may change the item without immediate notice. */
   of(id: string): number | undefined;
-  /** Called after the commit of a change and before the response; other processes receive the event. */
+  /** Call it after the commit of a change and before the response; other processes receive the event. */
   changed(id: string): void;
   close(): void;
 }
 
-/** Maximum number of recently changed things; the others share one number. */
+/** Maximum number of recently changed items; all others share one version. */
 const MAX_KNOWN = 10_000;
 
 /** `alone`: this process is the only writer (SQLite). */

@@ -1,6 +1,9 @@
 import type { Clock } from "../../kernel/index.ts";
 
-/** Wakes one sleeper. A signal without a sleeper is remembered, so that none is lost between checking and sleeping. */
+/**
+ * Wakes one sleeper. A signal that arrives while no one sleeps is remembered, so that none is lost between checking and
+ * sleeping.
+ */
 export interface Bell {
   ring(): void;
   /** Waits for the signal, at most `ms`. */

@@ -56,7 +56,7 @@ export const jobsMigrations: readonly Migration[] = [
   },
 ];
 
-// Literals in the SQL: SQLite uses a partial index only for a condition without parameters.
+// Literals in the SQL: SQLite uses a partial index only if the condition has no parameters.
 const waiting = sql.lit("waiting" as const);
 const running = sql.lit("running" as const);
 
@@ -79,13 +79,13 @@ export function createJobsTable(db: Db) {
   const ids = tables.selectFrom("jobs").select("id");
 
   /**
-   * Claims the rows that `wanted` selects. Concurrent claimers get others: PostgreSQL skips locked rows, SQLite has one
-   * writer.
+   * Claims the rows selected by `wanted`. Concurrent claimers get different rows: PostgreSQL skips locked rows, SQLite
+   * has one writer.
    */
   async function claim(wanted: typeof ids, { token, leaseUntil }: Claim): Promise<JobRow[]> {
     const { rows } = await db.write(
       tables
-        // Materialized, because PostgreSQL may otherwise run the subquery again for each row, past its limit.
+        // Materialized, because PostgreSQL may otherwise run the subquery again for each row and exceed its limit.
         .with(
           (cte) => cte("picked").materialized(),
           () => (db.dialect === "postgres" ? wanted.forUpdate().skipLocked() : wanted),
@@ -122,11 +122,11 @@ export function createJobsTable(db: Db) {
     find: (id: string): Promise<JobRow | undefined> =>
       tables.selectFrom("jobs").selectAll().where("id", "=", id).executeTakeFirst(),
 
-    /** In execution order, which RETURNING does not guarantee. */
+    /** Returned in execution order, which RETURNING does not guarantee. */
     async claimWaiting(kind: string, limit: number, by: Claim, { onePerKey = false } = {}): Promise<JobRow[]> {
       let due = ids.where("kind", "=", kind).where("status", "=", waiting).where("run_at", "<=", by.now);
-      // A claimer that sees the waiting job also sees the earlier claim: the unique index of keys admits it only after
-      // that claim committed.
+      // A claimer that sees the waiting job also sees the earlier claim: the unique index on keys admits the waiting
+      // job only after that claim has been committed.
       if (onePerKey) {
         due = due.where(({ not, exists, selectFrom }) =>
           not(
@@ -155,7 +155,7 @@ export function createJobsTable(db: Db) {
         by,
       ),
 
-    /** A job whose worker died in its last attempt. */
+    /** Fails jobs whose worker died during the last attempt. */
     async failExhausted(kind: string, now: number): Promise<void> {
       await db.write(
         tables
@@ -198,8 +198,8 @@ export function createJobsTable(db: Db) {
     },
 
     /**
-     * Returns the job to the queue, or ends it if another job of its key waits already. True if the claim was still
-     * valid.
+     * Returns the job to the queue, or ends it if another job of its key is already waiting. True if the claim was
+     * still valid.
      */
     release: (held: Held, now: number, values: Pick<JobRow, "run_at" | "attempt" | "error">): Promise<boolean> =>
       db.transaction<Tables, boolean>(async (tx) => {
@@ -227,7 +227,7 @@ export function createJobsTable(db: Db) {
         return true;
       }),
 
-    /** Deletes up to a thousand jobs that ended earlier; returns their number. */
+    /** Deletes up to a thousand jobs that ended before the given time; returns their number. */
     async forget(status: "done" | "failed", before: number): Promise<number> {
       const old = ids.where("status", "=", status).where("finished_at", "<", before).orderBy("finished_at").limit(1000);
       return (await db.write(tables.deleteFrom("jobs").where("id", "in", old))).affected;
@@ -236,7 +236,7 @@ export function createJobsTable(db: Db) {
 }
 
 /**
- * Ends all leases. For a process that has the database alone, at start: otherwise it would wait for leases of its
+ * Ends all leases. Called at start by a process that uses the database alone: otherwise it would wait for leases of its
  * previous run.
  */
 export async function takeBackJobs(db: Db): Promise<void> {

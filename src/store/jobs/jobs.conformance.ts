@@ -16,12 +16,12 @@ const DAY = 24 * HOUR;
 
 /** Behaviour of `Jobs` on every engine. */
 export function jobsConformance(engine: TestEngine): void {
-  /** `jobs(clock)` are the jobs of another process, with its own connection, events and clock. */
+  /** `jobs(clock)` returns the job queue of another process, with its own connection, events and clock. */
   const open = async (t: TestContext) => (await openMore(t)).create;
 
   async function openMore(t: TestContext) {
     const stops: (() => Promise<void>)[] = [];
-    // Hooks run in order of registration: workers stop before their database closes.
+    // Hooks run in order of registration: workers stop before their database is closed.
     t.after(async () => void (await Promise.all(stops.map((stop) => stop()))));
     const { db, another } = await engine.open(t, jobsMigrations);
     const create = async (clock: Clock = systemClock): Promise<Jobs> => {
@@ -54,7 +54,7 @@ export function jobsConformance(engine: TestEngine): void {
     return { db, create, leaseOf };
   }
 
-  /** Jobs that a worker started; each waits until the test ends it. */
+  /** Collects jobs that a worker started; each runs until the test ends it. */
   function controlled() {
     const started: (Job & { context: JobContext; succeed(): void; fail(reason: unknown): void })[] = [];
     const run = (job: Job, context: JobContext) =>
@@ -104,7 +104,7 @@ export function jobsConformance(engine: TestEngine): void {
       assert.equal(job.context.signal.aborted, false);
     });
 
-    test("starts when it is enqueued, not at the next poll", async (t) => {
+    test("starts when it is enqueued, not only at the next poll", async (t) => {
       const jobs = await (await open(t))();
       const { run, nth } = controlled();
       jobs.work("a", options({ pollMs: NEVER }), run);
@@ -114,7 +114,7 @@ export function jobsConformance(engine: TestEngine): void {
       }
     });
 
-    test("goes to a worker of its kind only", async (t) => {
+    test("is only run by a worker of its kind", async (t) => {
       const jobs = await (await open(t))();
       const { run, nth, started } = controlled();
       await jobs.enqueue("other", 0);
@@ -127,7 +127,7 @@ export function jobsConformance(engine: TestEngine): void {
       );
     });
 
-    test("of higher priority runs first, then the earlier due one, then the older", async (t) => {
+    test("runs in order of priority, then due time, then age", async (t) => {
       const jobs = await (await open(t))(createManualClock(NOON));
       const { run, nth } = controlled();
       for (const [name, priority, due] of [
@@ -189,7 +189,7 @@ export function jobsConformance(engine: TestEngine): void {
   });
 
   describe("a key", () => {
-    test("has at most one waiting job, which takes the earlier time and the higher priority", async (t) => {
+    test("has at most one waiting job, which gets the earlier time and the higher priority", async (t) => {
       const clock = createManualClock(NOON);
       const jobs = await (await open(t))(clock);
       const { run, nth, started } = controlled();
@@ -201,7 +201,7 @@ export function jobsConformance(engine: TestEngine): void {
       jobs.work("a", options({ pollMs: NEVER }), run);
       const job = await nth(1);
       assert.deepEqual([job.id, job.payload], [id, "first"]);
-      // It runs now, so the next one may wait.
+      // The first job is running, so the next one may wait.
       const next = await jobs.enqueue("a", "next", { key: "k" });
       assert.notEqual(next, id);
       assert.equal(await jobs.enqueue("a", "again", { key: "k" }), next);
@@ -215,7 +215,7 @@ export function jobsConformance(engine: TestEngine): void {
       );
     });
 
-    test("enqueued concurrently has one job", async (t) => {
+    test("enqueued concurrently has only one job", async (t) => {
       const create = await open(t);
       const both = [await create(), await create()];
       const ids = await Promise.all(
@@ -224,7 +224,7 @@ export function jobsConformance(engine: TestEngine): void {
       assert.equal(new Set(ids).size, 1);
     });
 
-    test("drops a failed job if another one waits", async (t) => {
+    test("drops a failed job if another one is waiting", async (t) => {
       const jobs = await (await open(t))();
       const { run, nth } = controlled();
       const id = await jobs.enqueue("a", 1, { key: "k" });
@@ -240,7 +240,7 @@ export function jobsConformance(engine: TestEngine): void {
   });
 
   describe("a failed attempt", () => {
-    test("is followed by the next after its backoff, with the error stored", async (t) => {
+    test("is followed by the next one after its backoff, and its error is stored", async (t) => {
       const clock = createManualClock(NOON);
       const jobs = await (await open(t))(clock);
       const { run, nth, started } = controlled();
@@ -290,7 +290,7 @@ export function jobsConformance(engine: TestEngine): void {
     assert.equal(over, 0);
   });
 
-  test("jobs of one key run sequentially with onePerKey, and those of other keys concurrently", async (t) => {
+  test("jobs of one key run sequentially with onePerKey, and jobs of different keys run concurrently", async (t) => {
     const create = await open(t);
     const [here, there] = [await create(), await create()];
     const { started, run, nth } = controlled();
@@ -308,7 +308,7 @@ export function jobsConformance(engine: TestEngine): void {
     assert.equal((await nth(5)).payload, "second");
   });
 
-  test("many workers in several processes run each job once", async (t) => {
+  test("many workers in several processes run each job only once", async (t) => {
     const create = await open(t);
     const processes = [await create(), await create(), await create()];
     const runs = new Map<unknown, number>();
@@ -366,7 +366,7 @@ export function jobsConformance(engine: TestEngine): void {
       await current.context.progress("second");
       await assert.rejects(stale.context.progress("first"), (err) => isStoreError(err, "leaseLost"));
       stale.succeed();
-      // The slot is free again: the result of the job was stored or rejected before.
+      // The slot is free again: the result of the job was stored or rejected first.
       await slow.enqueue("a", 2);
       (await first.nth(2)).succeed();
       assert.deepEqual(await slow.get(id), {
@@ -387,7 +387,7 @@ export function jobsConformance(engine: TestEngine): void {
       const [dead, alive] = [await create(createManualClock(NOON)), await create(clock)];
       const [first, second] = [controlled(), controlled()];
       const id = await dead.enqueue("a", 1);
-      // It hangs: no heartbeat, and none of its work finishes.
+      // The process hangs: no heartbeat, and none of its jobs finishes.
       dead.work("a", options({ leaseMs: 60_000 }), (job, context) =>
         first.run(job, { ...context, signal: new AbortController().signal }),
       );
@@ -449,7 +449,7 @@ export function jobsConformance(engine: TestEngine): void {
       );
     });
 
-    test("aborts after the grace period; the job waits again immediately, and the attempt does not count", async (t) => {
+    test("aborts jobs after the grace period; they are queued again immediately, and the attempt does not count", async (t) => {
       const jobs = await (await open(t))();
       const { run, nth } = controlled();
       const id = await jobs.enqueue("a", 1, { attempts: 1 });
@@ -471,7 +471,7 @@ export function jobsConformance(engine: TestEngine): void {
       again.succeed();
     });
 
-    test("abandons a job that ignores it", async (t) => {
+    test("abandons a job that ignores the abort", async (t) => {
       const jobs = await (await open(t))();
       const id = await jobs.enqueue("a", 1);
       const { promise: started, resolve: start } = Promise.withResolvers<void>();

@@ -18,12 +18,14 @@ export interface JobsParts {
 const MAX_PAYLOAD = 1024 * 1024;
 const DEFAULT_ATTEMPTS = 20;
 
-/** The job queue on either engine: all coordination is in the database, so any number of processes share it. */
+/**
+ * The job queue on either engine: all coordination happens in the database, so any number of processes can share it.
+ */
 export function createJobs({ db, clock, ids, events, log }: JobsParts): Jobs {
   const table = createJobsTable(db);
   let count = 0;
 
-  /** 32 hex digits that sort by time, including jobs of one millisecond. */
+  /** 32 hex digits that sort by time, even for jobs created in the same millisecond. */
   function nextId(): string {
     count = (count + 1) % 0x10000;
     return clock.now().toString(16).padStart(12, "0") + count.toString(16).padStart(4, "0") + ids.hex().slice(16);

@@ -5,7 +5,7 @@ import { createManualClock, silentLog } from "../../kernel/index.ts";
 import type { JobsTable } from "./jobs-table.ts";
 import { keepLeases, type Lease } from "./leases.ts";
 
-test("a lease expires and aborts its job while the database does not respond", async () => {
+test("a lease expires and aborts its job while the database is not responding", async () => {
   const clock = createManualClock(0);
   let asked = 0;
   const table = { renew: () => (asked++, new Promise(() => {})) } as unknown as JobsTable;

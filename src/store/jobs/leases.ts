@@ -5,7 +5,7 @@ import type { Held, JobsTable } from "./jobs-table.ts";
 /** A job of this worker while its lease is valid. */
 export interface Lease extends Held {
   until: number;
-  /** Another worker may run the job: results of this one no longer count. */
+  /** Another worker may run the job: results of this worker no longer count. */
   lost: boolean;
   controller: AbortController;
 }
@@ -14,7 +14,10 @@ export interface Leases {
   lose(lease: Lease): void;
 }
 
-/** Renews the leases in `held` at a third of their time, until `over`. Aborts the job of an expired or lost lease. */
+/**
+ * Renews the leases in `held` after a third of their duration, until `over`. Aborts the job of an expired or lost
+ * lease.
+ */
 export function keepLeases(
   parts: { table: JobsTable; clock: Clock; log: Log },
   held: ReadonlySet<Lease>,
@@ -23,7 +26,7 @@ export function keepLeases(
 ): Leases {
   const { table, clock, log } = parts;
   let renewing = false;
-  /** A heartbeat was due while the previous one was pending. */
+  /** True if a heartbeat became due while the previous one was pending. */
   let missed = false;
 
   function lose(lease: Lease) {

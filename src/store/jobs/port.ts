@@ -1,11 +1,11 @@
 /**
- * Work that outlives a process, executed at least once: a handler writes to attempt-specific places and publishes when
- * it returns, because another worker may already run the job after a lost lease.
+ * Jobs that outlive a process, executed at least once: a handler writes to attempt-specific locations and publishes
+ * when it returns, because after a lost lease another worker may already be running the job.
  */
 export interface Jobs {
   /**
    * Resolves with the id once the job is on disk. `key`: at most one waiting job per kind and key; a second enqueue
-   * returns the id of the first, which takes the earlier runAt and the higher priority. Order: higher priority (default
+   * returns the id of the first, which gets the earlier runAt and the higher priority. Order: higher priority (default
    * 0), then earlier runAt. `attempts`: maximum number of attempts (default 20). Throws StoreError badJob for a payload
    * that is not JSON or exceeds 1 MiB.
    */
@@ -19,17 +19,18 @@ export interface Jobs {
    * over PostgreSQL), otherwise at the next poll.
    */
   work(kind: string, options: WorkOptions, run: (job: Job, context: JobContext) => Promise<void>): JobWorker;
-  /** Finished jobs are kept for a day, failed ones for thirty days. */
+  /** Finished jobs are retained for a day, failed ones for thirty days. */
   get(id: string): Promise<JobState | undefined>;
 }
 
 export interface WorkOptions {
   concurrency: number;
   /**
-   * A job whose lease is not renewed for this long passes to another worker. Renewed automatically at a third of this.
+   * A job whose lease is not renewed for this long passes to another worker. Leases are renewed automatically after a
+   * third of this time.
    */
   leaseMs: number;
-  /** Poll interval without notifications: the precision of runAt. Default 1000 ms. */
+  /** Poll interval without notifications; limits the precision of runAt. Default 1000 ms. */
   pollMs?: number;
   /** Milliseconds before attempt n+1 (n from 1). Default: 1 s, doubling, at most 1 h, with jitter. */
   backoff?: (attempt: number) => number;
@@ -47,8 +48,8 @@ export interface Job {
 
 export interface JobContext {
   /**
-   * Aborted when the lease is lost or the worker stops. A job that then fails waits again immediately, and the attempt
-   * does not count.
+   * Aborted when the lease is lost or the worker stops. A job that then fails is queued again immediately, and the
+   * attempt does not count.
    */
   readonly signal: AbortSignal;
   /** Stored with the job; throws StoreError leaseLost after the lease is lost. */
@@ -66,8 +67,8 @@ export interface JobState {
 
 export interface JobWorker {
   /**
-   * Accepts no new jobs, waits for running ones, aborts them after `graceMs` (default 10 s), and abandons those that
-   * ignore it for another second.
+   * Accepts no new jobs, waits for running ones, aborts them after `graceMs` (default 10 s), and abandons those that do
+   * not end within another second.
    */
   stop(options?: { graceMs?: number }): Promise<void>;
 }

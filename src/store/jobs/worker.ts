@@ -96,7 +96,7 @@ export function startWorker(
     } = entry;
     let failure: { reason: unknown } | undefined;
     try {
-      // Claimed at the moment of the stop.
+      // The job was claimed at the moment of the stop.
       if (stopping.signal.aborted) controller.abort(new Error("the worker stops"));
       controller.signal.throwIfAborted();
       await run(

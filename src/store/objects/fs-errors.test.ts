@@ -5,7 +5,7 @@ import { fromFs } from "./fs-errors.ts";
 
 const thrown = (code: string) => fromFs(Object.assign(new Error(code), { code }), "a/b");
 
-test("maps each file system failure to an error with a matching fix", () => {
+test("maps each file system error to a StoreError with a matching fix", () => {
   for (const code of ["ENOSPC", "EDQUOT", "EFBIG"]) assert.ok(isStoreError(thrown(code), "diskFull"), code);
   for (const code of ["EMFILE", "ENFILE"]) assert.ok(isStoreError(thrown(code), "tooManyFiles"), code);
   for (const code of ["EACCES", "EPERM", "EROFS"]) assert.ok(isStoreError(thrown(code), "notWritable"), code);

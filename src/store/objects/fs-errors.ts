@@ -1,7 +1,7 @@
 import { messageOf } from "../../kernel/index.ts";
 import { storeErrors } from "../errors.ts";
 
-/** Converts a file system error to a StoreError if the reader can act on it. */
+/** Converts a file system error to a StoreError if the user can fix it. */
 export function fromFs(thrown: unknown, what: string): unknown {
   const cause = { cause: thrown };
   switch (codeOf(thrown)) {
@@ -16,7 +16,7 @@ export function fromFs(thrown: unknown, what: string): unknown {
     case "EPERM":
     case "EROFS":
       return storeErrors.notWritable({ what, reason: messageOf(thrown) }, cause);
-    // A file where a folder is needed, or the reverse.
+    // A file exists where a folder is needed, or vice versa.
     case "EISDIR":
     case "ENOTDIR":
     case "EEXIST":

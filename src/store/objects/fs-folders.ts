@@ -4,7 +4,8 @@ import { promisify } from "node:util";
 import { codeOf } from "./fs-errors.ts";
 
 /**
- * Object folders: created when needed, synced before an object in them is acknowledged, removed when empty for long.
+ * Object folders: created when needed, synced before an object in them is acknowledged, and removed after being empty
+ * for a long time.
  */
 export interface Folders {
   /**
@@ -14,9 +15,12 @@ export interface Folders {
   make(folder: string, durable: boolean): Promise<void>;
   /** Makes all names in `folder` durable that were created before the call. */
   sync(folder: string): Promise<void>;
-  /** The folder is gone: another process removed it. */
+  /** Call this if the folder no longer exists: another process removed it. */
   forget(folder: string): void;
-  /** Removes `folder` and its empty parents. A folder in use stays, because creating it again costs two fsyncs. */
+  /**
+   * Removes `folder` and its empty parents. A recently used folder is kept, because creating it again would cost two
+   * fsyncs.
+   */
   prune(folder: string): void;
 }
 
@@ -28,7 +32,7 @@ export function createFolders(root: string): Folders {
   const known = new Map<string, number>();
   const syncing = new Map<string, { running: Promise<void>; next?: Promise<void> }>();
 
-  // A running fsync may have started before the caller's rename; the next one serves all waiting callers.
+  // A running fsync may have started before the caller's rename; the next fsync serves all waiting callers.
   function sync(folder: string): Promise<void> {
     const current = syncing.get(folder);
     if (current)
@@ -49,7 +53,7 @@ export function createFolders(root: string): Folders {
       if (!known.has(folder)) {
         mkdirSync(folder, { recursive: true, mode: 0o700 });
         if (!durable) return;
-        // The parents may have been created but not synced: another put may be between mkdir and fsync.
+        // The parents may exist but not be synced yet: another put may be between mkdir and fsync.
         for (let child = folder; child !== root; child = dirname(child)) {
           await sync(dirname(child));
           if (known.has(dirname(child))) break;

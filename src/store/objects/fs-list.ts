@@ -11,7 +11,7 @@ export interface Listed {
 
 const STATS_AT_ONCE = 32;
 
-/** Files below `root` whose keys start with `prefix` and come after `after`, in key order. */
+/** Files under `root` whose keys start with `prefix` and sort after `after`, in key order. */
 export async function* listObjects(root: string, prefix: string, after = ""): AsyncGenerator<Listed> {
   const folder = prefix.slice(0, prefix.lastIndexOf("/") + 1);
   yield* walk(root, folder, { prefix, after });
@@ -31,7 +31,7 @@ async function* walk(root: string, folder: string, wanted: { prefix: string; aft
   }
 }
 
-/** Names in a folder, folders with a trailing '/': their sort order among keys. */
+/** Names in a folder; folders have a trailing '/', which gives their sort order among keys. */
 async function entriesOf(path: string): Promise<string[]> {
   let entries: Dirent[];
   try {
@@ -47,7 +47,7 @@ async function entriesOf(path: string): Promise<string[]> {
 
 function isWanted(path: string, { prefix, after }: { prefix: string; after: string }): boolean {
   if (!path.endsWith("/")) return path.startsWith(prefix) && path > after;
-  // True if some key below the folder may match.
+  // True if a key under the folder may match.
   return (path.startsWith(prefix) || prefix.startsWith(path)) && (path > after || after.startsWith(path));
 }
 

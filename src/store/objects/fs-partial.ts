@@ -19,14 +19,14 @@ const [openAsync, closeAsync, statAsync, truncateAsync, syncAsync, writeAsync] =
 ];
 
 const FOLDER = ".partial";
-/** Streams are buffered to writes of this size. */
+/** Stream data is buffered into writes of this size. */
 const GATHER = 1024 * 1024;
-/** Maximum amount of unsynced data: otherwise the final sync could take many seconds. */
+/** Maximum amount of unsynced data: without it, the final sync could take many seconds. */
 const SYNC_EACH = 64 * 1024 * 1024;
 /** A partial object that has not changed for this long is abandoned. */
 const ABANDONED_MS = 45 * 24 * 3_600_000;
 
-/** Files below `.partial`, one per key, named by its digest: keys may exceed the length of file names. */
+/** Files in `.partial`, one per key, named after the key's digest: keys may exceed the maximum length of file names. */
 export function createPartials(root: string, folders: Folders): (key: string) => PartialObject {
   const folder = join(root, FOLDER);
 
@@ -85,12 +85,12 @@ export function createPartials(root: string, folders: Folders): (key: string) =>
 
 type Ours = <Result>(step: Promise<Result>) => Promise<Result>;
 
-/** Positional writes: another writer of the same bytes, on an abandoned connection, writes the same data. */
+/** Positional writes: another writer of the same bytes, from an abandoned connection, writes the same data. */
 async function appendTo(fd: number, offset: number, body: AsyncIterable<Uint8Array>, ours: Ours): Promise<number> {
   let position = offset;
   let unsynced = 0;
   let failure: { err: unknown } | undefined;
-  /** After a failed sync the disk may later report success for lost data. */
+  /** After a failed sync, the operating system may later report success for lost data. */
   let unsure = false;
   const sync = async () => {
     try {

@@ -7,9 +7,7 @@ import { codeOf } from "./fs-errors.ts";
 import { createWarmRead, type WarmRead } from "./fs-warm.ts";
 import type { ObjectHandle, ObjectReader } from "./port.ts";
 
-/**
- * Files up to this size are read on this thread: a hop to the thread pool costs more than copying from the page cache.
- */
+/** Files up to this size are read on this thread: using the thread pool costs more than copying from the page cache. */
 const AT_ONCE = 64 * 1024;
 const READ_SIZE = 1024 * 1024;
 
@@ -18,8 +16,8 @@ export function openObject(path: string, key: string, warmRead: WarmRead = creat
   if (!found?.isFile()) return undefined;
   const { size } = found;
 
-  // A handle holds no file descriptor. A later read must see the opened file, otherwise a reader would get a mix of two
-  // objects.
+  // A handle does not keep a file descriptor open. A later read must see the file that was opened, otherwise a reader
+  // would get a mix of two objects.
   const sameAsOpened = (now: Stats) =>
     now.ino === found.ino && now.size === found.size && now.mtimeMs === found.mtimeMs;
   const changed = () => storeErrors.objectChanged({ key });
@@ -104,7 +102,7 @@ function statOf(path: string): Stats | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false });
   } catch (err) {
-    // A segment of the key is an object itself, so nothing is below it.
+    // A segment of the key is an object, so nothing exists under it.
     if (codeOf(err) === "ENOTDIR") return undefined;
     throw err;
   }

@@ -13,7 +13,9 @@ export interface TempFiles {
 
 const ABANDONED_MS = 24 * 3_600_000;
 
-/** A temp file is named `<host>.<pid>.<run>.<n>`, so that other processes can tell whether its writer is alive. */
+/**
+ * A temp file is named `<host>.<pid>.<run>.<n>`, so that other processes can determine whether its writer is running.
+ */
 export function createTempFiles(folder: string): TempFiles {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const host = hostname().replace(/[^A-Za-z0-9-]/g, "-") || "host";
@@ -37,7 +39,7 @@ export function createTempFiles(folder: string): TempFiles {
         try {
           if (await isAbandoned(name)) await unlink(join(folder, name));
         } catch {
-          // Its writer just finished it.
+          // The writer has just finished the file.
         }
       }
     },

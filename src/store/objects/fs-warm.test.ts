@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { createWarmRead } from "./fs-warm.ts";
 
-test("reads on this thread until a read hits the disk, then in the pool for a second", async (t) => {
+test("reads on this thread until a read hits the disk, then uses the pool for a second", async (t) => {
   const folder = mkdtempSync(join(tmpdir(), "reelpost-warm-"));
   const path = join(folder, "file");
   writeFileSync(path, "0123456789");

@@ -7,23 +7,23 @@ import { Fault } from "../../kernel/index.ts";
  */
 export type WarmRead = (fd: number, into: Buffer, position: number) => number | Promise<number>;
 
-/** A cached read takes microseconds; this long means a disk read, or another program that has the processor. */
+/** A cached read takes microseconds; a duration this long indicates a disk read, or another program using the CPU. */
 const SLOW_MS = 4;
-/** Without read counters (some file systems have none), this long means a disk read. */
+/** Without read counters (some file systems have none), a duration this long indicates a disk read. */
 const VERY_SLOW_MS = 50;
 const REST_MS = 1000;
 
 export interface WarmSenses {
   now(): number;
-  /** The number of disk reads of this process. */
+  /** The number of disk reads by this process. */
   diskReads(): number;
 }
 
 const SENSES: WarmSenses = { now: () => performance.now(), diskReads: () => process.resourceUsage().fsRead };
 
 /**
- * A hop to the thread pool costs as much as sending 100 KB, so files are read on this thread until a read hits the disk
- * and blocks everything; reads of the next second use the pool.
+ * Using the thread pool costs as much as sending 100 KB, so files are read on this thread until a read hits the disk
+ * and blocks the event loop; for the next second, reads use the pool.
  */
 export function createWarmRead({ now, diskReads }: WarmSenses = SENSES): WarmRead {
   let coldUntil = -Infinity;

@@ -7,9 +7,9 @@ import { codeOf, fromFs } from "./fs-errors.ts";
 import type { Folders } from "./fs-folders.ts";
 import type { PutOptions, Stored } from "./port.ts";
 
-/** Writes up to this size go to the page cache on this thread: a hop to the thread pool costs more. */
+/** Writes up to this size go to the page cache on this thread: using the thread pool costs more. */
 const AT_ONCE = 128 * 1024;
-/** Streams are buffered to writes of this size. */
+/** Stream data is buffered into writes of this size. */
 const GATHER = 256 * 1024;
 
 const fdatasyncAsync = promisify(fdatasync);
@@ -33,7 +33,7 @@ export async function writeObject(
   try {
     let stored: Stored;
     try {
-      // Errors of the source stay unchanged: only file operations go through `ours`.
+      // Errors of the source are passed on unchanged: only file operations go through `ours`.
       const write = (bytes: Uint8Array) => ours(target, () => writeAll(fd, bytes));
       stored =
         body instanceof Uint8Array
@@ -51,7 +51,7 @@ export async function writeObject(
   }
 }
 
-/** A second name of a file. link(2) does not replace, so it links the temporary name and renames it. */
+/** Creates a second name for a file. link(2) does not replace, so it links the temporary name and renames it. */
 export async function linkObject(target: Target, from: { key: string; path: string }): Promise<void> {
   try {
     linkSync(from.path, target.temp);
@@ -110,7 +110,7 @@ async function writeStream(
   return digester.finish();
 }
 
-/** write(2) may be partial, for example before the disk is full; only the next call reports the error. */
+/** write(2) may be partial, for example when the disk is nearly full; only the next call reports the error. */
 async function writeAll(fd: number, bytes: Uint8Array) {
   for (let done = 0; done < bytes.length;) {
     const rest = bytes.length - done;
@@ -118,7 +118,7 @@ async function writeAll(fd: number, bytes: Uint8Array) {
   }
 }
 
-/** The bytes of `temp` are on disk already if the name is `durable`. */
+/** The bytes of `temp` must already be on disk if the name is `durable`. */
 export async function giveName(
   { temp, path, folders }: Pick<Target, "temp" | "path" | "folders">,
   durable: boolean,
@@ -140,6 +140,6 @@ function removeQuietly(path: string) {
   try {
     unlinkSync(path);
   } catch {
-    // It was renamed already, or the disk rejects this too: the sweep at the next start deletes it.
+    // The file has already been renamed, or the disk rejects the removal, too: the sweep at the next start deletes it.
   }
 }

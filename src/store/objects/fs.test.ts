@@ -13,10 +13,10 @@ function temporary(t: TestContext): string {
   return folder;
 }
 
-describe("objects on a folder", () => {
+describe("objects in a folder", () => {
   objectsConformance((t) => openFsObjects({ folder: temporary(t) }));
 
-  test("are readable by their owner only, and leave no temp file", async (t) => {
+  test("are readable only by their owner, and leave no temp file", async (t) => {
     const folder = join(temporary(t), "new", "folder");
     const store = await openFsObjects({ folder });
     await store.put("a/b", Buffer.alloc(10));
@@ -35,7 +35,7 @@ describe("objects on a folder", () => {
     assert.equal((await store.open("a/b"))?.size, 1);
   });
 
-  test("the sweep at start deletes .tmp files of dead processes, not those of living ones", async (t) => {
+  test("the sweep at start deletes .tmp files of dead processes, but not those of running ones", async (t) => {
     const folder = temporary(t);
     const tmp = join(folder, ".tmp");
     mkdirSync(tmp);
@@ -51,7 +51,7 @@ describe("objects on a folder", () => {
       leave(`elsewhere.1.run.1`, 1),
       leave(`${host}.${process.pid}.other.1`),
     ];
-    leave(`${host}.4194999.run.1`); // Above Linux's largest pid.
+    leave(`${host}.4194999.run.1`); // Above the largest pid on Linux.
     leave(`${host}.${process.pid}.earlier.1`, 2);
     leave("elsewhere.1.run.2", 25);
     leave("stray", 25);
@@ -59,7 +59,7 @@ describe("objects on a folder", () => {
     assert.deepEqual(readdirSync(tmp).sort(), kept.sort());
   });
 
-  test("rejects an unusable folder with the reason", async (t) => {
+  test("rejects an unusable folder and states the reason", async (t) => {
     const file = join(temporary(t), "file");
     writeFileSync(file, "");
     for (const folder of [file, join(file, "below")]) {
@@ -70,7 +70,7 @@ describe("objects on a folder", () => {
     }
   });
 
-  test("creates a folder again that another process removed", async (t) => {
+  test("recreates a folder that another process removed", async (t) => {
     const folder = temporary(t);
     const store = await openFsObjects({ folder });
     await store.put("a/b/1", Buffer.alloc(1));
@@ -88,7 +88,7 @@ describe("objects on a folder", () => {
     assert.deepEqual(readdirSync(folder).sort(), [".tmp", "hot"]);
   });
 
-  test("removes empty folders below a prefix, recently used or not, and keeps folders with objects", async (t) => {
+  test("removes empty folders under a prefix, even if recently used, and keeps folders with objects", async (t) => {
     const folder = temporary(t);
     const store = await openFsObjects({ folder });
     await store.put("v/1/360p/0", Buffer.alloc(1));
@@ -126,7 +126,7 @@ describe("objects on a folder", () => {
           )
           .catch(() => {});
       }
-      // An abandoned stream closes its file a moment later; a leak ends this test by its timeout.
+      // An abandoned stream closes its file slightly later; if a descriptor leaks, this test times out.
       while (openFiles() > before) await new Promise((resolve) => setImmediate(resolve));
     },
   );

@@ -24,8 +24,8 @@ export interface FsObjectsOptions {
 }
 
 /**
- * Objects as files. A put is: temp file, fdatasync, rename, fsync of the folder. Throws StoreError if the folder is
- * unusable.
+ * Objects as files. A put consists of: temp file, fdatasync, rename, fsync of the folder. Throws StoreError if the
+ * folder is unusable.
  */
 export async function openFsObjects({ folder }: FsObjectsOptions): Promise<ObjectStore> {
   const root = resolve(folder);
@@ -89,7 +89,7 @@ async function prepare(root: string): Promise<TempFiles> {
   }
 }
 
-/** Deepest first. If a folder is removed during a put, the put creates it again (fs-write.ts). */
+/** Removes the deepest folders first. If a folder is removed during a put, the put creates it again (fs-write.ts). */
 async function removeEmptyBelow(folder: string, folders: Folders): Promise<void> {
   const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
   for (const entry of entries) if (entry.isDirectory()) await removeEmptyBelow(join(folder, entry.name), folders);
@@ -103,7 +103,7 @@ async function remove(path: string, key: string): Promise<void> {
   try {
     await unlink(path);
   } catch (err) {
-    // Missing, below an object, or a folder: there is no such object.
+    // The path is missing, is under an object, or is a folder: the object does not exist.
     if (!["ENOENT", "ENOTDIR", "EISDIR"].includes(codeOf(err) ?? "")) throw fromFs(err, key);
   }
 }

@@ -75,10 +75,10 @@ export function objectsConformance(open: (t: TestContext) => Promise<ObjectStore
       assert.equal((await read(store, "a"))?.length, 1_600_000);
     });
 
-    test("keeps the previous object if the source fails, and passes the error on", async (t) => {
+    test("keeps the previous object if the source fails, and passes on the error", async (t) => {
       const store = await open(t);
       await store.put("a", Buffer.from("before"));
-      // An error with a system code, as a file source would give: still the source's error.
+      // An error with a system code, as a file source would throw: it must still be reported as the source's error.
       const reason = Object.assign(new Error("the peer went away"), { code: "EACCES" });
       for (const key of ["a", "b"]) {
         await assert.rejects(
@@ -96,7 +96,7 @@ export function objectsConformance(open: (t: TestContext) => Promise<ObjectStore
       assert.deepEqual(await keysOf(store), ["a"]);
     });
 
-    test("rejects a body over maxBytes, leaves nothing and closes the source", async (t) => {
+    test("rejects a body over maxBytes, leaves nothing behind and closes the source", async (t) => {
       const store = await open(t);
       let released = false;
       async function* source() {
@@ -122,7 +122,7 @@ export function objectsConformance(open: (t: TestContext) => Promise<ObjectStore
       assert.deepEqual(await keysOf(store), ["fits"]);
     });
 
-    test("replaces, also without durability", async (t) => {
+    test("replaces an existing object, also without durability", async (t) => {
       const store = await open(t);
       for (const text of ["one", "three", "two"])
         await store.put("a/b", Buffer.from(text), { durable: text !== "three" });
@@ -194,7 +194,7 @@ export function objectsConformance(open: (t: TestContext) => Promise<ObjectStore
       );
     });
 
-    test("a version stays while the bytes stay, and differs for others of the same length", async (t) => {
+    test("a version remains the same as long as the bytes do, and differs for other bytes of the same length", async (t) => {
       const store = await open(t);
       await store.put("a", Buffer.alloc(10, 1));
       const version = async () => (await store.open("a"))!.version;
@@ -205,7 +205,7 @@ export function objectsConformance(open: (t: TestContext) => Promise<ObjectStore
       assert.notEqual(await version(), before);
     });
 
-    test("rejects a range outside of the object", async (t) => {
+    test("rejects a range outside the object", async (t) => {
       const store = await open(t);
       await store.put("a", Buffer.alloc(10));
       await store.put("empty", Buffer.alloc(0));
@@ -288,7 +288,7 @@ export function objectsConformance(open: (t: TestContext) => Promise<ObjectStore
   });
 
   describe("file", () => {
-    test("is a path where another program reads the bytes", async (t) => {
+    test("is a path at which another program can read the bytes", async (t) => {
       const store = await open(t);
       await store.put("a/1", Buffer.from("bytes"));
       assert.equal(readFileSync((await store.file("a/1"))!, "utf8"), "bytes");
@@ -297,7 +297,7 @@ export function objectsConformance(open: (t: TestContext) => Promise<ObjectStore
   });
 
   describe("partial", () => {
-    test("grows by chunks of any size, also after another process takes over, and appears when completed", async (t) => {
+    test("grows by chunks of any size, also after another process takes over, and becomes visible when completed", async (t) => {
       const store = await open(t);
       const bytes = randomBytes(3_000_000);
       await fc.assert(
@@ -325,7 +325,7 @@ export function objectsConformance(open: (t: TestContext) => Promise<ObjectStore
       );
     });
 
-    test("keeps the data before a source error, and passes the error on", async (t) => {
+    test("keeps the data received before a source error, and passes on the error", async (t) => {
       const store = await open(t);
       const reason = Object.assign(new Error("the peer went away"), { code: "EACCES" });
       await assert.rejects(
@@ -342,7 +342,7 @@ export function objectsConformance(open: (t: TestContext) => Promise<ObjectStore
       assert.deepEqual(await keysOf(store), []);
     });
 
-    test("continues only at its end, and completes only at its size, repeatedly if needed", async (t) => {
+    test("can only be continued at its end and completed at its exact size, repeatedly if needed", async (t) => {
       const store = await open(t);
       const partial = store.partial("a");
       await partial.append(0, pieces(Buffer.from("12345"), 2));
@@ -360,7 +360,7 @@ export function objectsConformance(open: (t: TestContext) => Promise<ObjectStore
       assert.equal((await store.open("empty"))?.size, 0);
     });
 
-    test("disappears when discarded, and leaves an object of its key alone", async (t) => {
+    test("disappears when discarded, and does not affect an object with the same key", async (t) => {
       const store = await open(t);
       await store.put("a", Buffer.from("old"));
       await store.partial("a").append(0, pieces(Buffer.from("new bytes"), 4));
@@ -436,7 +436,7 @@ export function objectsConformance(open: (t: TestContext) => Promise<ObjectStore
     });
   });
 
-  test("a key that no driver can store is rejected by all", async (t) => {
+  test("every driver rejects a key that some driver cannot store", async (t) => {
     const store = await open(t);
     const bad = [
       "",

@@ -14,7 +14,7 @@ export function parseKeys(text: string, from: string): Uint8Array[] {
   const keys = words.map((word) => Buffer.from(word, "base64"));
   if (keys.length === 0) throw storeErrors.badKeyFile({ path: from, reason: "it holds no key" });
   for (const [index, key] of keys.entries()) {
-    // Buffer.from skips invalid characters: a key that does not round-trip was mistyped.
+    // Buffer.from skips invalid characters: a key that does not round-trip contains a typing error.
     const same =
       key.toString("base64url") === words[index]!.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
     if (key.length !== KEY_BYTES || !same)
@@ -23,7 +23,7 @@ export function parseKeys(text: string, from: string): Uint8Array[] {
   return keys;
 }
 
-/** The keys of a file; created on first use with one random key and owner-only permissions. */
+/** Loads the keys from a file; it is created on first use with one random key and owner-only permissions. */
 export function loadKeyFile(path: string): Uint8Array[] {
   return read(path) ?? create(path) ?? read(path)!;
 }
@@ -49,8 +49,8 @@ function read(path: string): Uint8Array[] | undefined {
 }
 
 /**
- * link(2) fails where rename(2) would replace: of two concurrent first starts one key wins, and both use it. Undefined
- * for the other.
+ * link(2) fails where rename(2) would replace: of two concurrent first starts one creates the key, and both use it.
+ * Returns undefined for the other.
  */
 function create(path: string): Uint8Array[] | undefined {
   const key = randomBytes(KEY_BYTES);
@@ -73,12 +73,12 @@ function create(path: string): Uint8Array[] | undefined {
     try {
       unlinkSync(temp);
     } catch {
-      // It was never created.
+      // The file was never created.
     }
   }
 }
 
-// A key lost in a power failure would take everything sealed with it.
+// If a power failure lost the key, everything sealed with it would be lost, too.
 function syncFolder(path: string) {
   const fd = openSync(path, "r");
   try {

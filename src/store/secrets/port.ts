@@ -1,14 +1,17 @@
-/** Encryption of small values at rest. A sealed value names its key, so that keys can be rotated. */
+/** Encryption of small values at rest. A sealed value identifies its key, so that keys can be rotated. */
 export interface Secrets {
   /**
    * `context` (for example `script/inbox/API_KEY`) is authenticated: a sealed value opens only under the same context.
    */
   seal(plain: string, context: string): string;
-  /** Throws StoreError cannotOpenSecret if the value was modified, truncated, or sealed for another context or key. */
+  /**
+   * Throws StoreError cannotOpenSecret if the value was modified or truncated, or was sealed for another context or
+   * with another key.
+   */
   open(sealed: string, context: string): string;
   /**
-   * Keys derived for signing values that return to us (base64url of 32 octets), one per key, newest first: the first
-   * signs, all verify.
+   * Derives keys for signing values that clients send back to us (base64url of 32 bytes), one per key, newest first:
+   * the first one signs, all of them verify.
    */
   derive(purpose: string): [string, ...string[]];
 }

@@ -19,7 +19,7 @@ export function secretsConformance(create: () => Secrets): void {
     assert.equal(secrets.open(secrets.seal(long, "c"), "c"), long);
   });
 
-  test("a value seals differently each time, to visible ASCII without spaces", () => {
+  test("sealing a value produces a different result each time, in visible ASCII without spaces", () => {
     const secrets = create();
     const sealed = new Set(Array.from({ length: 100 }, () => secrets.seal("value", "c")));
     assert.equal(sealed.size, 100);

@@ -21,7 +21,7 @@ function temporary(t: TestContext): string {
 describe("secrets with AES-256-GCM", () => {
   secretsConformance(() => createSecrets({ keys: [newKey()] }));
 
-  test("old keys still open, new values are sealed with the newest", () => {
+  test("old keys can still open values, new values are sealed with the newest key", () => {
     const [old, current, foreign] = [newKey(), newKey(), newKey()];
     const before = createSecrets({ keys: [old] }).seal("v", "c");
     const rotated = createSecrets({ keys: [current, old] });
@@ -58,7 +58,7 @@ describe("the key file", () => {
     assert.deepEqual(loadKeyFile(path), keys);
   });
 
-  test("is rejected if others can read it", (t) => {
+  test("is rejected if other users can read it", (t) => {
     const path = join(temporary(t), "secrets.key");
     loadKeyFile(path);
     const before = readFileSync(path);

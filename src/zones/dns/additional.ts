@@ -2,9 +2,9 @@ import { isWithin, type RecordSet } from "../../protocol/dns/index.ts";
 import { findPlace, nodeOf, type Node, type NodeSet, recordSet } from "./nodes.ts";
 import type { ServedZone, ServedZones } from "./served.ts";
 
-/** Types whose resolvers will query the addresses of the target next (RFC 1035 3.3, RFC 2782, RFC 9460 4.1). */
+/** Types for which resolvers query the target's addresses next (RFC 1035 3.3, RFC 2782, RFC 9460 4.1). */
 const POINTING = new Set(["MX", "NS", "SRV", "HTTPS", "SVCB"]);
-/** Maximum number of targets whose addresses are added. */
+/** Maximum number of targets whose addresses are included. */
 const MAX_TARGETS = 16;
 
 const targetsWithin = ({ data }: NodeSet, zone: string): string[] =>
@@ -18,7 +18,7 @@ const addresses = (name: string, node: Node): RecordSet[] =>
     return set === undefined ? [] : [recordSet(name, set)];
   });
 
-/** Addresses of the hosts that a set points to, if this zone is authoritative for them. */
+/** Addresses of the hosts to which a record set points, if this zone is authoritative for them. */
 export async function additionalFor(zones: ServedZones, zone: ServedZone, set: NodeSet): Promise<RecordSet[]> {
   if (!POINTING.has(set.type)) return [];
   const found: RecordSet[] = [];
@@ -29,7 +29,7 @@ export async function additionalFor(zones: ServedZones, zone: ServedZone, set: N
   return found;
 }
 
-/** Addresses of a delegation's name servers, including names below the cut (RFC 9471). */
+/** Addresses of a delegation's name servers, including servers named below the cut (RFC 9471). */
 export async function glueFor(zones: ServedZones, zone: ServedZone, servers: NodeSet): Promise<RecordSet[]> {
   const targets = targetsWithin(servers, zone.name);
   if (targets.length === 0) return [];

@@ -3,15 +3,15 @@ import type { AddressType, LookUpAddresses } from "./flatten.ts";
 
 interface Found {
   addresses: string[];
-  /** Remaining seconds. */
+  /** Seconds until expiry. */
   ttl: number;
 }
 
 const TIMEOUT_MS = 2000;
-/** Maximum number of concurrent upstream queries: clients trigger each of them. */
+/** Maximum number of concurrent upstream queries, because clients can trigger them. */
 const MAX_WAITING = 50;
 const MAX_KEPT = 1000;
-/** Bounds for TTLs from foreign servers, in seconds. */
+/** Bounds for TTLs received from foreign servers, in seconds. */
 const [MIN_TTL, MAX_TTL] = [30, 3600];
 
 /** Caches the addresses of a host for its TTL; concurrent callers share one lookup. Failures are not cached. */
@@ -40,7 +40,7 @@ export function createAddressCache({
     return entry;
   }
 
-  // The lookup may ignore the signal.
+  // The lookup may ignore the abort signal.
   function withTimeout<Result>(work: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
     const signal = AbortSignal.timeout(timeoutMs);
     return Promise.race([

@@ -110,7 +110,7 @@ describe("an authoritative answer", () => {
     }
   });
 
-  test("a name exists if only names below it have records (RFC 4592 2.2.2)", async () => {
+  test("a name exists even if only names below it have records (RFC 4592 2.2.2)", async () => {
     for (const name of ["mail.example.com", "_tcp.mx1.example.com", "ent.wild.example.com"])
       assert.deepEqual([(await ask(name, "A")).rcode, (await ask(name, "A")).answer], ["NOERROR", []], name);
   });
@@ -178,7 +178,7 @@ describe("an authoritative answer", () => {
     assert.deepEqual([into.aa, into.answer.length, into.authority.length], [true, 1, 2]);
   });
 
-  test("answers from the closest zone, and refuses foreign names", async () => {
+  test("answers from the closest zone, and refuses names outside its zones", async () => {
     assert.deepEqual(
       (await ask("child.example.com", "A")).answer,
       ["child.example.com 1 A 192.0.2.99"].map((line) => line.replace(" 1 ", " 300 ")),
@@ -209,7 +209,7 @@ describe("an authoritative answer", () => {
     ]);
   });
 
-  test("looks up an external target once, or explains its SERVFAIL", async () => {
+  test("looks up an external target once, or explains a SERVFAIL", async () => {
     const without = await ask("outside.example", "A", { payload: 1232 });
     assert.equal(without.rcode, "SERVFAIL");
     assert.match(without.bytes.toString("latin1"), /leads to cdn\.example\.net, which is not served here/);
@@ -240,7 +240,7 @@ describe("an authoritative answer", () => {
 });
 
 describe("the size of an answer", () => {
-  test("is at most 512 octets over UDP, or the client's EDNS size up to 1232; otherwise TC and no records", async () => {
+  test("is at most 512 octets over UDP, or the client's EDNS size up to 1232; otherwise the answer has TC set and no records", async () => {
     for (const [name, payload, truncated] of [
       ["large.example.com", undefined, true],
       ["large.example.com", 4096, true],
@@ -255,7 +255,7 @@ describe("the size of an answer", () => {
     assert.equal((await ask("large.example.com", "TXT")).answer.length, 1, "over TCP it is whole");
   });
 
-  test("drops additional records before it truncates", async () => {
+  test("drops additional records before truncating", async () => {
     const many = Array.from(
       { length: 14 },
       (_, index) =>
@@ -290,7 +290,7 @@ describe("the size of an answer", () => {
     assert.equal((await ask("x.sub.example.com", "A", { over: "udp", respond, payload: 1232 })).additional.length, 26);
   });
 
-  test("truncates over TCP when a record set exceeds a message", async () => {
+  test("truncates over TCP if a record set exceeds a message", async () => {
     const respond = responder(undefined, {
       "example.com": Array.from({ length: 400 }, (_, index) => `@ TXT "${String(index).padStart(200, "x")}"\n`).join(
         "",

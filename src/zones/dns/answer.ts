@@ -48,7 +48,7 @@ export async function answerQuestion(parts: AnswerParts, name: string, type: num
   }
 }
 
-/** DS belongs to the parent zone (RFC 4035 3.1.4.1) if this server has it. */
+/** DS records belong to the parent zone (RFC 4035 3.1.4.1), if this server has it. */
 async function zoneFor(zones: ServedZones, name: string, type: number): Promise<ServedZone | undefined> {
   const zone = await zones.find(name);
   if (zone === undefined || type !== DS || name !== zone.name || !name.includes(".")) return zone;

@@ -12,8 +12,8 @@ const KEPT_MS = 2000;
 const MAX_KEPT = 20_000;
 
 /**
- * The same zones with a read cache. Entries live while the zone's version is unchanged, two seconds at most, so that
- * changes of other processes become visible. Missing zones are not cached.
+ * The same zones with a read cache. Entries are valid while the zone's version is unchanged, but at most two seconds,
+ * so that changes by other processes become visible. Missing zones are not cached.
  */
 export function createCachedZones(zones: ServedZones, clock: Clock, max = MAX_KEPT): ServedZones {
   const kept = <Value>() => createKept<Value>(max, clock);
@@ -41,7 +41,7 @@ export function createCachedZones(zones: ServedZones, clock: Clock, max = MAX_KE
     ask: () => Promise<Value>,
   ): Promise<Value> {
     const key = `${zone.id} ${what}`;
-    // Read the version first: a concurrent change makes the entry stale.
+    // The version is read first: a concurrent change then makes the entry stale.
     const version = zones.version(zone.id);
     const entry = known.get(key);
     if (entry !== undefined && entry.version === version) return entry.value;

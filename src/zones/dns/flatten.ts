@@ -7,7 +7,8 @@ import type { ServedZones } from "./served.ts";
 export type AddressType = "A" | "AAAA";
 
 /**
- * Looks up a host in public DNS. An empty list means that the host has no such address. Rejects if that is uncertain.
+ * Looks up a host in public DNS. An empty list means that the host has no such addresses. Rejects if the result is
+ * uncertain.
  */
 export type LookUpAddresses = (
   host: string,
@@ -15,13 +16,13 @@ export type LookUpAddresses = (
   signal: AbortSignal,
 ) => Promise<{ address: string; ttl: number }[]>;
 
-/** Answers a CNAME with the addresses of its target; `none` builds the answer if there are none. */
+/** Answers a CNAME with the addresses of its target; `none` builds the answer if the target has no addresses. */
 export type Flatten = (name: string, alias: NodeSet, type: AddressType, none: () => Reply) => Promise<Reply>;
 
 export interface FlattenParts {
   zones: ServedZones;
   clock: Clock;
-  /** Without it, a CNAME at the apex must point to a name on this server. */
+  /** Without it, the target of a CNAME at the apex must be a name on this server. */
   lookUp?: LookUpAddresses | undefined;
 }
 
@@ -30,8 +31,8 @@ const MAX_CHAIN = 8;
 export function createFlatten({ zones, clock, lookUp }: FlattenParts): Flatten {
   const cache = lookUp && createAddressCache({ clock, lookUp });
 
-  // Not an empty answer: resolvers would cache it, and senders would assume that the domain has no address (RFC 8914
-  // 4.1).
+  // An error instead of an empty answer: resolvers would cache the empty answer, and senders would assume that the
+  // domain has no address (RFC 8914 4.1).
   const cannot = (text: string): Reply => bareReply(RCODE.servFail, { code: 0, text });
 
   async function outside(

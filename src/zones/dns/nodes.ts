@@ -19,7 +19,7 @@ export interface NodeSet {
 
 export type Node = ReadonlyMap<RecordType, NodeSet>;
 
-/** The state of a name in its zone. */
+/** The status of a name in its zone. */
 export type Place =
   | { kind: "here"; node: Node }
   /** The name is a delegation or below one. `node`: the records at the zone cut. */
@@ -38,7 +38,7 @@ export async function findPlace(zones: ServedZones, zone: ServedZone, name: stri
     await zones.records(zone, [name, ...above, ...above.map(wildcardOf)]),
     (record) => record.name,
   );
-  // The topmost zone cut: another server is authoritative below it.
+  // Looks for the topmost zone cut: another server is authoritative below it.
   for (const place of [name, ...above].toReversed()) {
     if (place === zone.name) continue;
     const records = found.get(place);
@@ -61,7 +61,7 @@ async function synthesised(
 ): Promise<Place> {
   const at = path.findIndex((ancestor, index) => index > 0 && found.has(wildcardOf(ancestor)));
   if (at === -1) return { kind: "absent" };
-  // The name itself does not exist; names above it, up to the wildcard's parent, may have others below them.
+  // The name itself does not exist; names above it, up to the wildcard's parent, may have other names below them.
   const nextBelow = path[at - 1]!;
   if (at > 1 && (await zones.occupied(zone, nextBelow))) return { kind: "absent" };
   return { kind: "here", node: nodeOf(found.get(wildcardOf(path[at]!))!) };
@@ -83,7 +83,10 @@ export function nodeOf(records: readonly ServedRecord[]): Node {
   return node;
 }
 
-/** A record set as part of a message, with owner `name`: a wildcard's set is returned under the queried name. */
+/**
+ * A record set as part of a message, with owner `name`: a wildcard's set is returned with the queried name as its
+ * owner.
+ */
 export const recordSet = (name: string, { type, ttl, data }: NodeSet): RecordSet => ({
   name,
   type: typeNumber(type),

@@ -5,17 +5,17 @@ import { addressOctets } from "../../protocol/dns/index.ts";
 export interface RateLimit {
   /** Responses per second to one network (IPv4 /24, IPv6 /56). */
   perSecond: number;
-  /** Burst size. Default: two seconds' worth. */
+  /** Burst size. Default: the number for two seconds. */
   burst?: number;
 }
 
-/** "truncate": the response has TC set and no records, so that a real client retries over TCP. */
+/** "truncate": the response has TC set and no records, so that a genuine client retries over TCP. */
 export type Verdict = "answer" | "truncate" | "drop";
 
 /** Maximum number of networks; the least recently seen ones are evicted first. */
 const MAX_NETWORKS = 20_000;
 
-/** A token bucket per network that queries over UDP, where addresses can be forged: prevents amplification attacks. */
+/** A token bucket per network that queries over UDP, where addresses can be forged. Prevents amplification attacks. */
 export function createRateLimit(
   { perSecond, burst = 2 * perSecond }: RateLimit,
   clock: Clock,
@@ -37,7 +37,7 @@ export function createRateLimit(
       bucket.over = 0;
       return "answer";
     }
-    // Every second one: half of the forged queries get no response.
+    // Only every second query is answered, so half of the forged queries get no response.
     return bucket.over++ % 2 === 0 ? "truncate" : "drop";
   };
 }

@@ -52,7 +52,7 @@ describe("a response", () => {
     assert.equal(found!.flags & 0x0180, 0x0100);
   });
 
-  test("is not sent for a response, nor for a message without header", async () => {
+  test("is not sent for a response, nor for a message without a header", async () => {
     assert.equal(
       await respond(
         changed(query(), (copy) => (copy[2]! |= 0x80)),
@@ -64,7 +64,7 @@ describe("a response", () => {
       assert.equal(await respond(query().subarray(0, length), "udp"), undefined);
   });
 
-  test("is NOTIMP for every opcode but QUERY", async () => {
+  test("is NOTIMP for every opcode except QUERY", async () => {
     for (let opcode = 1; opcode < 16; opcode++) {
       const found = await header(changed(query(), (copy) => (copy[2] = opcode << 3)));
       assert.deepEqual([found!.flags & 15, (found!.flags >> 11) & 15, found!.length], [4, opcode, 12]);
@@ -91,7 +91,7 @@ describe("a response", () => {
     assert.equal(await rcode(query("example.com", "OPT")), 1);
   });
 
-  test("is BADVERS for EDNS 1 with our version, and FORMERR within EDNS 0", async () => {
+  test("is BADVERS with our version for EDNS 1, and FORMERR for errors in EDNS 0", async () => {
     const reply = readTestMessage((await respond(query("example.com", "A", [opt(1)]), "udp"))!);
     const found = reply.additionals[0]!;
     assert.deepEqual(
@@ -100,7 +100,7 @@ describe("a response", () => {
     );
   });
 
-  test("has OPT exactly if the query has it, and repeats DO", async () => {
+  test("has OPT if and only if the query has it, and copies DO", async () => {
     const withOpt = readTestMessage((await respond(query("example.com", "MX", [opt(0)]), "udp"))!);
     assert.deepEqual(
       withOpt.additionals.filter(({ type }) => type === "OPT").map(({ ttl }) => ttl & DNSSEC_OK),
@@ -130,7 +130,7 @@ describe("a response", () => {
     );
   });
 
-  test("keeps a dot within a label and unusual octets", async () => {
+  test("preserves a dot within a label and unusual octets", async () => {
     const label = Buffer.from("mx1.example", "latin1");
     const odd = (labels: Buffer[]) =>
       Buffer.concat([
@@ -184,7 +184,7 @@ describe("arbitrary input", () => {
       }, seed as Buffer),
     );
 
-  test("is answered in bounded time, with a message that can be read, or not at all", async () => {
+  test("is answered in bounded time with a readable message, or not at all", async () => {
     let slowest = 0;
     await fc.assert(
       fc.asyncProperty(mutated, async (message) => {
@@ -202,7 +202,7 @@ describe("arbitrary input", () => {
     assert(slowest < 5000, `one took ${slowest} ms`);
   });
 
-  test("random octets do, too", async () => {
+  test("of random octets is handled in the same way", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.uint8Array({ maxLength: 600 }),

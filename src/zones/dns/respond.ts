@@ -14,7 +14,7 @@ import {
   writeReply,
 } from "../../protocol/dns/index.ts";
 
-/** The octets of a response; undefined if none is due. Never rejects. */
+/** The bytes of a response; undefined if none is to be sent. Never rejects. */
 export type Respond = (message: Buffer, over: "udp" | "tcp") => Promise<Buffer | undefined>;
 
 const IN = 1;
@@ -22,7 +22,7 @@ const QUERY = 0;
 const OPT = 41;
 /** TKEY, TSIG, the transfers (RFC 5936, 1995), and two obsolete types (RFC 1035 3.2.3). */
 const META_TYPES = new Set([249, 250, 251, 252, 253, 254]);
-/** A failing database fails for every query: log one line per ten seconds. */
+/** If the database fails, every query fails, so only one line is logged per ten seconds. */
 const LOG_EVERY_MS = 10_000;
 
 export function createRespond({
@@ -54,10 +54,10 @@ export function createRespond({
   async function replyTo(query: Query): Promise<Reply> {
     // RFC 6891 6.1.3: only version 0 is supported.
     if (query.edns !== undefined && query.edns.version !== 0) return bareReply(RCODE.badVersion);
-    // RFC 8945 5.2.1: the key is unknown.
+    // RFC 8945 5.2.1: the key is unknown to this server.
     if (query.signed) return bareReply(RCODE.notAuth);
     if (query.type === OPT) return bareReply(RCODE.formErr);
-    // Also refuses version.bind and other names of class CH.
+    // Also refuses version.bind and other names in class CH.
     if (query.class !== IN || META_TYPES.has(query.type)) return bareReply(RCODE.refused);
     return answer(query.name, query.type);
   }

@@ -12,7 +12,7 @@ export interface ServedRow {
   settings: string | null;
 }
 
-/** Reads of the DNS server: each is one index lookup. */
+/** Database reads of the DNS server: each is a single index lookup. */
 export function createServedReads(db: Db) {
   const tables = db.tables<ZoneTables>();
   // "." and "/" are adjacent characters: the range between them holds the names below.

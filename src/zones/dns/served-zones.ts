@@ -10,7 +10,7 @@ export interface ServedZonesParts {
   version(zone: string): number | undefined;
 }
 
-/** Zones of the database. Zones whose records are on another server ("partial") are not served. */
+/** Zones in the database. Zones whose records are on another server ("partial") are not served. */
 export function createServedZones({ db, version }: ServedZonesParts): ServedZones {
   const reads = createServedReads(db);
   return {

@@ -19,7 +19,7 @@ export function servedConformance(engine: TestEngine): void {
       return { zones, records, zone, add, served: zones.served, ...rest };
     };
 
-    test("finds the closest zone; serves neither a partial zone nor its parent in its place", async (t) => {
+    test("finds the closest zone; serves neither a partial zone nor its parent instead of it", async (t) => {
       const { zones, served, zone } = await opened(t);
       const child = await zones.create({ account: zone.account, name: "child.example.com" });
       await zones.create({ account: zone.account, name: "away.example.com", type: "partial" });
@@ -80,7 +80,7 @@ export function servedConformance(engine: TestEngine): void {
       assert.deepEqual([record!.data, record!.flatten], [{ target: "x-y.example.com" }, true]);
     });
 
-    test("a cached read is never older than a change of this process, nor than two seconds", async (t) => {
+    test("a cached read is never older than a change by this process, nor than two seconds", async (t) => {
       const { served, records, zone, add, zones } = await opened(t);
       const clock = createManualClock(0);
       let reads = 0;
@@ -108,7 +108,7 @@ export function servedConformance(engine: TestEngine): void {
       assert.equal(await addresses(), "no zone");
     });
 
-    test("records from before the index of reversed names are indexed", async (t) => {
+    test("records created before the index of reversed names existed are indexed", async (t) => {
       const { db } = await engine.open(
         t,
         zonesMigrations.filter(({ name }) => name < "zones-003"),

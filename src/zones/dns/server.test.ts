@@ -27,7 +27,7 @@ async function start(t: TestContext, options: Partial<DnsServerOptions> = {}) {
 const query = (name = "example.com", type = "MX", id = 1) => testQuery({ name, type, id });
 const framed = (message: Buffer) => Buffer.concat([Buffer.from([message.length >> 8, message.length & 255]), message]);
 
-/** Reads complete messages of a TCP connection until there are `count` or it ends. */
+/** Reads complete messages from a TCP connection until `count` have arrived or it ends. */
 async function messages(socket: Socket, count: number): Promise<Buffer[]> {
   const found: Buffer[] = [];
   let buffered = Buffer.alloc(0);
@@ -78,14 +78,14 @@ describe("the DNS server", () => {
     await assert.rejects(resolver.resolve4("example.net"), { code: "EREFUSED" });
   });
 
-  test("answers pipelined queries of one connection, also octet by octet and after a half-close", async (t) => {
+  test("answers pipelined queries on one connection, also byte by byte and after a half-close", async (t) => {
     const { port } = await start(t);
     const socket = await open(t, port);
     const all = Buffer.concat(Array.from({ length: 100 }, (_, id) => framed(query("example.com", "MX", id))));
     socket.setNoDelay(true);
     for (let at = 0; at < 60; at++) {
       socket.write(all.subarray(at, at + 1));
-      // The server runs in this process; this lets it read in between.
+      // The server runs in this process; this gives it time to read in between.
       await nextRound();
     }
     socket.end(all.subarray(60));
@@ -123,8 +123,8 @@ describe("the DNS server", () => {
     assert.equal((await messages(socket, 200)).length, 200);
   });
 
-  test("keeps a connection that sends queries regularly", async (t) => {
-    // The total exceeds the idle limit, each pause does not.
+  test("keeps a connection open that sends queries regularly", async (t) => {
+    // The total exceeds the idle limit, but each pause is shorter.
     const { port } = await start(t, { tcp: { idleMs: 2000 } });
     const socket = await open(t, port);
     for (let time = 0; time < 4; time++) {
@@ -134,7 +134,7 @@ describe("the DNS server", () => {
     await answered(socket);
   });
 
-  test("closes a connection that is idle, sends too slowly, or sends no query", async (t) => {
+  test("closes a connection that is idle, sends too slowly, or sends something other than a query", async (t) => {
     const { port } = await start(t, { tcp: { idleMs: 150 } });
     const silent = await open(t, port);
     const slow = await open(t, port);
@@ -148,7 +148,7 @@ describe("the DNS server", () => {
     for (const socket of [silent, slow, answers, long, junk]) if (!socket.closed) await once(socket.resume(), "close");
   });
 
-  test("bounds the number of connections: a new one closes the longest idle one", async (t) => {
+  test("limits the number of connections: a new one closes the one idle for longest", async (t) => {
     const { port } = await start(t, { tcp: { connections: 3, perNetwork: 100 } });
     const sockets = [await open(t, port), await open(t, port), await open(t, port)] as const;
     for (const socket of [sockets[1], sockets[2], sockets[0]]) await answered(socket);
@@ -167,7 +167,7 @@ describe("the DNS server", () => {
     await answered(await open(t, port));
   });
 
-  test("limits the UDP response rate per network: then TC for every second query, otherwise nothing", async (t) => {
+  test("limits the UDP response rate per network: above it, TC for every second query, otherwise no response", async (t) => {
     const clock = createManualClock(1_000_000);
     const { port } = await start(t, { clock, rateLimit: { perSecond: 1, burst: 5 } });
     const socket = createSocket("udp4");
@@ -197,7 +197,7 @@ describe("the DNS server", () => {
   });
 });
 
-test("buckets: each network has its own, they refill, and the table is bounded", () => {
+test("buckets: each network has its own, they refill, and the table has a limit", () => {
   const clock = createManualClock();
   const limit = createRateLimit({ perSecond: 10, burst: 2 }, clock, 3);
   const four = (address: string) => [1, 2, 3, 4].map(() => limit(address));
@@ -232,7 +232,7 @@ for (const program of ["dig", "kdig"]) {
       const run = (port: number, ...args: string[]) =>
         runProgram(program, ["@127.0.0.1", "-p", String(port), "+norec", ...args]);
 
-      test("reads every record type as it was given", async (t) => {
+      test("reads every record type as it was specified", async (t) => {
         const { port } = await start(t);
         const short = async (name: string, type: string) => (await run(port, "+short", name, type)).trim();
         assert.equal((await short("_25._tcp.mx1.example.com", "TLSA")).replaceAll(" ", ""), `311${"AB".repeat(32)}`);

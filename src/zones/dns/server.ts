@@ -16,16 +16,16 @@ export interface DnsServerOptions {
   log: Log;
   clock?: Clock;
   /**
-   * Addresses to listen on, each over UDP and TCP. List them separately on a machine with several: a response must
-   * leave from the queried address.
+   * Addresses to listen on, each over UDP and TCP. List them individually on a machine with several addresses: a
+   * response must be sent from the queried address.
    */
   hosts: readonly string[];
-  /** 0: any free port, the same for all. */
+  /** 0 selects a free port, the same for all addresses. */
   port: number;
-  /** Default 200 a second. Null: no limit. */
+  /** Default 200 per second. Null: no limit. */
   rateLimit?: RateLimit | null;
   tcp?: TcpBounds;
-  /** For a CNAME at the apex with an external target. */
+  /** Looks up external targets of CNAMEs at the apex. */
   lookUp?: LookUpAddresses;
   /** Called for every response. */
   onAnswer?(told: { over: "udp" | "tcp"; rcode: string }): void;
@@ -37,12 +37,12 @@ export interface DnsServer {
 }
 
 const DEFAULT_RATE: RateLimit = { perSecond: 200 };
-/** Another process may hold the UDP port whose TCP port was free. */
+/** Another process may be using the UDP port although the TCP port was free. */
 const ATTEMPTS = 10;
 
 /**
  * An authoritative name server: answers for its zones, refuses everything else, and does not recurse. RFC 1034, 1035,
- * 2181, 2308, 4592, 6891, 7766, 8482, 9619. No DNSSEC, no transfers. Rejects if a port is in use.
+ * 2181, 2308, 4592, 6891, 7766, 8482, 9619. No DNSSEC, no zone transfers. Rejects if a port is in use.
  */
 export async function startDnsServer({
   zones,

@@ -5,17 +5,20 @@ import { networkOf } from "./rate-limit.ts";
 import type { Respond } from "./respond.ts";
 
 export interface TcpBounds {
-  /** Maximum number of connections; a new one closes the longest idle one. */
+  /** Maximum number of connections; a new one closes the one idle for longest. */
   connections?: number;
   /** Maximum number of connections per network (IPv4 /24, IPv6 /56). */
   perNetwork?: number;
-  /** RFC 7766 6.2.3: idle timeout, and time limit for one message. */
+  /** RFC 7766 6.2.3: idle timeout, also the time limit for one message. */
   idleMs?: number;
 }
 
 /** A query has a name of at most 255 octets and an OPT record; anything longer is not a query. */
 const MAX_QUERY = 4096;
-/** Maximum number of queries per connection in progress (RFC 7766 6.2.1.1): reading pauses until one is done. */
+/**
+ * Maximum number of queries in progress per connection (RFC 7766 6.2.1.1): reading pauses until one of them has been
+ * answered.
+ */
 const MAX_PIPELINED = 32;
 /** Maximum number of octets waiting to be sent. */
 const MAX_UNSENT = 256 * 1024;
@@ -31,7 +34,7 @@ export async function listenTcp(
   port: number,
 ): Promise<TcpListener> {
   const { connections = 300, perNetwork = 50, idleMs = 10_000 } = bounds;
-  // Least recently active first.
+  // Ordered by last activity, oldest first.
   const open = new Map<Socket, string>();
 
   const server = createServer({ allowHalfOpen: true }, (socket) => {
@@ -62,7 +65,7 @@ export async function listenTcp(
   };
 }
 
-/** Length-prefixed messages (RFC 1035 4.2.2), answered as they become ready. */
+/** Length-prefixed messages (RFC 1035 4.2.2), answered in the order in which answers become ready. */
 function converse(
   socket: Socket,
   { respond, idleMs, heard }: { respond: Respond; idleMs: number; heard: () => void },
@@ -78,7 +81,7 @@ function converse(
     pending++;
     try {
       const reply = await respond(message, "tcp");
-      // Not a query: resolvers do not send that.
+      // The message is not a query: resolvers do not send such messages.
       if (reply === undefined) return socket.destroy();
       if (socket.destroyed) return;
       const length = Buffer.alloc(2);
@@ -111,7 +114,7 @@ function converse(
     buffered = buffered.length === 0 ? chunk : Buffer.concat([buffered, chunk]);
     take();
   });
-  // After a half-close the client may still wait for answers.
+  // After a half-close the client may still be waiting for answers.
   socket.on("end", () => {
     ended = true;
     take();

@@ -24,14 +24,14 @@ export async function listenUdp({ respond, log, limit }: UdpParts, host: string,
     const verdict = limit(address);
     if (verdict === "drop") return;
     const reply = verdict === "truncate" ? truncated(message) : await respond(message, "udp");
-    // A failed send is a lost datagram, which UDP allows.
+    // A failed send is equivalent to a lost datagram, which UDP allows.
     if (reply !== undefined && !closed) socket.send(reply, from, address, () => {});
   }
 
   let closed = false;
   socket.on("close", () => (closed = true));
   socket.on("message", (message, { address, port: from }) => {
-    // Port 0 cannot receive.
+    // Port 0 cannot receive datagrams.
     if (from === 0 || pending >= MAX_PENDING) return;
     pending++;
     void serve(message, address, from)

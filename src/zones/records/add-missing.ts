@@ -9,7 +9,8 @@ import type { DnsRecord, RecordDraft, RecordZone } from "./types.ts";
 const AT_ONCE = 500;
 
 /**
- * Adds the missing records. Resolves with their number. Throws the conflict of the first record that cannot be added.
+ * Adds the missing records. Resolves with the number of added records. Throws the conflict of the first record that
+ * cannot be added.
  */
 export async function addMissing(
   tx: Executor,
@@ -23,12 +24,12 @@ export async function addMissing(
     if (waiting.length > 0) await insertRecords(tx, waiting);
     added += waiting.length;
     waiting = [];
-    // Yields to other tasks: SQLite calls never wait.
+    // Yields to other tasks, because SQLite calls are synchronous.
     await nextRound();
   };
   for (const group of Map.groupBy(drafts, ({ name }) => name).values()) {
     for (const [index, draft] of group.entries()) {
-      // Only records of one name can conflict, so the previous one must be in the table.
+      // Only records with the same name can conflict, so the previous one must already be in the table.
       if (index > 0 || waiting.length >= AT_ONCE) await flush();
       if (!(await isThere(() => checkConflicts(tx, zone, draft)))) waiting.push(newRecord(draft, zone, birth()));
     }

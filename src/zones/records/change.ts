@@ -16,27 +16,27 @@ import {
 import { createTurns } from "./turns.ts";
 import type { DnsRecord, RecordDraft, RecordRequest, RecordZone } from "./types.ts";
 
-/** Published with the zone's id after every change of its records. */
+/** Published with the zone's id after every change to its records. */
 export const RECORDS_CHANGED = "zones.records";
 
 export interface RecordChangeParts {
   db: Db;
   clock: Clock;
   ids: Ids;
-  /** Versions of zones: RECORDS_CHANGED. */
+  /** Zone versions, updated through RECORDS_CHANGED. */
   versions: Versions;
   /** Maximum number of records per zone; null: unlimited. */
   quota: number | null;
 }
 
-/** Ownership of a record that a component manages. */
+/** Ownership of a record that is managed by a component. */
 export interface Keeping {
   managedBy: string;
   locked: boolean;
   meta: Record<string, unknown> | null;
 }
 
-/** The operations that change records within one transaction. */
+/** The operations that change records, within one transaction. */
 export interface ChangeSteps {
   tx: Executor;
   zone: RecordZone;
@@ -44,7 +44,7 @@ export interface ChangeSteps {
   replace(before: DnsRecord, draft: RecordDraft): Promise<DnsRecord>;
   keep(before: DnsRecord, keeping: Keeping | null): Promise<DnsRecord>;
   remove(record: DnsRecord): Promise<DnsRecord>;
-  /** A record that users may change. Throws noRecord, locked. */
+  /** Returns a record that users may change. Throws noRecord, locked. */
   changeable(id: string): Promise<DnsRecord>;
 }
 
@@ -66,7 +66,7 @@ export function createRecordChanges({ db, clock, ids, versions, quota }: RecordC
   async function transact<Result>(zone: RecordZone, work: (steps: ChangeSteps) => Promise<Result>): Promise<Result> {
     try {
       return await db.transaction<ZoneTables, Result>(async (tx) => {
-        // First, so that the zone cannot be deleted concurrently.
+        // Done first, so that the zone cannot be deleted concurrently.
         if (!(await bumpSerial(tx, zone.id))) throw zoneErrors.noZone({ id: zone.id });
         const result = await work(steps(tx, zone));
         if (quota !== null && sumOf(await recordCounts(tx)(zone.id)) > quota) throw zoneErrors.quotaExceeded({ quota });
@@ -96,7 +96,7 @@ export function createRecordChanges({ db, clock, ids, versions, quota }: RecordC
           ...before,
           ...draft,
           modifiedAt: now,
-          // A managed record with changed content belongs to the user.
+          // A managed record whose content has been changed belongs to the user.
           ...(!same && { managedBy: null, locked: false, meta: null }),
           commentAt: draft.comment === null ? null : draft.comment === before.comment ? before.commentAt : now,
           tagsAt:
@@ -154,7 +154,7 @@ export function patched(record: DnsRecord, change: Partial<RecordRequest>): Reco
   return {
     type: change.type ?? record.type,
     name: change.name ?? record.name,
-    // The content is derived from the data if there is data.
+    // If there is data, the content is derived from it.
     content: change.content ?? (sameType && change.data === undefined ? record.content : undefined),
     data: newContent
       ? undefined

@@ -61,13 +61,13 @@ describe("names", () => {
     "a\n",
     "ex\0",
   ]) {
-    test(`refuses ${JSON.stringify(name.slice(0, 20))}`, () =>
+    test(`rejects ${JSON.stringify(name.slice(0, 20))}`, () =>
       assert.equal(problems({ name })[0]?.[0], name === "a\n" ? undefined : 9000));
   }
 });
 
 describe("contents", () => {
-  test("invalid content has the code of its type", () => {
+  test("invalid content is reported with the code of its type", () => {
     assert.deepEqual(problems({ type: "A", content: "1.2.3" }), [
       [9005, "Content for A record is invalid. Must be a valid IPv4 address"],
     ]);
@@ -132,7 +132,7 @@ describe("contents", () => {
     assert.equal(content(""), '""');
   });
 
-  test("accepts structured types by data, by content, and by content without the priority", () => {
+  test("accepts structured types as data, as content, and as content without the priority", () => {
     const srv = {
       content: "5 8806 example.net",
       priority: 10,
@@ -162,7 +162,7 @@ describe("contents", () => {
     );
   });
 
-  test("content and priority contain the complete data", () => {
+  test("content and priority together represent all data", () => {
     fc.assert(
       fc.property(recordOf(), ({ type, data }) => {
         const priority = hasPriority(type) ? (data.priority as number) : null;
@@ -176,7 +176,7 @@ describe("contents", () => {
     );
   });
 
-  test("any input is a record or an error with codes", () => {
+  test("any input results in a record or an error with codes", () => {
     const any = fc.record(
       {
         type: fc.constantFrom(...RECORD_TYPES),
@@ -214,7 +214,7 @@ describe("other fields of a record", () => {
       );
   });
 
-  test("proxied records have the automatic TTL, and are addresses or CNAME", () => {
+  test("proxied records have the automatic TTL, and must be addresses or CNAME", () => {
     assert.deepEqual([check({ proxied: true, ttl: 300 }).ttl, check({ proxied: true }).proxied], [1, true]);
     for (const type of RECORD_TYPES.filter((other) => !isProxiable(other)))
       assert.ok(
@@ -238,7 +238,7 @@ describe("other fields of a record", () => {
       assert.equal(problems({ tags })[0]?.[0], 9301, JSON.stringify(tags));
   });
 
-  test("stores only settings that are on", () => {
+  test("stores only settings that are enabled", () => {
     assert.equal(check({ settings: { ipv4_only: false } }).settings, null);
     assert.deepEqual(check({ settings: { ipv4_only: true, ipv6_only: false } }).settings, { ipv4_only: true });
   });

@@ -67,13 +67,16 @@ export function checkRecord(request: RecordRequest, zone: string): RecordDraft {
   };
 }
 
-/** Equal for records that are equal to a resolver. */
+/** Equal for records that a resolver cannot distinguish. */
 export const digestOf = ({ priority, content }: Pick<RecordDraft, "priority" | "content">): string =>
   createHash("sha256")
     .update(`${priority ?? ""} ${content}`)
     .digest("base64url");
 
-/** A name within the zone: "@" is the zone, and foreign names are relative unless they end with a dot. */
+/**
+ * Converts a name to an absolute name in the zone: "@" is the zone, and names outside it are relative unless they end
+ * with a dot.
+ */
 export function recordName(given: string, zone: string): string {
   const text = given.trim();
   if (text === "@" || text === "") return zone;
@@ -164,7 +167,7 @@ function dataOfRequest(type: RecordType, { content, data, priority }: RecordRequ
   }
 }
 
-/** Without quotes the whole content is the text, including blanks. */
+/** Without quotes the entire content is the text, including spaces. */
 function textOf(content: string): RecordData {
   // oxlint-disable-next-line no-control-regex
   if (/[\0-\x08\x0a-\x1f\x7f]/.test(content))
@@ -174,7 +177,7 @@ function textOf(content: string): RecordData {
 
 function readContent(type: RecordType, content: string, priority: number | undefined, zone: string): RecordData {
   const tokens = withoutClass(words(content), type);
-  // With or without a leading priority.
+  // Accepts content with or without a leading priority.
   if (hasPriority(type) && tokens.length === layoutOf(type).length - 1) {
     if (priority === undefined) throw new RecordDataError("priority", "it is missing", true);
     return readData(type, [{ text: String(priority), quoted: false, escaped: false }, ...tokens], { apex: zone });
@@ -190,7 +193,7 @@ const withoutClass = (tokens: Token[], type: RecordType): Token[] => {
   return at === -1 ? tokens : tokens.toSpliced(at, 2);
 };
 
-/** Codes and texts of the hosted API, where it has one. */
+/** Codes and texts of the hosted API, if it has one for the error. */
 const CONTENT_ERRORS: Partial<Record<RecordType, [code: number, message: string]>> = {
   A: [9005, "Content for A record is invalid. Must be a valid IPv4 address"],
   AAAA: [9006, "Content for AAAA record is invalid. Must be a valid IPv6 address"],

@@ -15,16 +15,17 @@ export async function checkConflicts(tx: Executor, zone: RecordZone, draft: Reco
 }
 
 /**
- * The types that conflict with a type. RFC 1034 3.6.2: a CNAME must be alone. At the apex, where NS and SOA always
- * exist, it is flattened to addresses, so it only excludes address records. NS below the apex delegates the name.
+ * The types that conflict with a type. RFC 1034 3.6.2: a CNAME must be the only record. At the apex, where NS and SOA
+ * always exist, it is flattened to addresses, so it only excludes address records. NS below the apex delegates the
+ * name.
  */
 function exclusion(type: RecordType, apex: boolean): TypeFilter | undefined {
   if (apex) {
     if (type === "CNAME") return { types: ["A", "AAAA", "CNAME"] };
     return type === "A" || type === "AAAA" ? { types: ["CNAME"] } : undefined;
   }
-  // A name that is a name server of its own delegation would need an address beside NS; the published API does not
-  // allow that either.
+  // A name that is a name server of its own delegation would need an address alongside NS; the published API does not
+  // allow this either.
   if (type === "CNAME") return { allTypesBut: [] };
   if (type === "NS") return { allTypesBut: ["NS", "DS"] };
   return { types: type === "DS" ? ["CNAME"] : ["CNAME", "NS"] };

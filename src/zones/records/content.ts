@@ -1,10 +1,10 @@
 import { presentData, readData, words, type RecordData, type RecordType } from "../../protocol/dns/index.ts";
 
-/** Their priority is a field of the record, not part of the content. */
+/** For these types the priority is a field of the record, not part of the content. */
 const PRIORITY_TYPES = new Set<RecordType>(["MX", "SRV", "URI"]);
 export const hasPriority = (type: RecordType): boolean => PRIORITY_TYPES.has(type);
 
-/** Types whose data the API shows as fields. */
+/** Types whose data the API returns as fields. */
 const DATA_TYPES = new Set<RecordType>([
   "CAA",
   "CERT",
@@ -30,7 +30,7 @@ export function contentOf(type: RecordType, data: RecordData): string {
   return hasPriority(type) ? whole.slice(whole.indexOf(" ") + 1) : whole;
 }
 
-/** The data of a stored record, to write or serve it. */
+/** The data of a stored record, for writing or serving it. */
 export const dataOf = ({
   type,
   content,

@@ -7,7 +7,7 @@ import { likeText } from "../zones-table.ts";
 import { contentKey, RECORD_COLUMNS, recordCounts, sumOf, toRecord, type Read } from "./records-table.ts";
 import type { DnsRecord } from "./types.ts";
 
-/** Case-insensitive. */
+/** Comparisons are case-insensitive. */
 export interface TextFilter {
   exact?: string | undefined;
   contains?: string | undefined;
@@ -26,19 +26,19 @@ export interface TagFilter extends Record<
 
 export interface RecordQuery {
   type?: string | undefined;
-  /** Absolute names; a relative name does not match with `exact`. */
+  /** Absolute names: with `exact`, a relative name does not match. */
   name?: TextFilter | undefined;
   content?: TextFilter | undefined;
   comment?: (TextFilter & { present?: boolean; absent?: boolean }) | undefined;
   proxied?: boolean | undefined;
   tags?: TagFilter[] | undefined;
-  /** A match of one tag filter suffices. */
+  /** One matching tag filter suffices. */
   anyTag?: boolean | undefined;
-  /** A match of one filter suffices; the tag filters together count as one. */
+  /** One matching filter suffices; the tag filters together count as one. */
   any?: boolean | undefined;
   /** Matches name, content or comment, in addition to the filters. */
   search?: string | undefined;
-  /** Records at or below this name, without the NS records of the delegation. */
+  /** Records at or below this name, except the NS records of the delegation. */
   shadowedBy?: string | undefined;
   /** NS records at these names. */
   nsAt?: readonly string[] | undefined;
@@ -46,7 +46,7 @@ export interface RecordQuery {
   direction?: "asc" | "desc" | undefined;
 }
 
-/** Each order is an index from its first to its last column. */
+/** Each order is the full column order of an index. */
 const ORDERS = {
   type: ["type", "name", "digest"],
   name: ["name", "type", "digest"],
@@ -113,8 +113,8 @@ interface Orderable<Self> {
 }
 
 /**
- * The same order without its index: SQLite would otherwise scan the whole zone in order instead of looking up the few
- * matching records and sorting them.
+ * The same order without using its index: SQLite would otherwise scan the whole zone in order instead of looking up the
+ * few matching records and sorting them.
  */
 const sorted = <Query extends Orderable<Query>>(
   query: Query,
@@ -141,7 +141,7 @@ function matching(
   const filters: Filter[] = [];
   if (type !== undefined) filters.push((eb) => eb("type", "=", type));
   filters.push(...textFilters("name", name, (text) => (eb) => eb("name", "=", text)));
-  // Many clients search TXT content without quotes. The keys match the index.
+  // Many clients search for TXT content without quotes. The keys match the index.
   filters.push(
     ...textFilters("content", content, (text) => (eb) => {
       const forms = [text, quote(text)];

@@ -19,7 +19,7 @@ export async function recordsOf(db: Executor, zone: string, owner: string): Prom
   ).map(toRecord);
 }
 
-/** The record with the same meaning. */
+/** The stored record with the same meaning. */
 export async function sameRecord(db: Executor, zone: RecordZone, draft: RecordDraft): Promise<DnsRecord | undefined> {
   const row = await db
     .selectFrom("dns_records")
@@ -53,7 +53,7 @@ export async function recordsAt(
 /** Record types; `allTypesBut` means all others. */
 export type TypeFilter = { types: RecordType[] } | { allTypesBut: RecordType[] };
 
-/** The records at the name of a draft, except the record `self`. */
+/** The records that share a draft's name, except the record `self`. */
 export function neighbours(db: Executor, zone: RecordZone, draft: RecordDraft, self?: string) {
   const there = db
     .selectFrom("dns_records")
@@ -62,14 +62,14 @@ export function neighbours(db: Executor, zone: RecordZone, draft: RecordDraft, s
     .where("name", "=", draft.name);
   const others = self === undefined ? there : there.where("id", "<>", self);
   return {
-    /** True if one has the same meaning. */
+    /** True if one of them has the same meaning. */
     identical: async () =>
       (await others
         .where("type", "=", draft.type)
         .where("digest", "=", digestOf(draft))
         .limit(1)
         .executeTakeFirst()) !== undefined,
-    /** The first type that matches the filter. */
+    /** The first type among them that matches the filter. */
     async typeAmong(filter: TypeFilter): Promise<RecordType | undefined> {
       const query =
         "types" in filter

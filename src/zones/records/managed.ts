@@ -20,7 +20,7 @@ export interface ManagedSet {
 export interface ManagedChange {
   owner: string;
   add: readonly RecordDraft[];
-  /** Records of the owner, and records that users created. */
+  /** Records of the owner, and records that users created, may be removed. */
   remove: readonly RecordDraft[];
   locked: boolean;
   meta?: Record<string, unknown> | undefined;
@@ -31,14 +31,14 @@ export interface ManagedChange {
 export interface ManagedRecords {
   /**
    * Makes the owner's records exactly these, atomically. An equal record of a user becomes the owner's; an equal record
-   * of another owner stays theirs and counts as present. Throws the errors of creating a record.
+   * of a different owner keeps its owner and counts as present. Throws the errors of creating a record.
    */
   set(zone: RecordZone, wanted: ManagedSet): Promise<DnsRecord[]>;
   /** Removes and adds atomically; treats existing records as `set` does. */
   alter(zone: RecordZone, wanted: ManagedChange): Promise<void>;
-  /** Locks or unlocks the owner's records, of all names or of the given ones. Resolves with their number. */
+  /** Locks or unlocks the owner's records, for all names or for the given ones. Resolves with the number of records. */
   lock(zone: RecordZone, owner: string, locked: boolean, names?: readonly string[]): Promise<number>;
-  /** Removes the owner's records, locked or not. Resolves with their number. */
+  /** Removes the owner's records, whether locked or not. Resolves with the number of records. */
   remove(zone: RecordZone, owner: string): Promise<number>;
   list(zone: string, owner: string): Promise<DnsRecord[]>;
   /** Records of any owner, to find conflicts. At most `limit`. */

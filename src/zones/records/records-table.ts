@@ -11,7 +11,7 @@ export const contentKey = (content: string): string => content.toLowerCase().sli
 type Row = ZoneTables["dns_records"];
 export type RecordRow = Omit<Row, "content_key" | "comment_key" | "digest" | "reversed">;
 
-/** All columns except those for sorting and searching. */
+/** All columns except those used for sorting and searching. */
 export const RECORD_COLUMNS = [
   "id",
   "zone_id",
@@ -36,7 +36,7 @@ export const RECORD_COLUMNS = [
   "meta",
 ] as const satisfies (keyof Row)[];
 
-/** Runs a read: through Kysely, as within a transaction, or through the prepared `db.read`. */
+/** Runs a read: through Kysely, as in a transaction, or through the prepared `db.read`. */
 export type Read = <Found>(query: Compilable<Found>) => Promise<Found[]>;
 const through =
   (tables: Executor): Read =>
@@ -57,7 +57,7 @@ export const recordById = (tables: Executor, read = through(tables)) => {
   };
 };
 
-/** Maximum rows per INSERT: SQLite accepts at most 32,766 parameters. */
+/** Maximum number of rows per INSERT: SQLite accepts at most 32,766 parameters. */
 const ROWS_AT_ONCE = 500;
 
 export async function insertRecords(tx: Executor, records: readonly DnsRecord[]): Promise<void> {
@@ -93,7 +93,7 @@ export async function deleteRecord(tx: Executor, { zone, id, type, tags }: DnsRe
   await count(tx, zone, type, -1);
 }
 
-/** Marks a change of the zone for resolvers and secondaries. */
+/** Signals a change of the zone to resolvers and secondaries. */
 export async function bumpSerial(tx: Executor, zone: string): Promise<boolean> {
   const rows = await tx
     .updateTable("zones")
@@ -117,7 +117,7 @@ async function insertTags(tx: Executor, records: readonly DnsRecord[]): Promise<
   }
 }
 
-/** Lower case, for searching. */
+/** Lower-case parts of a tag, for searching. */
 export function tagParts(tag: string): { name: string; value: string } {
   const at = tag.indexOf(":");
   return {
@@ -136,7 +136,7 @@ async function count(tx: Executor, zone: string, type: string, by: number): Prom
     .execute();
 }
 
-/** Counts by type; their sum is the size of the zone. */
+/** Counts by type; their sum is the number of records in the zone. */
 export const recordCounts = (tables: Executor, read = through(tables)) => {
   const find = prepared((arg) =>
     tables.selectFrom("dns_record_counts").select(["type", "records"]).where("zone_id", "=", arg<string>("zone")),

@@ -106,7 +106,7 @@ export function recordsConformance(engine: TestEngine): void {
       assert.deepEqual(await records.usage(zone.id), { records: 0, quota: null });
     });
 
-    test("of another zone are not found", async (t) => {
+    test("of a different zone are not found", async (t) => {
       const { records, newZone } = await openZones(t, engine);
       const [one, other] = [await newZone("one.test"), await newZone("other.test")];
       const { id } = await records.create(one, a("www"));
@@ -319,7 +319,7 @@ export function recordsConformance(engine: TestEngine): void {
       );
     });
 
-    test("in a batch are changed in order and atomically", async (t) => {
+    test("of a batch are changed in order and atomically", async (t) => {
       const { records, newZone } = await openZones(t, engine);
       const zone = await newZone();
       const [one, two, three] = [

@@ -13,24 +13,24 @@ import type { DnsRecord, RecordRequest, RecordZone } from "./types.ts";
 import { readImport, recordLine, zoneFileHead } from "./zone-file.ts";
 
 export interface Records {
-  /** A number that changes with the records of a zone; undefined if another process may change them. */
+  /** A number that changes whenever the records of a zone change; undefined if another process may change them. */
   version(zone: string): number | undefined;
   list(zone: string, query: RecordQuery, page: PageRequest): Promise<Page<DnsRecord>>;
   /** Throws noRecord. */
   get(zone: string, id: string): Promise<DnsRecord>;
   /** Throws dnsInvalid and the conflicts of conflicts.ts. */
   create(zone: RecordZone, request: RecordRequest): Promise<DnsRecord>;
-  /** Omitted fields get their defaults. Throws noRecord, locked and the errors of create. */
+  /** Omitted fields are set to their defaults. Throws noRecord, locked and the errors of create. */
   replace(zone: RecordZone, id: string, request: RecordRequest): Promise<DnsRecord>;
   /** Omitted fields keep their values. Throws the errors of replace. */
   update(zone: RecordZone, id: string, change: Partial<RecordRequest>): Promise<DnsRecord>;
   /** Throws noRecord, locked. */
   delete(zone: RecordZone, id: string): Promise<void>;
-  /** Atomic. Throws the errors of each change, and batchTooLarge. */
+  /** Atomic. Throws the errors of the individual changes, and batchTooLarge. */
   batch(zone: RecordZone, batch: Batch): Promise<BatchResult>;
   /** Adds the records of a zone file atomically; existing records are skipped. Throws badImport. */
   import(zone: Zone, text: string, options?: { proxied?: boolean }): Promise<{ added: number; parsed: number }>;
-  /** A zone file in chunks; `import` reads the same records from it. */
+  /** Returns a zone file in chunks; `import` reads the same records from it. */
   export(zone: Zone): AsyncGenerator<string>;
   usage(zone: string): Promise<{ records: number; quota: number | null }>;
   managed: ManagedRecords;

@@ -1,6 +1,6 @@
 /**
- * Serializes changes of one zone within this process. They all update the same counter rows; concurrent transactions on
- * PostgreSQL would conflict and be retried.
+ * Serializes changes to one zone within this process. All of them update the same counter rows; on PostgreSQL,
+ * concurrent transactions would conflict and be retried.
  */
 export function createTurns(): <Result>(key: string, work: () => Promise<Result>) => Promise<Result> {
   const last = new Map<string, Promise<unknown>>();

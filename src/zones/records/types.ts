@@ -1,6 +1,6 @@
 import type { RecordType } from "../../protocol/dns/index.ts";
 
-/** A record request of a user or program, not validated. */
+/** A record as requested by a user or program, not validated. */
 export interface RecordRequest {
   type: string;
   /** Relative to the zone or absolute; "@" is the apex. */
@@ -27,12 +27,12 @@ export interface RecordSettings {
 /** A valid record that is not stored yet. */
 export interface RecordDraft {
   type: RecordType;
-  /** Normal and absolute, without the final dot. */
+  /** Name in normal form, absolute, without the final dot. */
   name: string;
   /** The data in presentation format, without the priority of MX, SRV and URI; names without a trailing dot. */
   content: string;
   priority: number | null;
-  /** For types that the API shows as fields. */
+  /** For types whose data the API returns as fields; otherwise null. */
   data: Record<string, unknown> | null;
   ttl: number;
   proxied: boolean;
@@ -58,7 +58,7 @@ export interface DnsRecord extends RecordDraft {
   meta: Record<string, unknown> | null;
 }
 
-/** The properties of a zone that records need. */
+/** The properties of a zone that are needed for records. */
 export interface RecordZone {
   id: string;
   account: string;

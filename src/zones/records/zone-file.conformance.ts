@@ -58,7 +58,7 @@ export function zoneFileConformance(engine: TestEngine): void {
       assert.equal((await records.usage(zone.id)).records, 5);
     });
 
-    test("with invalid lines change nothing, and every such line is reported", async (t) => {
+    test("with invalid lines change nothing, and all invalid lines are reported", async (t) => {
       const { records, newZone } = await openZones(t, engine);
       const zone = await newZone();
       await assert.rejects(
@@ -92,7 +92,7 @@ export function zoneFileConformance(engine: TestEngine): void {
     test("round-trip through export and import", async (t) => {
       const { zones, records, newZone } = await openZones(t, engine);
       const text = (max: number) => fc.string({ maxLength: max }).map((value) => value.trim());
-      // CNAME and NS must be alone: use other names for them.
+      // CNAME and NS must be the only records of a name: use other names for them.
       const request = fc
         .record({
           record: recordOf(),

@@ -15,7 +15,7 @@ import { AUTO_TTL, MAX_TTL, MIN_TTL, type DnsRecord, type RecordDraft } from "./
 
 const MARK = "cf_tags=";
 
-/** The head of an exported zone: its SOA and NS records, which an import skips. */
+/** The beginning of an exported zone: its SOA and NS records, which an import skips. */
 export const zoneFileHead = ({ name, nameServers, serial }: Zone): string =>
   `;; Domain: ${name}.\n$ORIGIN ${name}.\n\n` +
   (nameServers.length === 0
@@ -24,7 +24,9 @@ export const zoneFileHead = ({ name, nameServers, serial }: Zone): string =>
       nameServers.map((target) => zoneFileLine({ name, ttl: MAX_TTL, type: "NS", data: { target } })).join("") +
       "\n");
 
-/** A record as a line. Properties unknown to DNS are in its comment: `remark cf_tags=cf-proxied:true,team:dns`. */
+/**
+ * A record as a line. Properties that DNS does not have are in its comment: `remark cf_tags=cf-proxied:true,team:dns`.
+ */
 export const recordLine = (record: DnsRecord): string =>
   zoneFileLine({
     name: record.name,
@@ -63,11 +65,11 @@ function marksOf(remark: string): { comment: string; tags: string[]; proxied: bo
 
 export interface Imported {
   drafts: RecordDraft[];
-  /** Number of records in the file without SOA and the zone's own name servers. */
+  /** Number of records in the file, excluding SOA and the zone's own name servers. */
   parsed: number;
 }
 
-/** The records of a zone file for this zone. Throws badImport with the invalid lines. */
+/** Reads the records from a zone file for this zone. Throws badImport with the invalid lines. */
 export function readImport(
   text: string,
   zone: Zone,
@@ -95,7 +97,7 @@ export function readImport(
   return { drafts, parsed: drafts.length };
 }
 
-/** The zone's own SOA and NS records. */
+/** True for the zone's own SOA and NS records. */
 const isOwn = ({ type, name, data }: ZoneFileRecord, zone: Zone) =>
   type === "SOA" || (type === "NS" && name === zone.name && zone.nameServers.includes(data?.target as string));
 
@@ -114,7 +116,7 @@ function importedDraft(
       content: presentData(type, data),
       ttl: ttl === undefined || ttl === AUTO_TTL ? AUTO_TTL : Math.min(Math.max(ttl, MIN_TTL), MAX_TTL),
       proxied: isProxiable(type) && (marks.proxied ?? proxied),
-      // A remark in a foreign file may be longer than a comment.
+      // A remark in a foreign file may be longer than a comment is allowed to be.
       comment: [...marks.comment].slice(0, 100).join(""),
       tags: marks.tags,
     },

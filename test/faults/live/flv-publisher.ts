@@ -10,19 +10,19 @@ import { rtmpPort } from "./publishers.ts";
 import type { Input } from "./server.ts";
 
 export interface FlvPublisher {
-  /** Timestamp in milliseconds of the last frame passed to the system. */
+  /** Timestamp in milliseconds of the last frame passed to the operating system. */
   sent(): number;
-  /** Everything has been sent, or the server has hung up. */
+  /** Resolves when everything has been sent, or the server has closed the connection. */
   done: Promise<void>;
   end(): void;
 }
 
-/** Tags of an FLV file, as RTMP carries them. */
+/** The FLV tags in a file, as RTMP carries them. */
 export async function tagsOf(file: string): Promise<FlvTag[]> {
   return [...readTags((await readFile(file)).subarray(flvHeader({ video: true, audio: true }).length))];
 }
 
-/** Sends tags one by one: `at` is the send time in milliseconds, the tag's own timestamp is what the server sees. */
+/** Sends tags one by one: `at` is the send time in milliseconds, while the server sees the tag's own timestamp. */
 export async function publishTags(
   t: Scope,
   input: Input,

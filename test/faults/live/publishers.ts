@@ -14,7 +14,7 @@ export interface Publisher {
   freeze(): void;
 }
 
-/** Publishes with ffmpeg. `speed`: relative to real time. */
+/** Publishes with ffmpeg. `speed` is relative to real time. */
 export function push(
   t: Scope,
   file: string,
@@ -65,7 +65,7 @@ export const srt = ({ srt: { url, streamId, passphrase } }: Input): string[] => 
 ];
 export const rtmpPort = ({ rtmp }: Input): number => Number(new URL(rtmp.url).port);
 
-/** A proxy to a port that can go silent towards both sides, as if a cable were pulled. */
+/** A proxy to a port that can go silent in both directions, as if a cable had been unplugged. */
 export async function deadLine(t: Scope, port: number): Promise<{ port: number; cut(): void }> {
   const sockets = new Set<Socket>();
   const server = createServer((near) => {

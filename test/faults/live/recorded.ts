@@ -5,13 +5,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { get } from "../stream/viewer.ts";
 
-/** One rendition between two discontinuities, as ffmpeg reads it. Times in seconds. */
+/** One rendition between two discontinuities, as read by ffmpeg. Times are in seconds. */
 export interface RecordedTrack {
   name: string;
   kind: "video" | "audio";
   packets: number;
   first: number;
-  /** End of the last packet, and its start. */
+  /** End time of the last packet, followed by its start time. */
   last: number;
   lastBegins: number;
   size: string;
@@ -19,8 +19,8 @@ export interface RecordedTrack {
 }
 
 /**
- * Reads a recording run by run, each with its renditions, audio last. Every frame is decoded: an ffmpeg warning fails
- * the test. `longestGap`: maximum seconds without data in a rendition.
+ * Reads a recording run by run, each with its renditions, audio last. Decodes every frame: an ffmpeg warning fails the
+ * test. `longestGap`: maximum seconds without data in a rendition.
  */
 export async function readRuns(playlist: string, longestGap = GAP): Promise<RecordedTrack[][]> {
   const master = await text(playlist);
@@ -47,10 +47,12 @@ export async function readRuns(playlist: string, longestGap = GAP): Promise<Reco
   }
 }
 
-/** Audio for the last frames that never arrived: MPEG-TS audio comes half a second late. */
+/**
+ * Maximum gap, in seconds, where the audio for the last frames never arrived: MPEG-TS audio arrives half a second late.
+ */
 const GAP = 0.8;
 
-/** URLs of the initialization segment and the segments, by run. */
+/** URLs of the initialization segment and the media segments, by run. */
 async function filesOf(playlist: string, longestGap: number): Promise<string[][]> {
   const words = await text(playlist);
   assert.match(words, /#EXT-X-ENDLIST/);
@@ -123,8 +125,8 @@ async function readTrack(file: string, name: string): Promise<RecordedTrack> {
 }
 
 /**
- * Reads the whole recording as any HLS player does: warnings, and the number of frames and audio frames in the first
- * rendition of each.
+ * Reads the whole recording like any HLS player. Returns warnings, and the number of video and audio frames in the
+ * first rendition of each.
  */
 export async function readWhole(playlist: string): Promise<{ words: string; pictures: number; sounds: number }> {
   const { output, words } = await run("ffmpeg", [

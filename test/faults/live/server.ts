@@ -26,9 +26,9 @@ interface Noted {
 /** `reelpost serve` with live inputs. */
 export interface LiveServer extends VideoServer {
   input(name: string, recording?: object): Promise<Input>;
-  /** Oldest first: states and error codes. */
+  /** States and error codes, oldest first. */
   history(input: Input): Promise<string[]>;
-  /** Resolves when the history equals these words. */
+  /** Resolves when the history equals `words`. */
   noted(input: Input, words: readonly string[]): Promise<void>;
   state(input: Input): Promise<string | null>;
   health(input: Input): Promise<{ problems: string[]; bFrames: boolean; frameRate: number } | null>;

@@ -39,11 +39,14 @@ export function slope(points: readonly { minute: number; value: number }[]): num
   );
 }
 
-/** Difference in seconds between the time of the last packet and the time expected from the packet count. */
+/** Difference in seconds between the last packet's timestamp and the timestamp expected from the packet count. */
 export const lastPacketOffset = ({ packets, first, lastBegins }: RecordedTrack, each: number): number =>
   lastBegins - first - (packets - 1) * each;
 
-/** Per run, in seconds: audio drift against each video rendition, and the distance of their first and last samples. */
+/**
+ * For each run, in seconds: audio drift relative to each video rendition, and the distance between their first and last
+ * samples.
+ */
 export function driftOf(
   runs: readonly RecordedTrack[][],
   frame: { video: number; audio: number },
@@ -59,16 +62,16 @@ export function driftOf(
   };
 }
 
-/** Maximum, in milliseconds. */
+/** Maximum of the values, in milliseconds. */
 export const ms = (seconds: readonly number[]): number => Math.round(Math.max(...seconds) * 1e5) / 100;
 
-/** Sends the requests of a player: playlists every second, each segment once. */
+/** Sends the requests that a player would: playlists every second, each segment once. */
 export async function watch(show: Input, over: AbortSignal): Promise<{ segments: number; mistakes: number }> {
   const seen = new Set<string>();
   let mistakes = 0;
   for (; !over.aborted; await sleep(1000)) {
     const master = await get(show.playback.hls);
-    // The broadcast has not started yet.
+    // The broadcast may not have started yet.
     if (master.status !== 200) continue;
     for (const rendition of linesOf(master.body)) {
       const at = new URL(rendition, show.playback.hls);

@@ -20,7 +20,7 @@ const KEEPER = `export default {
 
 export interface LedgerOptions {
   cluster: Cluster;
-  /** How often each role is killed, and for how many milliseconds everything runs before each kill. */
+  /** Number of kills of each role, and the time in milliseconds that everything runs before each kill. */
   kills: number;
   betweenMs: number;
   /** Maximum time for delivery of accepted mail after the last kill. */
@@ -40,7 +40,7 @@ export interface Ledger {
 }
 
 /**
- * One platform of three processes on PostgreSQL with different roles, each killed in turn while mail comes in. Every
+ * One platform of three processes on PostgreSQL with different roles, each killed in turn while mail is arriving. Every
  * acknowledged message must be delivered, handled, or reported to its sender.
  */
 export async function runLedger(

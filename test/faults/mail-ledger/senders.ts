@@ -8,17 +8,17 @@ export interface Sent {
 }
 
 export interface Senders {
-  /** Replied to with 250. */
+  /** Messages that received the reply 250. */
   acknowledged: Sent[];
-  /** Every other message begun, with another reply or none. */
+  /** All other messages started, which received a different reply or none. */
   unacknowledged: Sent[];
   /** Waits for messages in transit. */
   stop(): Promise<void>;
 }
 
 /**
- * Clients that send one message after another, each from a distinct address in `domain` to one of `recipients` in turn,
- * and continue whatever the result.
+ * Clients that send one message after another, each from a distinct address in `domain` to each of `recipients` in
+ * turn, and continue regardless of the result.
  */
 export function startSenders({
   port,
@@ -75,7 +75,7 @@ function connect(port: number): Promise<SMTPConnection> {
     greetingTimeout: 5000,
     socketTimeout: 90_000,
   });
-  // A failure between messages is noticed by the next message.
+  // A failure between messages is detected when the next message is sent.
   connection.on("error", () => {});
   return new Promise((resolve, reject) => {
     connection.once("error", reject);

@@ -2,12 +2,12 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { SMTPServer } from "smtp-server";
 
-/** Deliveries to a smart host, by the number in each message. */
+/** Deliveries to a smart host, by the number contained in each message. */
 export interface Sink {
   port: number;
   /** Number of deliveries per message and recipient. */
   delivered: Map<string, number>;
-  /** Messages named in a bounce to their sender. */
+  /** Messages listed in a bounce to their sender. */
   bounced: Set<string>;
   close(): Promise<void>;
 }
@@ -16,7 +16,7 @@ export const LEDGER = "X-Ledger";
 const NUMBER = /^X-Ledger: (\S+)/m;
 
 /**
- * The remote mail servers. Every fifth message is deferred at first, so that the queue has work; mail for `gone@` is
+ * The remote mail servers. Every fifth message is deferred at first, so that it enters the queue; mail for `gone@` is
  * deferred and then rejected, so that its sender must get a bounce.
  */
 export async function startSink(): Promise<Sink> {
@@ -45,7 +45,7 @@ export async function startSink(): Promise<Sink> {
     disabledCommands: ["AUTH", "STARTTLS"],
     closeTimeout: 1000,
     onData(stream, { envelope: { mailFrom, rcptTo } }, done) {
-      // A killed client breaks off in the middle: it has not sent the message.
+      // A killed client disconnects in the middle of a message, which counts as not sent.
       void take();
       async function take() {
         const raw = await text(stream).catch(() => undefined);

@@ -4,7 +4,7 @@ import type { Call } from "./trace.ts";
 
 interface File {
   data: Buffer;
-  /** Data at the last fsync or fdatasync. Undefined: never synced, so the file is empty after a power cut. */
+  /** Data at the last fsync or fdatasync. If undefined, the file was never synced and is empty after a power cut. */
   durable: Buffer | undefined;
 }
 
@@ -144,7 +144,7 @@ export function createDisk(root: string) {
 
   return {
     apply,
-    /** Writes the files that survive a power cut at this point. */
+    /** Writes the files that would survive a power cut at this point. */
     cutPower: (to: string) => writeDurable(top, to),
   };
 }

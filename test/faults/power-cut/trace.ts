@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs";
 
-/** A successful system call, in completion order. `start`: number of calls completed when it started. */
+/** A successful system call, in order of completion. `start`: number of calls that had completed when it started. */
 export interface Call {
   name: string;
   /** Strings are decoded; other arguments are as strace prints them. */
   args: readonly (string | Buffer)[];
-  /** Path of the descriptor in the first argument, or of the returned one. */
+  /** Path of the descriptor in the first argument, or of the returned descriptor. */
   path: string | undefined;
   result: number;
   start: number;
@@ -35,7 +35,10 @@ export const TRACED = [
   "mkdirat",
   "rmdir",
 ];
-/** Follows threads, prints descriptor paths, and encodes strings as hex, so that they contain no comma, quote or bracket. */
+/**
+ * Makes strace follow threads, print descriptor paths, and encode strings as hex, so that they contain no comma, quote
+ * or bracket.
+ */
 export const STRACE = ["-f", "-y", "-xx", "-s", "16777216", "-e", `trace=${TRACED.join(",")}`, "-e", "signal=none"];
 
 const LINE = /^(\w+)\((.*)\)\s+= (-?\d+)(?:<([^>]*)>)?/;

@@ -1,4 +1,4 @@
-/** Writes one item of each durable kind and prints acknowledgements to stdout. Run under strace. */
+/** Writes one item of each durable kind and prints acknowledgements to stdout. Runs under strace. */
 import { writeSync } from "node:fs";
 import { join } from "node:path";
 import { Readable } from "node:stream";

@@ -11,10 +11,10 @@ import { createRandom } from "./random.ts";
 import { CutOff, padded, send, sendForm, slowly, TUS, tusAt, tusCreate } from "./senders.ts";
 import { allVideos, processesOf, settled, startVideoServer, until, type VideoServer } from "./server.ts";
 
-/** One clip that is uploaded repeatedly. */
+/** One clip, which is uploaded repeatedly. */
 interface Sample extends ExpectedLadder {
   recipe: ClipRecipe;
-  /** Padding in octets, so that an upload takes a while. */
+  /** Padding in bytes, so that an upload takes some time. */
   padding: number;
 }
 
@@ -29,9 +29,9 @@ const SAMPLES: Omit<Sample, "source">[] = [
     padding: 4 * MIB,
   },
   { recipe: { seconds: 5, size: "640x360" }, rungs: ["240p", "360p"], segments: 2, audio: true, padding: 3 * MIB },
-  // Must be remuxed with an index first.
+  // The clip must be remuxed with an index first.
   { recipe: { seconds: 5, size: "320x180", extension: "mkv" }, rungs: ["180p"], segments: 2, audio: true, padding: 0 },
-  // Two chunks.
+  // The clip is encoded in two chunks.
   {
     recipe: { seconds: 38, size: "320x180", fps: "24", video: DIM, audio: false },
     rungs: ["180p"],
@@ -43,23 +43,23 @@ const SAMPLES: Omit<Sample, "source">[] = [
 
 export interface KillOptions {
   kills: number;
-  /** Concurrent uploads. */
+  /** Number of concurrent uploads. */
   clients: number;
   /** Random seed. */
   seed: number;
   /** Samples to use. Default: all. */
   samples?: number;
-  /** Number of pending uploads beyond which clients wait. */
+  /** Number of pending uploads above which clients wait. */
   backlog: number;
   settleMs: number;
 }
 
 export interface KillFigures {
   kills: number;
-  /** Activity at the time of the kill; often several. */
+  /** Activities at the time of the kill; often more than one. */
   during: { upload: number; encoding: number; neither: number };
   acknowledged: { form: number; tus: number };
-  /** TUS uploads that resumed, and how many of them beyond the first octet. */
+  /** Number of resumed TUS uploads, and how many of them had already sent data. */
   resumed: number;
   resumedMidway: number;
   /** Interrupted form uploads, and their results. */
@@ -103,7 +103,7 @@ export async function killAgainAndAgain(
   const acknowledged: Acknowledged[] = [];
   const logs: string[] = [];
   const stopping = new AbortController();
-  /** Uploads currently sending octets. */
+  /** Number of uploads currently sending data. */
   let sending = 0;
   let next = Promise.withResolvers<VideoServer>();
   let server: Promise<VideoServer> = next.promise;
@@ -214,7 +214,7 @@ export async function killAgainAndAgain(
   const working = Promise.all(Array.from({ length: clients }, client));
   working.catch(() => {});
   for (let kill = 0; kill < kills; kill++) {
-    // A third each: during an upload, during encoding, and at any time.
+    // A third of the kills each: during an upload, during encoding, and at any time.
     const look = [() => sending > 0, () => processesOf(dataDirectory, "ffmpeg").length > 0, () => true][kill % 3]!;
     await Promise.race([until(look, "a moment to kill it").catch(() => {}), working]);
     await sleep(random.below(kill % 3 === 2 ? 1500 : 250));
@@ -243,7 +243,7 @@ export async function killAgainAndAgain(
     await check(join(dataDirectory, "objects"), uid, sample);
   }
   figures.checked = checked;
-  // An unacknowledged video does not exist, awaits removal, or is complete too.
+  // An unacknowledged video does not exist, is awaiting removal, or is also complete.
   const told = new Set(acknowledged.map(({ uid }) => uid));
   for (const { uid, status } of await allVideos(current))
     if (!told.has(uid))

@@ -17,14 +17,14 @@ export interface ExpectedLadder {
 }
 
 /**
- * PSNR against the source, in decibels, below which a frame counts as a different one: neighbouring frames of the test
+ * PSNR against the source, in decibels, below which a frame counts as different: neighbouring frames of the test
  * pattern are at 24 to 26.
  */
 const SAME_FRAME_DB = 28;
 
 /**
- * Compares the stored objects of videos with their clips. Initialization segments are remembered per clip, since they
- * do not differ between its videos.
+ * Compares the stored objects of videos with their clips. Initialization segments are cached per clip, since all videos
+ * of a clip have the same ones.
  */
 export function createLadderCheck() {
   const inits = new Map<string, string>();
@@ -37,7 +37,7 @@ export function createLadderCheck() {
     return frames.get(source)!;
   };
 
-  /** Checks every rendition as stored: the exact set of segments, containing exactly the frames of the source. */
+  /** Checks that every stored rendition has the exact set of segments, containing exactly the frames of the source. */
   async function check(
     objects: string,
     uid: string,
@@ -69,7 +69,7 @@ export function createLadderCheck() {
       );
       inits.set(place, init);
       const whole = Buffer.concat(parts);
-      // Most videos of one clip are identical to the octet, so one check covers them.
+      // Most videos of a clip are identical byte for byte, so one check covers them.
       const name = `${place} ${digest(whole)}`;
       if (!found.has(name))
         found.set(name, rendition === "audio" ? checkSound(whole, source) : checkPictures(whole, source, expected));
@@ -106,7 +106,7 @@ async function withFile<Result>(
 function checkPictures(bytes: Buffer, source: string, expected: number): Promise<void> {
   return withFile(bytes, async (path, folder) => {
     const stats = join(folder, "psnr");
-    // Compared one by one, ignoring the timestamps of the containers.
+    // Compares frames one by one, ignoring the timestamps of the containers.
     const small = "settb=1/1000,setpts=N*40,scale=160:90:flags=area,format=yuv420p";
     const listed = await runFfmpeg([
       "-i",

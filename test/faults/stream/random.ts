@@ -1,4 +1,4 @@
-/** Deterministic random numbers for a seed (mulberry32). */
+/** Deterministic random numbers from a seed (mulberry32). */
 export function createRandom(seed: number): { below(limit: number): number } {
   let state = seed >>> 0;
   return {

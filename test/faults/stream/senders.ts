@@ -49,7 +49,7 @@ export function send(url: string, { method, headers = {}, body }: Sent): Promise
   });
 }
 
-/** An mp4 enlarged by this many octets: a `free` box that readers skip (ISO 14496-12 8.1.2) at its end. */
+/** The MP4 file enlarged by this many bytes: a `free` box at its end, which readers skip (ISO 14496-12 8.1.2). */
 export async function padded(path: string, octets: number): Promise<Buffer> {
   const box = Buffer.alloc(octets);
   box.writeUInt32BE(octets, 0);
@@ -58,7 +58,8 @@ export async function padded(path: string, octets: number): Promise<Buffer> {
 }
 
 /**
- * Simulates a slow connection: chunks of 64 KiB with pauses, some of them long enough for the sent data to be stored.
+ * Simulates a slow connection: sends chunks of 64 KiB with pauses, some of them long enough for the sent data to be
+ * stored.
  */
 export async function* slowly(bytes: Buffer, pause: (sent: number) => number): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += 65_536) {
@@ -72,7 +73,7 @@ export const TUS = { "tus-resumable": "1.0.0" };
 
 export const tusAt = ({ ready }: Pick<VideoServer, "ready">) => `${ready.api}/accounts/${ready.account!.id}/stream`;
 
-/** Creates an upload; returns its URL without the host, which may change. */
+/** Creates an upload and returns its URL without the host, which may change. */
 export async function tusCreate(
   server: Pick<VideoServer, "ready">,
   length: number,

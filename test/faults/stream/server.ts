@@ -5,15 +5,15 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { createApi, TOKEN, type Api, type Scope } from "../../e2e/serve-client.ts";
 import { spawnServe, temporaryFolder, type ServeProcess, type SpawnServeOptions } from "../../support/serve.ts";
 
-/** `reelpost serve` as a process, with an account for uploads, and viewers. */
+/** `reelpost serve` as a separate process, with an account for uploads, and viewers. */
 export interface VideoServer extends ServeProcess {
   api: Api;
   dataDirectory: string;
-  /** Like `kill -9`; when this resolves, the server and its encoders have exited. */
+  /** Equivalent to `kill -9`; resolves when the server and its encoders have exited. */
   crash(): Promise<void>;
 }
 
-/** As shown by the API. */
+/** A video as returned by the API. */
 export interface ShownVideo {
   uid: string;
   readyToStream: boolean;
@@ -37,15 +37,13 @@ export async function startVideoServer(t: Scope, options: SpawnServeOptions = {}
   };
 }
 
-/**
- * Polls for changes in another process, only as often as needed, since every poll costs the server as much as the test.
- */
+/** Polls for changes in another process, at a low rate, since every poll loads the server as well as the test. */
 export async function until(done: () => boolean | Promise<boolean>, what: string, ms = 60_000): Promise<void> {
   for (const deadline = Date.now() + ms; !(await done()); await sleep(100))
     assert.ok(Date.now() < deadline, `not within ${ms / 1000} s: ${what}`);
 }
 
-/** Programs other than the server itself with the directory in their command line, by program name. Read from /proc. */
+/** Programs, by name, whose command line contains the directory, except for the server itself. Reads /proc. */
 export function processesOf(folder: string, name?: string): number[] {
   return readdirSync("/proc")
     .filter((pid) => /^\d+$/.test(pid))
@@ -82,7 +80,7 @@ export async function settled(server: Pick<VideoServer, "api">, uid: string, ms 
   return video!;
 }
 
-/** Sorted names of all objects below a folder of the store. Folders that the server removes during the walk are skipped. */
+/** Sorted names of all objects under a folder of the store. Skips folders that the server removes during the walk. */
 export function objectsBelow(objects: string, prefix: string): string[] {
   const folder = join(objects, prefix);
   const files = (at: string): string[] =>
@@ -102,7 +100,7 @@ function entriesOf(folder: string) {
   }
 }
 
-/** One metric, summed over all lines with these labels. */
+/** The value of one metric, summed over all lines with these labels. */
 export async function metric(
   { ready }: Pick<VideoServer, "ready">,
   name: string,

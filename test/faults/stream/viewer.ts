@@ -38,7 +38,10 @@ const addresses = (playlist: string, base: string) =>
     .filter((line) => line !== "" && !line.startsWith("#"))
     .map((line) => new URL(line, base).href);
 
-/** The segments of a video by rendition, as its HLS playlists name them; `id` is a uid or a token. Initialisation segments come first. */
+/**
+ * The segments of a video by rendition, as listed in its HLS playlists; `id` is a uid or a token. Initialization
+ * segments come first.
+ */
 export async function segmentsOf(url: string, id: string): Promise<Map<string, string[]>> {
   const main = `${url}/${id}/manifest/video.m3u8`;
   const text = await list(main);

@@ -32,7 +32,7 @@ export async function runAdBreak(
       tell("stream-adstart");
     });
   } catch {
-    // Blocked, broken or late: the video plays without it.
+    // The advertisement is blocked, broken or late: the video plays without it.
   } finally {
     clearTimeout(timer);
     stage.hidden = true;
@@ -129,7 +129,7 @@ function show(
   });
 }
 
-/** The smallest file that fills the player, or else the largest. */
+/** The smallest file that fills the player, otherwise the largest. */
 function bestFile(ad: AdDocument, stage: HTMLElement): string {
   const needed = (stage.parentElement?.clientWidth ?? 0) * devicePixelRatio;
   const sorted = [...ad.files].sort((a, b) => a.width - b.width || a.bitrate - b.bitrate);

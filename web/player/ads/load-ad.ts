@@ -1,6 +1,6 @@
 import { type AdDocument, readVast } from "./vast.ts";
 
-/** Limit for nested wrappers. */
+/** Limit on nested wrappers. */
 const MAX_DOCUMENTS = 5;
 const MAX_CHARACTERS = 1_000_000;
 

@@ -2,7 +2,7 @@ import { webAddress } from "../options.ts";
 
 /** The pre-roll advertisement described by one VAST (2 to 4) or VMAP document. */
 export interface AdDocument {
-  /** The next document to load: from a wrapper, or an ad break of VMAP. */
+  /** The next document to load: from a wrapper, or from an ad break in VMAP. */
   next?: string;
   /** MP4 files of one linear advertisement. */
   files: { url: string; width: number; height: number; bitrate: number }[];
@@ -15,10 +15,10 @@ export interface AdDocument {
   trackers: Map<string, string[]>;
 }
 
-/** Per event; more would be an attack. */
+/** Per event; only an attack would use more. */
 const MAX_TRACKERS = 50;
 
-/** Reads the relevant parts. Undefined: not XML, or no pre-roll advertisement in it. */
+/** Reads the relevant parts. Returns undefined if the document is not XML or contains no pre-roll advertisement. */
 export function readVast(document: Document, base: string): AdDocument | undefined {
   if (document.querySelector("parsererror") !== null) return undefined;
   const root = document.documentElement;
@@ -47,7 +47,7 @@ export function readVast(document: Document, base: string): AdDocument | undefin
   return found.files.length === 0 ? undefined : found;
 }
 
-/** VMAP 1.0: the pre-roll break, whose document is inline or elsewhere. */
+/** VMAP 1.0: the pre-roll break, whose document is inline or at another URL. */
 function readBreak(document: Document, base: string): AdDocument | undefined {
   for (const pause of all(document.documentElement, "AdBreak")) {
     const at = pause.getAttribute("timeOffset") ?? "start";
@@ -102,7 +102,7 @@ function addTracker(trackers: AdDocument["trackers"], event: string, url: string
   if (known.length < MAX_TRACKERS) trackers.set(event, [...known, url]);
 }
 
-// By local name: VMAP elements have a prefix.
+// Compares local names, because VMAP elements have a prefix.
 const all = (within: Element, name: string) => [...within.getElementsByTagNameNS("*", name)];
 const first = (within: Element, name: string): Element | undefined => all(within, name)[0];
 const address = (element: Element | undefined, base: string): string | undefined =>

@@ -70,7 +70,7 @@ describe("databases", () => {
     }
   });
 
-  test("rejects a duplicate name, an invalid name, one too many, and an unknown database", async (t) => {
+  test("reject a duplicate name, an invalid name, one database too many, and an unknown database", async (t) => {
     const { call } = await startD1Api(t, { maxDatabases: 2 });
     await call("post", ALL, { body: { name: "shop" } });
     assert.deepEqual(refusal(await call("post", ALL, { body: { name: "shop" } })), [
@@ -92,7 +92,7 @@ describe("databases", () => {
       assert.equal((await call("get", `${ALL}/${id}`)).status, 404, id);
   });
 
-  test("are listed by page, all or by part of the name", async (t) => {
+  test("are listed by page, all or filtered by part of the name", async (t) => {
     const { call } = await startD1Api(t);
     for (let i = 0; i < 12; i++) await call("post", ALL, { body: { name: `db-${String(i).padStart(2, "0")}` } });
     const page = await call("get", ALL, { query: { per_page: 10, page: 2 } });
@@ -118,7 +118,7 @@ describe("databases", () => {
     assert.equal((await call("post", `${ALL}/${NOBODY}/query`, { body: { sql: "select 1" } })).status, 403);
   });
 
-  test("are listed if another process has their files, but cannot be queried", async (t) => {
+  test("are listed even if another process has their files, but cannot be queried", async (t) => {
     const { call } = await startD1Api(t, { files: false });
     const { uuid } = (await call("post", ALL, { body: { name: "far" } })).body.result;
     assert.deepEqual(Object.keys((await call("get", `${ALL}/${uuid}`)).body.result).includes("file_size"), false);
@@ -128,7 +128,7 @@ describe("databases", () => {
     );
   });
 
-  test("have a bookmark for now, and no history", async (t) => {
+  test("have a current bookmark, but no history", async (t) => {
     const { call } = await startD1Api(t);
     const { uuid } = (await call("post", ALL, { body: { name: "now" } })).body.result;
     const bookmark = await call("get", `${ALL}/${uuid}/time_travel/bookmark`);
@@ -235,7 +235,7 @@ describe("queries", () => {
     assert.deepEqual((await query({ sql: "select count(*) as n from t" })).body.result[0].results, [{ n: 0 }]);
   });
 
-  test("accepts a body at the size limit and rejects a larger one", async (t) => {
+  test("accept a body at the size limit and reject a larger one", async (t) => {
     const { call } = await startD1Api(t, { limits: { requestBytes: 4_000_000 } });
     const { uuid } = (await call("post", ALL, { body: { name: "q" } })).body.result;
     const sent = (length: number) =>

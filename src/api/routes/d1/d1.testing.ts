@@ -23,12 +23,12 @@ import { createD1TransferHttp, d1Routes, D1_TRANSFERS } from "./routes.ts";
 
 export interface D1ApiOptions extends Partial<TestApiOptions> {
   limits?: Partial<D1Limits>;
-  /** False: the API of a process without database files. */
+  /** False: simulates the API of a process without database files. */
   files?: boolean;
   maxDatabases?: number;
 }
 
-/** The routes of D1 and its transfer URLs over HTTP, with a data folder of their own. */
+/** Serves the D1 routes and transfer URLs over HTTP, with a separate data folder. */
 export async function startD1Api(
   scope: { after(end: () => Promise<void>): void },
   { limits = {}, files = true, maxDatabases = 50, routes = [], ...more }: D1ApiOptions = {},

@@ -3,14 +3,14 @@ import { d1Limits } from "../../../workers/index.ts";
 import { route, type Call, type Route } from "../../operation.ts";
 import { ONE_DATABASE, openDatabase, type D1RouteParts } from "./databases.ts";
 
-// D1 validates the values itself, with its own messages.
+// D1 validates the values itself and has its own messages.
 const statement = z.object({ sql: z.string(), params: z.array(z.unknown()).nullish() });
 const body = z.union([z.object({ batch: z.array(statement).min(1) }), statement]);
 
-/** A BLOB is a list of its bytes. */
+/** A BLOB is represented as a list of its bytes. */
 const MAX_VALUES = 1_000_000;
 
-/** SQL over the API. All statements of a call run in one transaction and return one result each. */
+/** SQL over the API. All statements of a call run in one transaction, and each returns one result. */
 export function queryRoutes(parts: D1RouteParts): Route[] {
   const shared = {
     tag: "D1",
@@ -32,7 +32,8 @@ export function queryRoutes(parts: D1RouteParts): Route[] {
       ...(values && { params: values }),
     }));
     const results = await databases.script(id, statements, { format, signal: request.signal });
-    // Wraps the output of the database process in the envelope without parsing it: it may be tens of megabytes.
+    // Wraps the output of the database process in the envelope without parsing it, because it may be tens of megabytes
+    // long.
     return new Response(Buffer.concat([HEAD, results, TAIL]), { headers: { "content-type": "application/json" } });
   }
 

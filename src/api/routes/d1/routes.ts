@@ -8,7 +8,7 @@ import { transferRoutes, type D1TransferParts } from "./transfers.ts";
 
 export { createD1TransferHttp, D1_TRANSFERS } from "./transfer-http.ts";
 
-/** D1 below /accounts/{account_id}/d1. */
+/** D1 routes under /accounts/{account_id}/d1. */
 export const d1Routes = ({
   clock = systemClock,
   ...parts

@@ -9,7 +9,7 @@ const when = z
   .refine((text) => !Number.isNaN(Date.parse(text)), "is not a time of ISO 8601")
   .optional();
 
-/** History is not stored: there is a bookmark for now, and no restore. */
+/** History is not stored: only a current bookmark is available, and restoring is not supported. */
 export function timeTravelRoutes({
   list,
   clock,

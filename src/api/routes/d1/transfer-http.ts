@@ -3,16 +3,16 @@ import { pipeline } from "node:stream/promises";
 import { UserError, type Log } from "../../../kernel/index.ts";
 import type { D1Transfers } from "../../../workers/index.ts";
 
-/** URL prefix for SQL file uploads and downloads: `/d1/transfers/<token>/<filename>`, without Authorization. */
+/** URL prefix for uploading and downloading SQL files: `/d1/transfers/<token>/<filename>`, without Authorization. */
 export const D1_TRANSFERS = "/d1/transfers/";
 
 export const transferPath = ({ token, filename }: { token: string; filename: string }): string =>
   `${D1_TRANSFERS}${token}/${encodeURIComponent(filename)}`;
 
-/** Octets that are drained from a client that keeps sending after a rejection. */
+/** Number of bytes drained from a client that keeps sending after a rejection. */
 const DRAIN_BYTES = 64 * 1024 * 1024;
 
-/** Handles PUT, GET and HEAD below D1_TRANSFERS. */
+/** Handles PUT, GET and HEAD under D1_TRANSFERS. */
 export function createD1TransferHttp({
   transfers,
   log,

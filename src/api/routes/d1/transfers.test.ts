@@ -48,7 +48,7 @@ const code = ({ status, body }: { status: number; body: { errors: { code: number
 ];
 
 describe("import", () => {
-  test("announced, uploaded, started and polled until it is done", async (t) => {
+  test("is announced, uploaded, started and polled until it is done", async (t) => {
     const { execute, rows, objects, uuid } = await start(t);
     const done = await execute("create table t(a);\ninsert into t values (1), (2);");
     assert.deepEqual(
@@ -73,13 +73,13 @@ describe("import", () => {
     );
     assert.deepEqual(await rows("select * from t"), [[1], [2]]);
     for await (const { key } of objects.list("d1-transfers/")) assert.fail(`${key} of ${uuid} is left`);
-    // The same file again is another import.
+    // Importing the same file again is a separate import.
     assert.equal((await execute("insert into t values (3);")).result.num_queries, 1);
     assert.equal((await execute("insert into t values (3);")).result.num_queries, 1);
     assert.deepEqual(await rows("select count(*) from t"), [[4]]);
   });
 
-  test("reports an error in the file and rolls back all of it", async (t) => {
+  test("reports an error in the file and rolls back everything", async (t) => {
     const { execute, rows } = await start(t);
     await execute("create table t(a)");
     const failed = await execute("insert into t values (1);\nselec 1;");
@@ -91,7 +91,7 @@ describe("import", () => {
     assert.equal((await execute("insert into t values (1);")).status, "complete");
   });
 
-  test("rejects a different file, a too large one, a missing one, and unknown links and bookmarks", async (t) => {
+  test("rejects a different file, a file that is too large, a missing file, and unknown links and bookmarks", async (t) => {
     const { post, origin, call, uuid, execute } = await start(t, { limits: { importBytes: 1_000 } });
     for (const etag of ["", "xyz", "0".repeat(31)])
       assert.deepEqual(code(await post("import", { action: "init", etag })), [400, 7400]);
@@ -127,11 +127,11 @@ describe("import", () => {
       [400, 7500],
     );
     assert.equal((await post("export", { output_format: "polling", current_bookmark: done.at_bookmark })).status, 400);
-    // A used link accepts no further upload.
+    // A used link does not accept another upload.
     assert.equal((await fetch(url, { method: "PUT", body: "select 1" })).status, 404);
   });
 
-  test("limits files that are not imported; equal files share a slot", async (t) => {
+  test("limits uploaded files that have not been imported; identical files share a slot", async (t) => {
     const { post } = await start(t);
     const init = (n: number) => post("import", { action: "init", etag: md5(String(n)) });
     const first = (await init(0)).body.result.upload_url;
@@ -140,7 +140,7 @@ describe("import", () => {
     assert.equal((await init(0)).body.result.upload_url, first);
   });
 
-  test("runs one import per database; a long one is reported to queries and polls", async (t) => {
+  test("runs one import per database; during a long one, queries and polls report it", async (t) => {
     const { post, execute, poll } = await start(t, { limits: { importPatienceMs: 100, transferMs: 4_000 } });
     await execute("create table t(a)");
     const send = async (sql: string) => {

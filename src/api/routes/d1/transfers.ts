@@ -6,7 +6,7 @@ import { transferPath } from "./transfer-http.ts";
 
 export interface D1TransferParts extends Pick<D1RouteParts, "list"> {
   transfers: D1Transfers;
-  /** Origin of the upload and download URLs. Default: that of the request. */
+  /** Origin of the upload and download URLs. Default: the origin of the request. */
   origin?(request: Request): string;
 }
 
@@ -30,7 +30,7 @@ const exportBody = z.object({
 
 const result = z.looseObject({ success: z.boolean().optional() });
 
-/** SQL imports and exports: started with one call and then polled; each poll waits a while for the end. */
+/** SQL imports and exports: started with one call and then polled; each poll waits a while for completion. */
 export function transferRoutes({
   list,
   transfers,

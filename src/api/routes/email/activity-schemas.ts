@@ -65,7 +65,7 @@ export const showEntry = (entry: Entry): z.input<typeof entrySchema> => ({
   ip: entry.ip,
 });
 
-/** With its events. */
+/** An entry with its events. */
 export const storySchema = entrySchema.extend({
   deliveries: z.array(
     z.object({

@@ -126,7 +126,7 @@ async function some({ tell, enqueue }: Awaited<ReturnType<typeof start>>) {
   return enqueue("<s1@here.example>", ["b@else.example"]);
 }
 
-test("the log: listed, searched, paged by cursor, and shown per message", async (t) => {
+test("the log: is listed, searched, paged by cursor, and shown per message", async (t) => {
   const all = await start(t);
   const { call } = all;
   const { id: queued } = await some(all);
@@ -225,7 +225,7 @@ test("the log: rejects invalid queries", async (t) => {
   );
 });
 
-test("the log: a token sees only what it may read", async (t) => {
+test("the log: a token sees only the entries that it may read", async (t) => {
   for (const [allowed, kinds] of [
     [["Email Routing Rules Read"], "routing"],
     [["Email Sending Read"], "sending"],
@@ -246,7 +246,7 @@ test("the log: a token sees only what it may read", async (t) => {
   assert.deepEqual([(await nobody.call("get", LOG)).status, (await nobody.call("get", QUEUE)).status], [403, 403]);
 });
 
-test("the log: hides entries of a zone that a policy denies, also in the account's list", async (t) => {
+test("the log: hides entries of a zone that a policy denies, including in the account's list", async (t) => {
   const readers = new Set<Permission>(["Email Routing Rules Read", "Email Sending Read"]);
   const allows: Caller["allows"] = (permission, on) =>
     readers.has(permission) && !(permission === "Email Routing Rules Read" && "zone" in on && on.zone === DENIED);
@@ -277,7 +277,7 @@ test("the log: hides entries of a zone that a policy denies, also in the account
       ]),
     );
 
-  // Sent mail belongs to the account: no policy can deny it for a single zone.
+  // Sent mail belongs to the account: a policy cannot deny it for a single zone.
   assert.deepEqual(
     [await subjects(), await subjects({ kind: "routing" }), await subjects({ kind: "sending" })],
     ["News Hello Told", "Hello", "News Told"],
@@ -303,7 +303,7 @@ test("the log: hides entries of a zone that a policy denies, also in the account
 
   readers.delete("Email Sending Read");
   assert.deepEqual([await subjects(), (await call("get", LOG, { query: { zone_id: DENIED } })).status], ["Hello", 403]);
-  // Analytics Read grants the whole log, also within the zone.
+  // Analytics Read grants access to the whole log, and likewise for a zone.
   readers.add("Account Analytics Read");
   assert.equal(await subjects(), "News Hello Told Secret");
 });
@@ -330,7 +330,7 @@ test("an account fetches the content of its sent message", async (t) => {
   }
 });
 
-test("lists system mail for the operator account only", async (t) => {
+test("lists system mail only for the operator account", async (t) => {
   const all = await start(t);
   all.tell("<v1@platform.example>", "sent", {
     via: "platform",
@@ -359,7 +359,7 @@ test("lists system mail for the operator account only", async (t) => {
   assert.deepEqual((await operator.call("get", `/accounts/${TEST_ACCOUNT}/email/activity`)).body.result, []);
 });
 
-test("the queue: lists, shows, cancels and retries the account's messages only", async (t) => {
+test("the queue: lists, shows, cancels and retries only the account's own messages", async (t) => {
   const all = await start(t);
   const { call, enqueue, clock } = all;
   const { id } = await some(all);

@@ -19,9 +19,12 @@ export interface ActivityDeps {
   /** The account of an existing zone. */
   zoneAccount(zone: string): Promise<string | undefined>;
   messages: Pick<SentMessages, "open">;
-  /** The operator's account. Its members also see mail without an account: verification messages and returned bounces. */
+  /**
+   * The operator's account. Its members also see mail that belongs to no account: verification messages and returned
+   * bounces.
+   */
   operator(): Promise<string | undefined>;
-  /** Days for which message contents are stored. */
+  /** Number of days for which message contents are stored. */
   messageDays: number;
 }
 
@@ -50,7 +53,7 @@ const query = z.object({
     .default(50),
 });
 
-/** One of these permissions allows reading that part of the log. */
+/** Any one of these permissions allows reading that part of the log. */
 const READERS = {
   routing: ["Email Routing Rules Read", "Account Analytics Read"],
   sending: ["Email Sending Read", "Account Analytics Read"],
@@ -69,11 +72,14 @@ function hiddenOf(caller: Caller, account: string): EntryQuery["hidden"] {
 
 /**
  * The message log, newest first, and sent messages. Pages are read by cursor: `result_info.cursor` leads to the next
- * page and is absent at the end. A page examines a bounded number of messages, so it may be short or even empty before
- * the end.
+ * page and is absent on the last one. A page examines a limited number of messages, so pages before the last one may be
+ * short or even empty.
  */
 export function activityRoutes({ activity, zoneAccount, messages, messageDays, operator }: ActivityDeps): Route[] {
-  /** The parts of the log that the caller may read. Throws notAllowed if it may read none of the requested parts. */
+  /**
+   * The parts of the log that the caller may read. Throws notAllowed if the caller may read none of the requested
+   * parts.
+   */
   function readable(caller: Caller, on: Resource, asked: EntryKind | undefined): EntryKind | undefined {
     const may = (["routing", "sending"] as const).filter(
       (which) => (asked === undefined || asked === which) && mayRead(caller, which, on),
@@ -130,7 +136,7 @@ export function activityRoutes({ activity, zoneAccount, messages, messageDays, o
       on.zone === undefined ? { account: on.account } : { account: on.account, zone: on.zone },
       entry.kind,
     );
-    // An entry of a zone that a policy denies, for a caller who may read the others of the account.
+    // An entry of a zone that a policy denies, requested by a caller who may read the account's other entries.
     if (!mayRead(caller, entry.kind, { account: on.account, zone: entry.zone })) throw activityErrors.noEntry({ id });
     return answer(showStory(entry));
   }
@@ -218,7 +224,7 @@ export function activityRoutes({ activity, zoneAccount, messages, messageDays, o
         const message = await messages.open(account!, named);
         if (message === undefined) throw activityErrors.noMessage({ id, days: messageDays });
         return new Response(new Uint8Array(await message.bytes()), {
-          // Mail from strangers may contain anything that a browser would execute.
+          // Received mail is untrusted and may contain anything that a browser would execute.
           headers: {
             "content-type": "message/rfc822",
             "x-content-type-options": "nosniff",

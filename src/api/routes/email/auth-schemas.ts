@@ -205,7 +205,7 @@ const treeSchema: z.ZodType<ShownTree> = z
         nested: z.lazy(() => treeSchema).optional(),
       }),
     ),
-    // Named, so that the OpenAPI document can refer to it recursively.
+    // Has a name, so that the OpenAPI document can refer to it recursively.
   })
   .openapi("SpfTree");
 

@@ -163,7 +163,7 @@ test("an SPF record is inspected by its id", async (t) => {
   assert.equal((await call("get", `${base}/spf/inspect?id=${"0".repeat(32)}`)).status, 404);
 });
 
-test("a token needs the permission", async (t) => {
+test("a token needs the corresponding permission", async (t) => {
   const { call, base } = await start(t, {}, { ...almighty, allows: () => false });
   for (const [method, path] of [
     ["get", "dmarc-reports"],

@@ -13,11 +13,11 @@ interface EmailRoutesDeps extends Pick<DoctorDeps, "diagnose"> {
   zones: Pick<Zones, "get" | "find" | "records" | "zoneAccount">;
   clock: Pick<Clock, "now">;
   resolveTxt(name: string): Promise<string[][]>;
-  /** The operator's account. Its members also see mail without an account. */
+  /** The operator's account. Its members also see mail that belongs to no account. */
   operator(): Promise<string | undefined>;
 }
 
-/** All operations of mail: routing, sending, the log, the queue, authentication and doctor. */
+/** All mail operations: routing, sending, the log, the queue, authentication and doctor. */
 export const emailRoutes = (
   {
     routing,

@@ -11,8 +11,8 @@ import { answer, route, type Route } from "../../operation.ts";
 export interface QueueDeps {
   queue: Pick<OutboundService, "list" | "get" | "resend" | "cancel">;
   /**
-   * The operator's account: its members also see mail without an account, such as verification messages and delivery
-   * reports.
+   * The operator's account: its members also see mail that belongs to no account, such as verification messages and
+   * delivery reports.
    */
   operator(): Promise<string | undefined>;
 }
@@ -103,7 +103,7 @@ const showMessage = ({
 export function queueRoutes({ queue, operator }: QueueDeps): Route[] {
   const isOperator = async (account: string) => (await operator()) === account;
 
-  /** Throws outboundNotFound, also for a message of another account. */
+  /** Throws outboundNotFound, also if the message belongs to another account. */
   async function found({ account_id, queue_id }: Record<string, string>) {
     const one = await queue.get(queue_id!);
     const theirs =

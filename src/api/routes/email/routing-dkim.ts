@@ -33,7 +33,7 @@ const shown = ({
   retired: retiredAt === null ? null : new Date(retiredAt).toISOString(),
 });
 
-/** Signing keys for forwarded mail of a zone. An extension: the hosted service does not expose its keys. */
+/** Keys that sign a zone's forwarded mail. An extension: the hosted service does not expose its keys. */
 export const routingDkimRoutes = ({ zones, routing: { dns, dkimKeys } }: EmailRoutingDeps): Route[] => [
   route(
     {

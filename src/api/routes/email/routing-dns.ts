@@ -9,7 +9,7 @@ const examinedSchema = z.object({
 });
 
 /**
- * The records that routing requires. A request with the deprecated `subdomain` also returns problems with existing
+ * The records required for routing. With the deprecated `subdomain`, the response also contains problems with existing
  * records.
  */
 export const routingDnsRoutes = ({ zones, routing: { dns } }: EmailRoutingDeps): Route[] => [

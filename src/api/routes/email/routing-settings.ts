@@ -19,7 +19,7 @@ const change = z.object({
   skip_wizard: z.boolean().nullish(),
   support_subaddress: z.boolean().nullish(),
 });
-/** The name to enable or disable; some clients send null or nothing. */
+/** The name to enable or disable; some clients send null or no body. */
 const nameBody = z.object({ name: z.string().nullish() }).nullable();
 
 /** Settings of Email Routing for a zone. */

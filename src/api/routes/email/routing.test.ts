@@ -87,7 +87,7 @@ const refused = ({ status, body }: { status: number; body: { errors: { code: num
 ];
 const literal = (value: string) => [{ type: "literal", field: "to", value }];
 
-test("settings: read, changed, enabled and disabled by every verb", async (t) => {
+test("settings: read, changed, enabled and disabled with every HTTP method", async (t) => {
   const { call, base, zone, account } = await start(t);
   const { result } = (await call("get", base)).body;
   assert.deepEqual(result, {
@@ -254,7 +254,7 @@ test("rules: created, listed, replaced and deleted as wrangler and the SDK do", 
   assert.deepEqual(refused(await call("get", `${base}/rules/${made.id}`)), [404, 2901, "Routing rule not found"]);
 });
 
-test("rules: returns the codes that clients depend on", async (t) => {
+test("rules: returns the codes that clients expect", async (t) => {
   const { call, base, account } = await start(t);
   const catchAll = (await call("get", `${base}/rules/catch_all`)).body.result;
   assert.deepEqual(
@@ -364,7 +364,7 @@ test("rules: plans the changes for a configuration file", async (t) => {
   );
 });
 
-test("a zone that a policy denies is not readable through the account either", async (t) => {
+test("a zone that a policy denies cannot be read through the account either", async (t) => {
   const denied: string[] = [];
   const {
     call,
@@ -424,7 +424,7 @@ test("a zone that a policy denies is not readable through the account either", a
     assert.deepEqual(refused(await planned(address)), [400, 2062, "Unknown Email Routing domain: hidden.example"]);
 });
 
-test("connects a worker in one call, with permission for both", async (t) => {
+test("connects a worker in one call, if the token has permission for both", async (t) => {
   const { call, base, routing } = await start(t);
   assert.deepEqual(refused(await call("put", `${base}/settings`, { body: { enabled: true, worker: "absent" } })), [
     422,

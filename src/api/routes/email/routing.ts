@@ -5,7 +5,7 @@ import { routingDnsRoutes } from "./routing-dns.ts";
 import { routingRulesRoutes } from "./routing-rules.ts";
 import { routingSettingsRoutes, type EmailRoutingDeps } from "./routing-settings.ts";
 
-/** All routes below `email/routing` of zones and accounts. */
+/** All routes under `email/routing` of zones and accounts. */
 export const emailRoutingRoutes = (deps: EmailRoutingDeps): Route[] => [
   ...routingSettingsRoutes(deps),
   ...routingDnsRoutes(deps),

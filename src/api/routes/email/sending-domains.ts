@@ -42,7 +42,7 @@ const complaintsSchema = z.object({
   generated_at: z.iso.datetime(),
 });
 
-/** Domains of a zone from which mail is sent. */
+/** Domains of a zone that are used for sending mail. */
 export function sendingDomainsRoutes({ zones, domains, suppressions, clock }: SendingDomainsDeps): Route[] {
   const zoneOf = (params: Record<string, string>) => zones.get(params.zone_id!);
   const page = z.object(pageQuery({ perPage: 100 }));
@@ -60,7 +60,7 @@ export function sendingDomainsRoutes({ zones, domains, suppressions, clock }: Se
         result: z.array(domainSchema),
       },
       async ({ params, query }) => {
-        // A few dozen at most.
+        // The list contains a few dozen domains at most.
         const all = await domains.list(await zoneOf(params));
         const at = pageRequest(query);
         return pageAnswer(
@@ -235,7 +235,7 @@ export function sendingDomainsRoutes({ zones, domains, suppressions, clock }: Se
 const LONGEST_MS = 7 * 86_400_000;
 const instant = z.iso.datetime({ offset: true });
 
-/** [start_at, end_at). Throws badWindow. */
+/** The time range [start_at, end_at). Throws badWindow. */
 function windowOf({ start_at: start, end_at: end }: { start_at?: string | undefined; end_at?: string | undefined }): {
   from: number;
   to: number;

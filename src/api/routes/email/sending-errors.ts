@@ -1,6 +1,6 @@
 import { defineErrors, type UserError } from "../../../kernel/index.ts";
 
-/** Errors of sending: the published table, code for code. The specific reason follows in `error_chain`. */
+/** Errors of sending, identical to the published table, code for code. The specific reason follows in `error_chain`. */
 export const sendErrors = defineErrors("email.sending", {
   notFound: { code: 10000, http: 404, message: "email.sending.error.not_found" },
   invalidRequestSchema: { code: 10001, http: 400, message: "email.sending.error.invalid_request_schema" },
@@ -21,9 +21,10 @@ export const sendErrors = defineErrors("email.sending", {
 
 type SendError = Exclude<keyof typeof sendErrors, "table">;
 
-/** Maps error kinds. The tables of mail and of the API share no kinds. */
+/** Maps error kinds to entries. No kind occurs in both the mail tables and the API table. */
 const BY_KIND: Record<string, SendError> = {
-  // Authentication errors. Some clients send a key in a separate header; without a token the caller is unauthenticated.
+  // Authentication errors. Some clients send a key in a different header; without a token the caller is
+  // unauthenticated.
   notAuthenticated: "unauthorized",
   noCredentials: "unauthorized",
   badCredentials: "badTokenType",
@@ -52,7 +53,7 @@ const BY_CODE: Record<string, SendError> = {
   E_DAILY_LIMIT_EXCEEDED: "throttled",
 };
 
-/** Code of reasons in `error_chain`; differs from all codes of this table. */
+/** The code of reasons in `error_chain`; distinct from all codes in this table. */
 const CAUSE = 1000;
 
 /** Maps any error of a sending operation to this table. */
@@ -62,8 +63,8 @@ export function toSendError(error: UserError): UserError {
     BY_KIND[error.kind] ?? BY_CODE[error.code] ?? (error.entry.http >= 500 ? "internalServer" : "invalidRequestSchema");
   const { code } = sendErrors.table[kind];
   const why = typeof error.code === "string" ? `${error.code}: ${error.message}` : error.message;
-  // The fix ends the chain with the code of the error; the reason has another code, so that it is not mistaken for the
-  // fix.
+  // The fix ends the chain with the code of the error; the reason has a different code, so that it is not mistaken for
+  // the fix.
   const chain = [{ code: CAUSE, message: why }, ...(error.fix === undefined ? [] : [{ code, message: error.fix }])];
   const { retryAfter = kind === "throttled" ? 1 : undefined } = error.details;
   return sendErrors[kind]({ chain, ...(retryAfter !== undefined && { retryAfter }) }, { cause: error });

@@ -11,7 +11,7 @@ export interface SendingMessagesDeps {
 const tag = "Email Sending";
 const BASE = "/accounts/{account_id}/email/sending";
 /**
- * 25 MiB of base64 attachments, or of a message with escaped line ends, plus overhead; the domain applies the exact
+ * 25 MiB of base64 attachments, or of a message with escaped line breaks, plus overhead; the domain enforces the exact
  * limits.
  */
 const MAX_BYTES = 36 * 1024 * 1024;
@@ -22,7 +22,7 @@ const sends = {
   result: sentSchema,
 } as const;
 
-/** Sending over REST. */
+/** Sending email through the REST API. */
 export const sendingMessagesRoutes = ({ sending, spool }: SendingMessagesDeps): Route[] => [
   route(
     {

@@ -37,7 +37,7 @@ export const showDomain = (domain: SendingDomain): z.input<typeof domainSchema> 
   drop_suppressed_recipients: domain.dropSuppressed,
 });
 
-/** wrangler's list requests this first: the zones to query. */
+/** wrangler's list command first requests this list of zones to query. */
 export const zoneSchema = z.object({
   id,
   tag: id,

@@ -15,11 +15,11 @@ const tag = "Email Sending suppressions";
 const LIST = "/accounts/{account_id}/email/sending/suppressions";
 const ONE = `${LIST}/{suppression_id}`;
 const [READ, WRITE] = ["Email Sending Read", "Email Sending Write"] as const;
-/** A thousand notes of a thousand characters in the longest JSON encoding. */
+/** A thousand notes of a thousand characters in the longest possible JSON encoding. */
 const BULK_BYTES = 8 * 1024 * 1024;
 const MAX_PAGE = 1000;
 
-/** These errors publish an object where others have null. */
+/** For these errors the published result is an object instead of null. */
 const translate = (error: UserError): UserError => {
   error.details["result"] = {};
   return error;
@@ -93,7 +93,7 @@ const show = (one: Suppression): z.input<typeof suppressionSchema> => ({
 const showMade = ({ id, scope }: Suppression): z.input<typeof madeSchema> => ({ id, scope });
 const showItem = (item: BulkItem): z.input<typeof bulkSchema>["items"][number] => item;
 
-/** Addresses to which an account does not send. */
+/** Addresses to which an account does not send mail. */
 export function sendingSuppressionsRoutes({ suppressions }: { suppressions: Suppressions }): Route[] {
   const named = ({ account_id, suppression_id }: Record<string, string>): [account: string, id: string] => [
     account_id!,
@@ -127,7 +127,7 @@ export function sendingSuppressionsRoutes({ suppressions }: { suppressions: Supp
           { ...query, scopeType, scopeValue },
           { cursor: cursor === "" ? undefined : cursor, perPage: Math.min(per_page, MAX_PAGE) },
         );
-        // The documentation has next_cursor, the SDK reads cursor.
+        // The documentation specifies next_cursor, but the SDK reads cursor.
         return answer(items.map(show), {
           info: { count: items.length, per_page: perPage, next_cursor: next, ...(next !== null && { cursor: next }) },
         });

@@ -179,7 +179,7 @@ onEveryDatabase((engine) => {
     ]);
   });
 
-  test("send and send_raw: work as called by the SDK and wrangler", async (t) => {
+  test("send and send_raw: work when called like the SDK and wrangler do", async (t) => {
     const { call, account, sent, ready } = await start(t, engine);
     await ready();
     const { result } = (
@@ -252,7 +252,7 @@ onEveryDatabase((engine) => {
     );
   });
 
-  test("send: returns every reachable error of the published table", async (t) => {
+  test("send: returns every error in the published table that can occur", async (t) => {
     const { call, url, account, base, suppressions, domains, zone, routed, verified, clock, ready } = await start(
       t,
       engine,

@@ -7,7 +7,7 @@ import { sendingSuppressionsRoutes } from "./sending-suppressions.ts";
 export type EmailSendingDeps = SendingMessagesDeps &
   Omit<SendingDomainsDeps, "suppressions"> & { suppressions: Suppressions };
 
-/** All routes below `email/sending` of zones and accounts, except the sent messages. */
+/** All routes under `email/sending` of zones and accounts, except sending messages. */
 export const emailSendingRoutes = (deps: EmailSendingDeps): Route[] => [
   ...sendingMessagesRoutes(deps),
   ...sendingDomainsRoutes(deps),

@@ -2,12 +2,12 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { UserError } from "../../../kernel/index.ts";
 import type { Addresses } from "../../../mail/index.ts";
 
-/** Path prefix of the links in verification messages. */
+/** Path prefix of links in verification messages. */
 export const VERIFY_PREFIX = "/email/verify/";
 
 /**
- * The page behind the link of a verification message. The link itself only shows the page, because mail scanners open
- * links; the button posts to the same URL and verifies.
+ * The page to which a verification message links. Opening the link only shows the page, because mail scanners open
+ * links; the button posts to the same URL and verifies the address.
  */
 export function createVerifyPage({
   addresses,

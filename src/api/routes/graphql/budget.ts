@@ -1,10 +1,10 @@
 import { QueryError } from "./lex.ts";
 
-/** Response limits of one request, across all of its datasets. */
+/** Response limits of one request, across all its datasets. */
 export interface Budget {
-  /** Number of rows with this many fields that still fit. */
+  /** The number of rows with this many fields that still fit. */
   rows(fields: number): number;
-  /** Counts rows that are about to be built. Throws QueryError. */
+  /** Counts rows before they are built. Throws QueryError. */
   take(rows: number, fields: number): void;
   /** Counts the characters of a value. Throws QueryError. */
   text(value: unknown): void;

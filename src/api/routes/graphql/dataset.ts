@@ -2,13 +2,13 @@ import type { Permission } from "../../../accounts/index.ts";
 import type { Budget } from "./budget.ts";
 import type { Field } from "./fields.ts";
 
-/** An analytics table. */
+/** An analytics dataset. */
 export interface Dataset {
-  /** One of these permissions on the account or zone suffices. */
+  /** Any one of these permissions for the account or zone suffices. */
   permissions: Permission[];
-  /** Rows with the selected fields. Throws QueryError for unknown arguments and fields, and if `budget` is exceeded. */
+  /** Rows with the selected fields. Throws QueryError for unknown arguments or fields, and if `budget` is exceeded. */
   rows(of: Place, args: Record<string, unknown>, fields: Field[], budget: Budget): Promise<Record<string, unknown>[]>;
-  /** Its entry in `settings`. */
+  /** The dataset's entry in `settings`. */
   settings?: Record<string, unknown>;
 }
 
@@ -18,5 +18,5 @@ export interface Place {
   zone?: string;
 }
 
-/** An empty dataset: clients read it as zeros. */
+/** An empty dataset, which clients read as zeros. */
 export const emptyDataset = (permission: Permission): Dataset => ({ permissions: [permission], rows: async () => [] });

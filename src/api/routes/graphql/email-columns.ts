@@ -6,12 +6,12 @@ export type ColumnType = "text" | "address" | "time" | "date" | "flag" | "number
 export interface EmailColumn {
   name: string;
   column: CountColumn;
-  /** The column that filters compare, if it is another one. */
+  /** The column used in filter comparisons, if it is a different one. */
   compared?: CountColumn;
   type: ColumnType;
   /** Granularity of a time, in milliseconds. */
   step?: number;
-  /** Only for single messages: cannot be grouped by. */
+  /** Available only for single messages: cannot be used for grouping. */
   single?: true;
 }
 
@@ -64,7 +64,7 @@ export const SENDING_COLUMNS: ReadonlyMap<string, EmailColumn> = named([
   { name: "envelopeTo", column: "rcpt_key", compared: "rcpt_key", type: "address" },
 ]);
 
-/** The value in a response: missing texts are empty strings, as in the hosted service. */
+/** The value in a response: missing texts become empty strings, as in the hosted service. */
 export function shown({ type }: EmailColumn, value: string | number | null): unknown {
   switch (type) {
     case "time":

@@ -6,7 +6,7 @@ import type { Field } from "./fields.ts";
 
 const ROWS = 300;
 
-/** `branches` times `dimensions { … }` with `width` aliases each; `onKey` is called for each read of an alias. */
+/** `branches` times `dimensions { … }` with `width` aliases each; `onKey` is called whenever an alias is read. */
 const groupFields = (branches: number, width: number, onKey: () => void): Field[] =>
   Array.from({ length: branches }, (_, i) => ({
     key: `d${i}`,
@@ -34,7 +34,7 @@ function groups(fields: Field[]) {
   return dataset!.rows({ account: "a", zone: "z" }, { limit: ROWS }, fields, createBudget(GRAPHQL_LIMITS));
 }
 
-test("reads the aliases of a query once, and not for each row", async () => {
+test("reads the aliases of a query once instead of for each row", async () => {
   let reads = 0;
   const rows = await groups(groupFields(30, 31, () => reads++));
   assert.equal(rows.length, ROWS);
@@ -42,7 +42,7 @@ test("reads the aliases of a query once, and not for each row", async () => {
   assert.ok(reads < 10_000, `${reads} reads`);
 });
 
-test("yields to other work while it builds wide rows", async () => {
+test("yields to other work while building wide rows", async () => {
   let turns = 0;
   let done = false;
   const turn = () => void (turns++, done || setImmediate(turn));
@@ -52,7 +52,7 @@ test("yields to other work while it builds wide rows", async () => {
   assert.ok(turns >= 20, `${turns} turns`);
 });
 
-test("names two dimensions of the same alias by their own branch", async () => {
+test("places two dimensions with the same alias in separate branches", async () => {
   const leaf = (name: string): Field => ({ key: "x", name, args: {}, fields: [] });
   const [row] = await groups([
     { key: "a", name: "dimensions", args: {}, fields: [leaf("status")] },

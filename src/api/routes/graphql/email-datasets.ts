@@ -21,8 +21,8 @@ const MAX_ORDER = 10;
 const DAY_SECONDS = 24 * 3600;
 
 /**
- * The message log as the datasets of the hosted service: `emailRoutingAdaptive`, `emailSendingAdaptive` and their
- * groups.
+ * The message log in the form of the hosted service's datasets: `emailRoutingAdaptive`, `emailSendingAdaptive` and
+ * their groups.
  */
 export function emailDatasets({
   activity,
@@ -45,7 +45,7 @@ export function emailDatasets({
       descending,
     }));
     const asked = leaves.flatMap(({ column }) => (column === undefined ? [] : [column.column]));
-    // One extra row shows that the result does not fit.
+    // One extra row reveals that the result does not fit.
     const rows = await activity.first({
       zone,
       kind,
@@ -152,7 +152,7 @@ function readArguments(args: Row): { filter: unknown; limit: number; orderBy: un
   return { filter: args["filter"], limit: limit as number, orderBy: args["orderBy"] };
 }
 
-/** `[datetime_DESC, status_ASC]`; a single order needs no list. */
+/** `[datetime_DESC, status_ASC]`; a single order may be given without a list. */
 function readOrder(given: unknown): { name: string; descending: boolean }[] {
   if (given === undefined || given === null) return [];
   const list = Array.isArray(given) ? given : [given];
@@ -174,7 +174,7 @@ function columnOf(columns: Kind["columns"], name: string, what: string): EmailCo
   return column;
 }
 
-/** Undefined for constants: an entry is the final state of its message. */
+/** Undefined for constants: an entry always describes the final state of its message. */
 function leafOf({ name, args, fields }: Field, columns: Kind["columns"], grouped = false): EmailColumn | undefined {
   if (fields.length > 0 || Object.keys(args).length > 0)
     throw new QueryError(`${name} is a value: it has no fields and takes no arguments`);
@@ -217,7 +217,7 @@ function groupBuilder(field: Field, dimensions: (values: Values) => Row): (group
 /** Number of values to build before yielding to the event loop. */
 const PART = 10_000;
 
-/** `width`: values of one row. */
+/** `width`: number of values per row. */
 async function inParts<Given>(
   given: readonly Given[],
   width: number,
@@ -243,7 +243,7 @@ interface Leaf {
   column: EmailColumn | undefined;
 }
 
-/** Builds rows from column values. Parts that depend on the query alone are computed once. */
+/** Builds rows from column values. Everything that depends only on the query is computed once. */
 function rowBuilder(leaves: Leaf[], all: Leaf[] = leaves): (values: Values) => Row {
   const places = new Map(all.filter(({ column }) => column !== undefined).map((leaf, i) => [leaf, i]));
   const cells = leaves.map((leaf) => ({ key: leaf.key, column: leaf.column, place: places.get(leaf)! }));
@@ -254,7 +254,7 @@ function rowBuilder(leaves: Leaf[], all: Leaf[] = leaves): (values: Values) => R
 }
 
 const comparable = ({ column, compared, name, single, type }: EmailColumn) => {
-  // The sort order differs between databases.
+  // The sort order of text differs between databases.
   if (single === true && type === "text" && name !== "sessionId")
     throw new QueryError(`orderBy ${name}: there is no order of texts like these`);
   return compared ?? column;

@@ -4,7 +4,7 @@ import { QueryError } from "./lex.ts";
 
 export interface EmailFilter {
   filter: CountFilter;
-  /** The time range that the conditions leave: start inclusive, end exclusive. */
+  /** The time range to which the conditions restrict the rows: start inclusive, end exclusive. */
   since: number;
   until: number;
 }
@@ -24,7 +24,7 @@ const OPERATORS: Record<string, CountOperator> = {
 const MAX_CONDITIONS = 100;
 const MAX_VALUES = 100;
 
-/** Reads `filter: { datetime_geq: "…", status: "delivered", OR: [{…}] }`. Throws QueryError. */
+/** Parses `filter: { datetime_geq: "…", status: "delivered", OR: [{…}] }`. Throws QueryError. */
 export function readFilter(given: unknown, columns: ReadonlyMap<string, EmailColumn>): EmailFilter {
   const range = { since: 0, until: Number.MAX_SAFE_INTEGER };
   let count = 0;
@@ -36,7 +36,7 @@ export function readFilter(given: unknown, columns: ReadonlyMap<string, EmailCol
   function read(filter: unknown, certain: boolean): CountFilter {
     if (typeof filter !== "object" || filter === null || Array.isArray(filter))
       throw new QueryError(`filter is an object such as {datetime_geq: "2026-01-31T12:00:00Z"}, not ${show(filter)}`);
-    // An empty filter counts as one condition: a list may contain any number of them.
+    // An empty filter counts as one condition, because a list may contain any number of them.
     if (Object.keys(filter).length === 0) counted();
     const all = Object.entries(filter)
       .filter(([, value]) => value !== undefined)
@@ -53,7 +53,7 @@ export function readFilter(given: unknown, columns: ReadonlyMap<string, EmailCol
   }
 
   function condition(key: string, value: unknown, certain: boolean): CountFilter {
-    // Variable names may contain anything, including line breaks.
+    // Variable names may contain any characters, including line breaks.
     const [, name, suffix] = /^(.*?)(_[a-z]+)?$/s.exec(key)!;
     if (name === "isLastEvent" && suffix === undefined)
       return value === 1 || value === true ? { all: [] } : { any: [{ column: "at", operator: "<", value: 0 }] };

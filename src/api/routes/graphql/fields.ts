@@ -3,7 +3,7 @@ import type { Directive, Document, Operation, Selection, Value } from "./parse.t
 
 /** A requested field, with variables, fragments and directives resolved. */
 export interface Field {
-  /** Its name in the response. */
+  /** Its name in the response: the alias, if there is one. */
   key: string;
   name: string;
   args: Record<string, unknown>;
@@ -26,7 +26,7 @@ export function fieldsOf(
 
   function collect(selections: Selection[], into: Map<string, Field>, open: string[]) {
     for (const one of selections) {
-      // Skipped fields count, too: nested fragments expand exponentially.
+      // Skipped fields also count: nested fragments expand exponentially.
       if (++count > MAX_FIELDS) throw new QueryError(`the query asks for more than ${MAX_FIELDS} fields`);
       if (!isIncluded(one.directives, variables)) continue;
       if (one.kind === "field") add(one, into, open);

@@ -53,7 +53,7 @@ async function start(
     });
     clock.advance(1);
   };
-  /** Messages half an hour apart: forwarded, forwarded, rejected, dropped, and two sent ones, one of which bounced. */
+  /** Messages half an hour apart: two forwarded, one rejected, one dropped, and two sent, one of which bounced. */
   for (let n = 0; n < 4; n++) {
     const [message, rcpt, messageId] = [`m${n}`, `box@here.example`, `<copy${n}@here.example>`];
     tell(message, "received", {
@@ -138,12 +138,12 @@ async function start(
 
 onEveryDatabase((engine) => {
   describe("email analytics", () => {
-    test("rejects a response with more values than the limit across all datasets", async (t) => {
+    test("rejects a response with more values than allowed across all datasets", async (t) => {
       const { ask, refusal } = await start(t, engine, { limits: { cells: 12 } });
       const query = (...datasets: string[]) =>
         `{ viewer { zones(filter: {zoneTag: "${TEST_ZONE}"}) { ${datasets.join(" ")} } } }`;
       const all = (fields: string, name = "a") => `${name}: emailRoutingAdaptive { ${fields} }`;
-      // Four messages: 12 values fit, another alias does not.
+      // Four messages: 12 values are within the limit; one more alias exceeds it.
       assert.equal((await ask(query(all("subject status from")))).errors, null);
       assert.match((await refusal(query(all("subject status from to")))).message, /more than 12 values/);
       assert.match(
@@ -165,7 +165,7 @@ onEveryDatabase((engine) => {
       );
     });
 
-    test("rejects a response above the character limit or the time limit", async (t) => {
+    test("rejects a response that exceeds the character limit or the time limit", async (t) => {
       const query = `{ viewer { zones(filter: {zoneTag: "${TEST_ZONE}"}) { emailRoutingAdaptive { subject } } } }`;
       const { ask } = await start(t, engine, { limits: { characters: 36 } });
       assert.equal((await ask(query)).errors, null);
@@ -357,7 +357,7 @@ onEveryDatabase((engine) => {
       for (const [filter, expected] of cases) assert.equal(await found(filter), expected, filter);
     });
 
-    test("finds sessions, and describes the limits in settings", async (t) => {
+    test("finds sessions, and returns the limits in settings", async (t) => {
       const { rows, ask } = await start(t, engine);
       const [{ sessionId }] = (await rows('emailRoutingAdaptive(filter: {subject: "Subject 2"}) { sessionId }')) as [
         { sessionId: string },
@@ -450,7 +450,7 @@ onEveryDatabase((engine) => {
       ]);
     });
 
-    test("a token sees only what it may read", async (t) => {
+    test("a token sees only the data that it may read", async (t) => {
       const query = (dataset: string) =>
         `query ($zoneTag: string!) { viewer { zones(filter: {zoneTag: $zoneTag}) { ${dataset} { status } } } }`;
       const sender = await start(t, engine, { allowed: ["Email Sending Read"] });

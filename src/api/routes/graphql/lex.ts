@@ -1,4 +1,4 @@
-/** An invalid query; the client receives `message`. */
+/** An invalid query; the message is returned to the client. */
 export class QueryError extends Error {
   override readonly name = "QueryError";
   readonly path: (string | number)[] | null;
@@ -11,13 +11,13 @@ export class QueryError extends Error {
 
 export interface Token {
   kind: "name" | "int" | "float" | "string" | "sign" | "end";
-  /** The value of a string. */
+  /** The value of a string token. */
   text: string;
   at: number;
 }
 
 const MAX_TOKENS = 10_000;
-// Matched one after the other, each at the end of the previous one (GraphQL, October 2021, 2.1).
+// Matched one after another, each starting at the end of the previous match (GraphQL, October 2021, 2.1).
 const IGNORED = /(?:[\s,\ufeff]|#[^\n\r]*)+/y;
 const NAME = /[_A-Za-z][_0-9A-Za-z]*/y;
 const NUMBER = /-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?(?![_A-Za-z0-9.])/y;
@@ -68,7 +68,7 @@ export function lex(source: string): Token[] {
       throw new QueryError(
         `syntax error at ${placeOf(source, at)}: unexpected ${JSON.stringify(source.slice(at, at + 10))}`,
       );
-    // The same content as a JSON string, except for control characters.
+    // The content is the same as in a JSON string, except for control characters.
     // oxlint-disable-next-line no-control-regex
     add("string", JSON.parse(`"${text[1]!.replace(/[\0-\x1f]/g, " ")}"`) as string, text[0].length);
   }

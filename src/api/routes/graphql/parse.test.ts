@@ -18,7 +18,7 @@ const refuses = (query: string, why: RegExp, variables?: Record<string, unknown>
   );
 const leaf = (name: string, key = name): Field => ({ key, name, args: {}, fields: [] });
 
-test("fields with aliases, arguments and values of every kind", () => {
+test("parses fields with aliases, arguments and values of every kind", () => {
   const query = `\ufeffquery Named($v: [string!]! = ["x"], $n: Int) { # a comment
     a, b: c(one: 1, two: -2.5e3, text: "q\\"\\u00e9\\n", block: """ raw \\""" text """, yes: true, no: null, word: datetime_DESC, list: [1 [2] $v], object: {k: $n, o: {}}) { d }
   }`;
@@ -54,7 +54,7 @@ test("resolves fragments, inline fragments and directives to fields", () => {
   ]);
 });
 
-test("selects one of several queries by its name", () => {
+test("selects one of several queries by name", () => {
   const query = "query A { a } query B { b }";
   assert.deepEqual(read(query, {}, "B"), [leaf("b")]);
   refuses(query, /several queries: operationName/);
@@ -89,7 +89,7 @@ test("reports errors with their position", () => {
   for (const [query, why] of cases) refuses(query, why);
 });
 
-test("bounds deep, long and branching queries", () => {
+test("limits deep, long and branching queries", () => {
   const started = performance.now();
   refuses("{a".repeat(5000), /nested more than 16 deep/);
   refuses(`{ a(b: ${"[".repeat(50_000)}) }`, /nested more than 16 deep|more than 10000 words/);
@@ -98,7 +98,7 @@ test("bounds deep, long and branching queries", () => {
   refuses(`query ($v: ${"[".repeat(3000)}) { a }`, /nested more than 16 deep/);
   refuses(`{ ${"a ".repeat(20_000)} }`, /more than 10000 words and signs/);
   refuses(`{ ${Array.from({ length: 1500 }, (_, i) => `f${i}`).join(" ")} }`, /more than 1000 fields/);
-  // Each fragment includes the next one ten times: ten to the tenth fields without a limit.
+  // Each fragment includes the next one ten times: without a limit, this would expand to ten to the tenth fields.
   const laughs = Array.from(
     { length: 10 },
     (_, i) =>

@@ -34,7 +34,7 @@ export type Value =
   | { kind: "list"; items: Value[] }
   | { kind: "object"; fields: Map<string, Value> };
 
-/** Maximum nesting of selections and lists. */
+/** Maximum nesting depth of selections and lists. */
 const MAX_DEPTH = 16;
 
 /** Parses a GraphQL document with queries only: no schemas, mutations or subscriptions. Throws QueryError. */
@@ -72,7 +72,7 @@ export function parse(source: string): Document {
     depth--;
     return result;
   }
-  /** Items between two delimiters, at least one. */
+  /** Reads one or more items between two delimiters. */
   function between<Item>(open: string, close: string, read: () => Item, empty = false): Item[] {
     expect(open);
     const items: Item[] = [];

@@ -30,7 +30,7 @@ export async function answerFields(
   let asked = 0;
 
   async function accountPlace(tag: string, path: string[]): Promise<Place> {
-    // The response must not reveal whether it exists to callers without access.
+    // To callers without access, the response must not reveal whether the zone exists.
     if (
       !Object.values(datasets.accounts).some(({ permissions }) =>
         permissions.some((one) => caller.allows(one, { account: tag })),

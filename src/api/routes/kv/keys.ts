@@ -38,7 +38,7 @@ const bulkGet = z.object({
   withMetadata: z.boolean().default(false),
 });
 
-/** Ten thousand keys of 512 bytes, each escaped by JSON to six. */
+/** Ten thousand keys of 512 bytes, each byte escaped to six in JSON. */
 const MAX_DELETE = 32 * 1024 * 1024;
 
 /** Ten thousand pairs, each with a dozen metadata fields. */
@@ -89,7 +89,7 @@ export function keyRoutes({
           ...(expiration !== undefined && { expiration }),
           ...(metadata !== undefined && { metadata: JSON.parse(metadata) as unknown }),
         }));
-        // Clients read one or the other field.
+        // Some clients read one field, some the other.
         return answer(shown, {
           info: {
             count: shown.length,
@@ -150,7 +150,7 @@ export function keyRoutes({
         const found = await store.getMany(id, keys);
         const values = [...new Set(keys)].flatMap((key): [string, unknown][] => {
           const entry = found.get(key);
-          // Per the published schemas, a missing key is null in a result with metadata and absent from one without.
+          // Per the published schemas, a missing key is null if the result includes metadata, and is omitted otherwise.
           if (!entry) return withMetadata ? [[key, null]] : [];
           const text = entry.value.toString();
           const value: unknown = type === "json" ? asJson(text) : text;

@@ -21,7 +21,7 @@ const codes = (answer: { status: number; body: { errors: { code: number; message
   answer.body.errors[0]!.message,
 ];
 
-test("namespaces are created, listed to an empty page, renamed and deleted", async (t) => {
+test("namespaces are created, listed until an empty page, renamed and deleted", async (t) => {
   const { call } = await startStorageApi(t);
   const made = await call("post", base, {
     body: JSON.stringify({ title: "b" }),
@@ -62,7 +62,7 @@ test("namespaces are created, listed to an empty page, renamed and deleted", asy
   assert.deepEqual(codes(await call("get", `${base}/not-one`)).slice(0, 2), [400, 10011]);
 });
 
-test("a value is raw bytes or a form with metadata, and workers read what is written here", async (t) => {
+test("a value is raw bytes or a form with metadata, and workers can read values written through the API", async (t) => {
   const { call, one, id, kv, clock } = await startWithNamespace(t);
   const value = `${one}/values/key`;
   const bytes = randomBytes(300);
@@ -111,7 +111,7 @@ test("a value is raw bytes or a form with metadata, and workers read what is wri
     assert.deepEqual(codes(await call("get", `${one}/${part}/key`)), [404, 10009, "get: 'key not found'"]);
 });
 
-test("rejects early expirations, large values, long keys and long metadata, and stores nothing", async (t) => {
+test("rejects expirations that are too early, large values, long keys and long metadata, and stores nothing", async (t) => {
   const { call, one, kv, id, clock } = await startWithNamespace(t);
   const value = `${one}/values/key`;
   const now = Math.floor(clock.now() / 1000);
@@ -143,7 +143,7 @@ test("rejects early expirations, large values, long keys and long metadata, and 
   data.set("value", "v");
   data.set("metadata", JSON.stringify("m".repeat(1024)));
   assert.equal((await call("put", value, { body: data })).status, 413);
-  // Metadata in parts: a name of a megabyte is rejected before it is assembled.
+  // Metadata in parts: a name of a megabyte is rejected before the object is built.
   const nested = new FormData();
   nested.set("value", "v");
   nested.set(`metadata${"[a]".repeat(400_000)}`, "1");
@@ -159,7 +159,7 @@ test("rejects early expirations, large values, long keys and long metadata, and 
   assert.deepEqual((await kv.store.list(id)).keys, []);
 });
 
-/** Passes this many chunks, then ends. */
+/** Passes on this many chunks, then ends. */
 function limited(chunks: number) {
   let seen = 0;
   return new TransformStream({
@@ -167,7 +167,7 @@ function limited(chunks: number) {
   });
 }
 
-test("streams a large value in and out", async (t) => {
+test("streams a large value in both directions", async (t) => {
   const { call, one } = await startWithNamespace(t);
   const bytes = randomBytes(5 * 1024 * 1024);
   await call("put", `${one}/values/large`, { body: bytes });
@@ -178,7 +178,7 @@ test("streams a large value in and out", async (t) => {
   assert.ok((await call("get", `${one}/values/chunked`)).bytes.equals(bytes.subarray(0, 100_000)));
 });
 
-test("accepts any key, whatever its characters", async (t) => {
+test("accepts any key, regardless of its characters", async (t) => {
   const { raw, one, kv, id } = await startWithNamespace(t);
   const paths: Record<string, string> = {
     "a%2Fb": "a/b",

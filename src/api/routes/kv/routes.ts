@@ -12,7 +12,7 @@ export interface KvRouteParts {
   clock: Clock;
 }
 
-/** Workers KV below /accounts/{account_id}/storage/kv. */
+/** Workers KV routes under /accounts/{account_id}/storage/kv. */
 export const kvRoutes = (parts: KvRouteParts): Route[] => [
   ...namespaceRoutes(parts),
   ...keyRoutes(parts),

@@ -1,6 +1,6 @@
 import { kvErrors, kvLimits } from "../../../workers/index.ts";
 
-/** The parts `value` and `metadata` of a multipart write. */
+/** Reads the parts `value` and `metadata` of a multipart write. */
 export async function readValueForm(form: FormData): Promise<{ value: Uint8Array; metadata: string | undefined }> {
   const value = form.get("value");
   if (value === null) throw kvErrors.noValuePart();
@@ -20,7 +20,7 @@ async function metadataOf(form: FormData): Promise<string | undefined> {
   const fields = [...form].flatMap(([name, part]) =>
     typeof part === "string" && name.startsWith("metadata[") ? [{ name, part }] : [],
   );
-  // Checked before parsing: each bracket of a name becomes a level of JSON, and a name may contain millions.
+  // Checked before parsing: each bracket in a name becomes a level of JSON, and a name may contain millions of them.
   const length = Math.max(0, ...fields.map(({ name }) => name.length - "metadata".length));
   if (length > kvLimits.metadataBytes) throw kvErrors.metadataTooLong({ length, limit: kvLimits.metadataBytes });
   const parts = fields

@@ -21,12 +21,12 @@ const expiry = z.object({ expiration: z.string().optional(), expiration_ttl: z.s
 const VALUE = `${ONE_NAMESPACE}/values/{key_name+}`;
 const METADATA = `${ONE_NAMESPACE}/metadata/{key_name+}`;
 
-/** Values up to this size are read whole; larger ones are streamed to the store. */
+/** Values up to this size are read into memory; larger ones are streamed to the store. */
 const SMALL = 64 * 1024;
 /** A value with its metadata and the multipart boundaries. */
 const MAX_FORM = kvLimits.valueBytes + 64 * 1024;
 
-/** Single values as bytes. */
+/** Reads and writes single values as bytes. */
 export function valueRoutes({
   namespaces,
   store,

@@ -4,7 +4,7 @@ import type { Call } from "../../operation.ts";
 export const BUCKETS = "/accounts/{account_id}/r2/buckets";
 export const ONE_BUCKET = `${BUCKETS}/{bucket_name}`;
 
-/** The bucket in the path. If the header names a jurisdiction, it must match. Throws noSuchBucket. */
+/** The bucket specified in the path. If the header specifies a jurisdiction, it must match. Throws noSuchBucket. */
 export async function bucketOf(
   list: R2BucketList,
   { params, request }: Pick<Call, "params" | "request">,

@@ -10,7 +10,7 @@ const HTTP = {
 /** S3's prefix for custom metadata headers. */
 const CUSTOM = "x-amz-meta-";
 
-/** The metadata that an upload sets on its object. */
+/** The metadata that an upload sets for its object. */
 export function metadataOf(headers: Headers): Required<Pick<R2Metadata, "httpMetadata" | "customMetadata">> {
   const httpMetadata = Object.fromEntries(
     Object.entries(HTTP).flatMap(([field, name]) => {
@@ -30,7 +30,7 @@ export function metadataOf(headers: Headers): Required<Pick<R2Metadata, "httpMet
   return { httpMetadata: { ...httpMetadata, ...(cacheExpiry && { cacheExpiry }) }, customMetadata };
 }
 
-/** Metadata headers of a download, besides length and range. */
+/** Metadata headers of a download, excluding length and range. */
 export function headersOf({ etag, uploaded, httpMetadata, customMetadata, storageClass }: R2Object): Headers {
   const headers = new Headers({
     etag: `"${etag}"`,
@@ -50,21 +50,21 @@ export function headersOf({ etag, uploaded, httpMetadata, customMetadata, storag
 
 /**
  * Text beyond ASCII is sent as an encoded word (RFC 2047), as S3 does: Node's choice between Latin-1 and UTF-8 for a
- * header depends on the order of writes. A worker may have stored values that no header can carry: those are omitted
- * here but present in the object list.
+ * header depends on the order of writes. A worker may have stored values that cannot be sent in a header: those are
+ * omitted here but included in the object list.
  */
 function setHeader(headers: Headers, name: string, value: string): void {
   try {
     headers.set(name, ASCII.test(value) ? value : `=?UTF-8?B?${Buffer.from(value).toString("base64")}?=`);
   } catch {
-    // Not a valid header name or value.
+    // The name or value is not valid in a header.
   }
 }
 
 const ASCII = /^[\t\x20-\x7e]*$/;
 const ENCODED_WORD = /^=\?utf-8\?(?:b\?([A-Za-z0-9+/=]*)|q\?([!-~]*))\?=$/i;
 
-/** RFC 2047 2, for a value that is a single encoded word in UTF-8. */
+/** Decodes a value that is a single encoded word in UTF-8 (RFC 2047 2). */
 function wordOf(value: string): string {
   const [, base64, quoted] = ENCODED_WORD.exec(value) ?? [];
   if (base64 !== undefined) return Buffer.from(base64, "base64").toString();
@@ -78,21 +78,26 @@ function wordOf(value: string): string {
   return utf8Of(value);
 }
 
-/** Some clients send raw UTF-8, which Node and fetch read as Latin-1. */
+/** Some clients send raw UTF-8, which Node and fetch decode as Latin-1. */
 function utf8Of(value: string): string {
   const bytes = Buffer.from(value, "latin1");
   const text = bytes.toString();
-  // Invalid UTF-8 was Latin-1.
+  // If it is not valid UTF-8, the value was Latin-1.
   return Buffer.from(text).equals(bytes) ? text : value;
 }
 
 export interface WantedConditions {
   all: R2Conditions;
-  /** Conditions that fail with 412; the others fail with 304 on a read (RFC 9110 13.2.2). */
+  /**
+   * If one of these conditions is not met, the response is 412; for the others it is 304 on a read (RFC 9110 13.2.2).
+   */
   required: R2Conditions;
 }
 
-/** If-Match and similar headers; undefined if there are none. An invalid date is ignored (RFC 9110 13.1.3). */
+/**
+ * The conditions in If-Match and similar headers; undefined if the request has none of them. An invalid date is ignored
+ * (RFC 9110 13.1.3).
+ */
 export function conditionsOf(headers: Headers): WantedConditions | undefined {
   const match = etagsOf(headers.get("if-match"));
   const noneMatch = etagsOf(headers.get("if-none-match"));

@@ -26,7 +26,7 @@ export interface R2RouteParts {
   buckets: R2Buckets;
 }
 
-/** Single objects as bytes. */
+/** Reads and writes single objects as bytes. */
 export function objectRoutes({ bucketList, buckets }: R2RouteParts): Route[] {
   const shared = { tag: "R2 Bucket", path: `${ONE_BUCKET}/objects/{object_key+}` };
   const read = { ...shared, permission: "Workers R2 Storage Read" } as const;
@@ -45,7 +45,7 @@ export function objectRoutes({ bucketList, buckets }: R2RouteParts): Route[] {
         const { headers, method } = call.request;
         const { id } = await bucketOf(bucketList, call);
         const conditions = conditionsOf(headers);
-        // Also handles HEAD; an unread body would stay open.
+        // Also handles HEAD; an unread body would remain open.
         if (method === "HEAD") return headResponse(await head(call, id), conditions);
 
         const ifRange = headers.get("if-range");
@@ -134,7 +134,7 @@ function withoutBody(object: R2Object, { required }: NonNullable<ReturnType<type
   return new Response(null, { status: 304, headers: kept });
 }
 
-/** Multiple ranges or another unit are answered with the whole object (RFC 9110 14.2). */
+/** Requests for multiple ranges or in another unit return the whole object (RFC 9110 14.2). */
 const isOneRange = (range: string) => /^\s*bytes\s*=\s*(\d+\s*-\s*\d*|-\s*\d+)\s*$/i.test(range) && !isBackwards(range);
 const isBackwards = (range: string) => {
   const [, first, last] = /(\d+)\s*-\s*(\d+)/.exec(range) ?? [];

@@ -27,7 +27,7 @@ const listQuery = z.object({
   start_after: z.string().optional(),
 });
 
-/** A thousand keys of 1,024 bytes, each escaped by JSON to six. */
+/** A thousand keys of 1,024 bytes, each byte escaped to six in JSON. */
 const MAX_DELETE = 8 * 1024 * 1024;
 
 const job = z.object({
@@ -124,7 +124,7 @@ export function objectListRoutes({ bucketList, buckets, clock }: R2RouteParts & 
   ];
 }
 
-/** Deletes in batches while the client waits; objects written after the start stay. */
+/** Deletes in batches while the client waits; objects written after the start are kept. */
 async function deletePrefix(
   buckets: R2Buckets,
   bucket: string,

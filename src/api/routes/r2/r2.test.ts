@@ -169,7 +169,7 @@ test("an object is returned with its bytes and headers", async (t) => {
   );
   await call("put", `${objects}/again`, { body: "v", headers: { "x-amz-meta-owner": "=?UTF-8?B?Wm/Dqw==?=" } });
   assert.equal((await r2.buckets.head(id, "again"))!.customMetadata.owner, "Zoë");
-  // A worker may store anything; values that no header can carry are omitted.
+  // A worker may store anything; values that cannot be sent in a header are omitted.
   await r2.buckets.put(id, "odd", Buffer.from("v"), {
     customMetadata: { "not a name": "v", line: "a\nb", "🙂": "x" },
     httpMetadata: { contentType: "a\r\nb: c" },
@@ -387,7 +387,7 @@ test("streams a large upload in bounded memory", async (t) => {
   assert.ok(end.bytes.equals(chunk.subarray(-10)));
 });
 
-test("an aborted upload leaves nothing; a rejected one gets its response", async (t) => {
+test("an aborted upload leaves nothing behind; a rejected upload receives its response", async (t) => {
   const { url, call, objects, keys, r2 } = await startWithBucket(t);
   const sent = request(`${url}${objects}/broken`, {
     method: "PUT",
@@ -444,7 +444,7 @@ test("reports a full disk and stores nothing", async (t) => {
   assert.deepEqual(await keys(), []);
 });
 
-test("does not acknowledge a write into a bucket that is deleted concurrently", async (t) => {
+test("does not acknowledge a write to a bucket that is being deleted", async (t) => {
   const { url, objects, r2 } = await startWithBucket(t);
   const sent = request(`${url}${objects}/late`, {
     method: "PUT",

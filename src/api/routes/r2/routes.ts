@@ -4,7 +4,7 @@ import { bucketRoutes } from "./buckets.ts";
 import { objectRoutes, type R2RouteParts } from "./object.ts";
 import { objectListRoutes } from "./objects.ts";
 
-/** R2 below /accounts/{account_id}/r2. */
+/** R2 routes under /accounts/{account_id}/r2. */
 export const r2Routes = (parts: R2RouteParts & { clock: Clock }): Route[] => [
   ...bucketRoutes(parts),
   ...objectListRoutes(parts),

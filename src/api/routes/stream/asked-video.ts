@@ -16,7 +16,7 @@ export const askedFields = {
 
 type Given = z.output<z.ZodObject<typeof askedFields>>;
 
-/** Converts to the domain's terms; a header may name the creator. */
+/** Converts a request to the domain's terms; a header may specify the creator. */
 export function askedVideo(
   { allowedOrigins, creator, meta, requireSignedURLs, scheduledDeletion, thumbnailTimestampPct, watermark }: Given,
   {

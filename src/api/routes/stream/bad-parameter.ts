@@ -1,7 +1,7 @@
 import type { UserError } from "../../../kernel/index.ts";
 import { streamErrors } from "../../../stream/index.ts";
 
-/** The video service has its own error code for an invalid body or query. */
+/** The video API has its own error code for an invalid body or query. */
 export const translate = (error: UserError): UserError => {
   if (error.domain !== "api" || error.kind !== "badRequest") return error;
   const { reason, chain } = error.details;

@@ -59,7 +59,7 @@ const form = (file: string | Blob, name = "file") => {
   return parts;
 };
 
-test("captions are uploaded by a form, listed, shown, fetched as WebVTT, and deleted", async (t) => {
+test("captions are uploaded with a form, listed, shown, fetched as WebVTT, and deleted", async (t) => {
   const { call } = await setUp(t);
   assert.deepEqual((await call("GET", LIST)).body.result, []);
   const tr = { language: "tr", label: "Türkçe", generated: false, status: "ready" };
@@ -98,7 +98,7 @@ test("accepts a file as a plain field or as the body, and reports parse errors",
   assert.match(put.body.messages[0].message, /1 cue could not be read.*line 6/);
 });
 
-test("rejects bad files, tags and sizes with the reason", async (t) => {
+test("rejects invalid files, tags and sizes with the reason", async (t) => {
   const { call } = await setUp(t);
   const refusal = async (language: string, body: unknown) => {
     const {
@@ -114,7 +114,7 @@ test("rejects bad files, tags and sizes with the reason", async (t) => {
   assert.equal((await call("PUT", `${LIST.replace(UID, "9".repeat(32))}/en`, { body: form(VTT) })).status, 404);
 });
 
-test("rejects caption generation with the missing setting or the state of the video", async (t) => {
+test("rejects caption generation if the setting is missing or the state of the video does not allow it", async (t) => {
   const off = await (await setUp(t)).call("POST", `${LIST}/en/generate`);
   assert.deepEqual([off.status, off.body.errors[0].code], [400, 10945]);
   assert.match(JSON.stringify(off.body.errors), /stream\.caption_command/);

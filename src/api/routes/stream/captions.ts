@@ -12,7 +12,7 @@ const tag = "Stream Subtitles/Captions";
 const LIST = "/accounts/{account_id}/stream/{identifier}/captions";
 const ONE = `${LIST}/{language}`;
 const MAX_FILE = 10 * 1024 * 1024;
-/** The size of a form beyond its file. */
+/** Maximum size of a form in addition to its file. */
 const FORM = 64 * 1024;
 
 const captionSchema = z.object({

@@ -10,7 +10,7 @@ export interface StreamClipDeps {
   urls: Pick<StreamUrls, "of">;
 }
 
-/** The published fields `input` and `url` of this operation add nothing to `clippedFromVideoUID`. */
+/** For this operation, the published fields `input` and `url` add nothing to `clippedFromVideoUID`. */
 const clipBody = z.object({
   ...askedFields,
   clippedFromVideoUID: z.string(),

@@ -10,7 +10,7 @@ export interface StreamCopyDeps {
   urls: Pick<StreamUrls, "of">;
 }
 
-/** `url` is the older name of `input`; `name` stands for `meta.name`. */
+/** `url` is the former name of `input`; `name` is short for `meta.name`. */
 const copyBody = z.object({
   ...askedFields,
   input: z.string().nullish(),

@@ -16,7 +16,7 @@ import { streamVideosRoutes } from "./videos.ts";
 import { streamWatermarksRoutes } from "./watermarks.ts";
 import { streamWebhookRoutes } from "./webhook.ts";
 
-/** The operations of the API about video. */
+/** The API operations for video. */
 export const streamRoutes = ({ services }: Pick<Stream, "services">): Route[] => [
   ...streamVideosRoutes(services),
   ...streamUsageRoutes(services),

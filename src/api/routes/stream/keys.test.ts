@@ -31,7 +31,7 @@ async function setUp(t: TestContext) {
     secrets: createSecrets({ keys: [Buffer.alloc(32, 7)] }),
     max: 3,
   });
-  // The only video in this test.
+  // Returns the only video in this test.
   const get = async (_: string, uid: string) =>
     uid === UID
       ? ({ uid } as Awaited<ReturnType<Parameters<typeof createTokens>[0]["videos"]["get"]>>)
@@ -80,7 +80,7 @@ test("a key is created, returned once in both formats, listed without them, and 
   );
 });
 
-test("rejects one key too many with the limit", async (t) => {
+test("rejects a key above the maximum number and reports the limit", async (t) => {
   const api = await setUp(t);
   for (let n = 0; n < 3; n++) await api.call("POST", KEYS);
   const { status, body } = await api.call("POST", KEYS);
@@ -123,7 +123,7 @@ test("signs a token without a body, with claims, and with a key of the account; 
   );
   assert.deepEqual(wished.claims, { kid: id, sub: UID, exp: NOW + 60, nbf: NOW, downloadable: true, original: true });
   assert.deepEqual(wished.rules, [{ type: "ip.src", action: "block", ip: ["10.0.0.0/8"] }]);
-  // A token that a client signs with the PEM is equivalent.
+  // A token that a client signs with the PEM key is equivalent.
   assert.ok(
     isSignedBy(
       { ...wished, signature: sign("sha256", Buffer.from(wished.signed), Buffer.from(pem, "base64").toString()) },

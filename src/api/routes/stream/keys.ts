@@ -45,7 +45,7 @@ export const streamKeysRoutes = ({ keys }: StreamKeysDeps): Route[] => [
       result: newKeySchema,
     },
     async (call) => {
-      // Clients send nothing, `{}`, or their usual body.
+      // Clients send no body, `{}`, or their usual body.
       await call.bytes();
       const { id, privateKey, created } = await keys.create(call.params["account_id"]!);
       return answer({

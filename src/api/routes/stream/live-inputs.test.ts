@@ -121,7 +121,7 @@ test("a live input is created with defaults, shown with its keys and URLs, and l
   });
 });
 
-test("stores given fields, and a partial update keeps the others", async (t) => {
+test("stores the given fields, and a partial update keeps the others", async (t) => {
   const { call, clock } = await open(t);
   const recording = {
     mode: "automatic",
@@ -189,7 +189,7 @@ test("stores given fields, and a partial update keeps the others", async (t) => 
   }
 });
 
-test("an Idempotency-Key creates one input, and returns a permanent conflict after its deletion", async (t) => {
+test("an Idempotency-Key creates only one input, and reports a permanent conflict after the input has been deleted", async (t) => {
   const { call } = await open(t);
   const headers = { "idempotency-key": "abc" };
   const { uid } = (await call("POST", LIST, { body: {}, headers })).body.result;
@@ -327,7 +327,7 @@ test("returns the current status, the history, and the videos", async (t) => {
   assert.deepEqual((await call("GET", `${ONE}/videos`)).body.result, []);
 });
 
-test("returns the known error code for an unknown input", async (t) => {
+test("returns the published error code for an unknown input", async (t) => {
   const { call } = await open(t);
   for (const uid of ["f".repeat(32), "nonsense"]) {
     for (const [method, rest] of [

@@ -27,7 +27,7 @@ interface StreamLiveInputsDeps {
   /** The current broadcast, if there is one. */
   now(input: string): Promise<LiveNow | undefined>;
   viewers(input: string): Promise<number>;
-  /** Health of the incoming stream; undefined if there is no publisher. */
+  /** Health of the incoming stream; undefined without a publisher. */
   health(input: string): LiveHealth | undefined | Promise<LiveHealth | undefined>;
 }
 
@@ -65,7 +65,7 @@ export function streamLiveInputsRoutes({
         result: liveInputSchema,
       },
       async (call) => {
-        // Clients send nothing, `{}`, or their usual body.
+        // Clients send no body, `{}`, or their usual body.
         await call.bytes();
         return show(await inputs.update(...named(call.params), { enabled }));
       },
@@ -248,7 +248,7 @@ export function streamLiveInputsRoutes({
   ];
 }
 
-/** Without omitted fields, and without null where it has no meaning. */
+/** Removes omitted fields, and null where it has no meaning. */
 function changeOf({
   recording,
   deleteRecordingAfterDays,

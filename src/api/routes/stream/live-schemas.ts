@@ -57,7 +57,7 @@ export const liveListSchema = z.object({
   total: z.number().int().optional(),
 });
 
-/** Null means omitted: the default, or the current value. */
+/** Null is treated as omitted: the default, or the current value. */
 export const liveInputBody = z.object({
   meta: metaField.nullish(),
   enabled: z.boolean().nullish(),
@@ -88,7 +88,7 @@ export const liveOutputSchema = z.object({
     .object({ state: z.enum(["connecting", "connected", "error", "ended"]), reason: text.optional(), at: text })
     .nullable(),
 });
-/** The key is optional for an SRT URL. */
+/** The key is optional if the URL is an SRT URL. */
 export const liveOutputBody = z.object({
   url: text,
   streamKey: text.default(""),

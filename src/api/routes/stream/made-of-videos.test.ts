@@ -13,7 +13,7 @@ import { openVideos, testModel } from "./videos.testing.ts";
 
 const LIST = `/accounts/${TEST_ACCOUNT}/stream`;
 
-/** Routes for derived files of a video, with one playable video. No worker runs: jobs stay queued. */
+/** Serves the routes for derived files of a video, with one playable video. No worker runs, so jobs remain queued. */
 async function open(t: TestContext) {
   const world = await openVideos(t);
   const { videos, objects, urls } = world;
@@ -99,7 +99,7 @@ test("audio tracks: uploaded by a form, renamed, made the default, rejected, del
     assert.equal((await call("POST", `${one}/audio/copy`, { body })).status, 400, JSON.stringify(body));
 });
 
-test("a clip is a video", async (t) => {
+test("a clip is created as a new video", async (t) => {
   const { call, uid } = await open(t);
   const { result } = (
     await call("POST", `${LIST}/clip`, {

@@ -7,7 +7,7 @@ export interface StreamTokenDeps {
   tokens: Tokens;
 }
 
-/** Seconds since the epoch; strings are accepted, because tokens of the hosted service contain them. */
+/** Seconds since the epoch; strings are also accepted, because tokens of the hosted service contain them. */
 const seconds = z.union([
   z.number().int().nonnegative(),
   z

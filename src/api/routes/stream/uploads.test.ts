@@ -95,7 +95,7 @@ async function setUp(t: TestContext, storageMinutes = 0) {
   return { ...(await startApi(t, { routes, clock })), videos, base, common };
 }
 
-test("a form upload returns the video; an invalid one returns 10059", async (t) => {
+test("a form upload returns the video; an invalid one returns error 10059", async (t) => {
   const { call } = await setUp(t);
   const form = (bytes: Buffer) => {
     const data = new FormData();
@@ -119,7 +119,7 @@ test("a form upload returns the video; an invalid one returns 10059", async (t) 
   assert.deepEqual(await refused("{}", { "content-type": "application/json" }), [400, 10005]);
 });
 
-test("TUS: returns 201 with the URL and the video id, errors in the envelope, and works with the real client", async (t) => {
+test("TUS: returns 201 with the URL and the video id, returns errors in the envelope, and works with the real client", async (t) => {
   const { call, url, videos, base } = await setUp(t);
   const created = await call("POST", STREAM, {
     headers: {
@@ -260,7 +260,7 @@ test("a one-time URL: returns the requested fields, reserves quota, and releases
   }
 });
 
-test("a copy returns the video with its size; accepts input or the older url, name or meta.name", async (t) => {
+test("a copy returns the video with its size; accepts input or the older fields url, name and meta.name", async (t) => {
   const { call } = await setUp(t);
   const origin = createServer((_, response) => void response.writeHead(200, { "content-length": VIDEO.length }).end());
   await new Promise<void>((resolve) => origin.listen(0, "127.0.0.1", resolve));

@@ -13,7 +13,7 @@ export interface StreamUsageDeps {
   clock: Pick<Clock, "now">;
 }
 
-/** Reported if there is no limit: clients subtract the used minutes from it. */
+/** Reported if usage is unlimited, because clients subtract the used minutes from it. */
 const UNLIMITED = 1_000_000_000;
 
 const usageSchema = z.object({
@@ -82,7 +82,7 @@ export const streamUsageRoutes = ({ videos, storageMinutes, viewed, clock }: Str
       );
     },
   ),
-  // Videos belong to accounts, so a zone has no usage.
+  // Videos belong to accounts, so the usage of a zone is always zero.
   route(
     {
       id: "stream-usage-zone",

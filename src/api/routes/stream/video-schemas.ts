@@ -57,14 +57,14 @@ export const videoSchema = z.object({
   publicDetails: detailsSchema,
 });
 
-/** RFC 3339 or a date; converted to epoch milliseconds. */
+/** RFC 3339 time or a date; converted to epoch milliseconds. */
 export const instant = text
   .refine((given) => /^\d{4}-\d{2}-\d{2}/.test(given) && !Number.isNaN(Date.parse(given)), {
     error: "a time is wanted, such as 2026-11-21T10:00:00Z",
   })
   .transform((given) => Date.parse(given));
 
-/** Accepts numbers and other values like the hosted service; stored as text. */
+/** Accepts numbers and other values, like the hosted service does; they are stored as text. */
 export const metaField = z.record(text, z.unknown()).transform((meta) => {
   const kept: Record<string, string> = {};
   for (const [name, value] of Object.entries(meta))
@@ -74,7 +74,7 @@ export const metaField = z.record(text, z.unknown()).transform((meta) => {
 
 export const creatorField = text.nullish().transform((creator) => creator ?? null);
 
-/** Fields of a video that can be set; omitted ones keep their values. The domain validates them. */
+/** Fields of a video that can be set; omitted fields keep their values. The domain validates them. */
 export const videoFields = {
   allowedOrigins: z.array(text).optional(),
   creator: creatorField.optional(),
@@ -100,7 +100,7 @@ export const videoUpdateBody = z.object({
 });
 
 export const flag = z.enum(["true", "false", "1", "0", ""]).transform((word) => word === "true" || word === "1");
-/** "a, b": at most as many entries as a list may have. */
+/** A list in the form "a, b", with at most as many entries as a list may have. */
 const words = text
   .transform((list) =>
     list
@@ -126,7 +126,7 @@ export const videoListQuery = z.object({
   asc: flag.optional(),
   include_counts: flag.optional(),
   limit: z.coerce.number().int().min(1).max(1000).optional(),
-  // Not in the hosted API: for clients that page through every list.
+  // An extension of the hosted API: for clients that page through every list.
   page: z.coerce.number().int().min(1).max(1_000_000_000).default(1),
   per_page: z.coerce
     .number()

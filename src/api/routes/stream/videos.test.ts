@@ -18,7 +18,7 @@ async function open(t: TestContext) {
   return { ...world, viewed, call: api.call };
 }
 
-test("a video has the exact published fields from its creation", async (t) => {
+test("a video has exactly the published fields from its creation", async (t) => {
   const { videos, call, clock } = await open(t);
   const { uid } = await videos.create(TEST_ACCOUNT, { creator: "ann", meta: { name: "One" }, maxDurationSeconds: 60 });
   const at = new Date(clock.now()).toISOString();
@@ -82,7 +82,7 @@ test("a video has the exact published fields from its creation", async (t) => {
   });
 });
 
-test("the list accepts every filter in every notation, and counts beside the result", async (t) => {
+test("the list accepts every filter in every notation, and returns counts alongside the result", async (t) => {
   const { videos, call, clock } = await open(t);
   const uids: string[] = [];
   for (const name of ["First cut", "Second cut", "other"]) {

@@ -13,7 +13,7 @@ import {
 } from "../../../store/index.ts";
 import { createStreamUrls, createVideos, streamMigrations, type MediaModel } from "../../../stream/index.ts";
 
-/** Videos for tests of routes: a separate SQLite database and a stopped clock. */
+/** Videos for testing routes: a separate SQLite database and a manual clock. */
 export async function openVideos(t: TestContext) {
   const folder = mkdtempSync(join(tmpdir(), "video-api-"));
   const db = openSqlite({ path: join(folder, "test.db") });
@@ -43,7 +43,7 @@ export async function openVideos(t: TestContext) {
   return { videos, urls, clock, events, objects, jobs, db };
 }
 
-/** The model of a silent video that is not encoded. */
+/** The media model of a silent video that does not need encoding. */
 export const testModel = (duration: number): MediaModel => ({
   version: 1,
   duration,

@@ -103,7 +103,7 @@ export function streamVideosRoutes({ videos, urls }: StreamVideosDeps): Route[] 
       },
       async ({ params }) => {
         await videos.delete(...named(params));
-        // Published without a body.
+        // The published response has no body.
         return new Response(null, { status: 200 });
       },
     ),
@@ -128,7 +128,7 @@ export function streamVideosRoutes({ videos, urls }: StreamVideosDeps): Route[] 
 }
 
 type Said<Given> = { [Name in keyof Given]?: Exclude<Given[Name], undefined> };
-/** Omits missing fields. */
+/** Omits undefined fields. */
 const said = <Given extends object>(given: Given): Said<Given> =>
   Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as Said<Given>;
 
@@ -159,7 +159,7 @@ function filterOf({
   const size = limit ?? per_page ?? 1000;
   return {
     ...said({ creator, type, search, name, liveInput, asc }),
-    // An empty list means no filter, like an empty form field.
+    // An empty list means no filter, as an empty form field does.
     ...(status?.length && { states: status }),
     ...(names?.length && { names }),
     ...(ids?.length && { ids }),

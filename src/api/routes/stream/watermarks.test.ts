@@ -60,7 +60,7 @@ const form = (fields: Record<string, string | Blob>) => {
   return parts;
 };
 
-test("a profile is created by a form, listed, shown and deleted", async (t) => {
+test("a profile is created with a form, listed, shown and deleted", async (t) => {
   const { call } = await setUp(t);
   const made = await call("POST", LIST, {
     body: form({
@@ -103,7 +103,7 @@ test("a profile is created by a form, listed, shown and deleted", async (t) => {
   }
 });
 
-test("a profile is created from a URL by JSON or a form, with defaults for the rest", async (t) => {
+test("a profile is created from a URL in JSON or a form, with defaults for the other fields", async (t) => {
   const { call } = await setUp(t);
   const server = createServer((_, response) => response.end(PNG));
   await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
@@ -121,7 +121,7 @@ test("a profile is created from a URL by JSON or a form, with defaults for the r
   }
 });
 
-test("rejects invalid images and options with the known codes", async (t) => {
+test("rejects invalid images and options with the published codes", async (t) => {
   const { call } = await setUp(t);
   const refusal = async (body: unknown) => {
     const {

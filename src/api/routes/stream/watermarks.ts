@@ -21,10 +21,10 @@ export interface StreamWatermarksDeps {
 const tag = "Stream Watermark Profile";
 const LIST = "/accounts/{account_id}/stream/watermarks";
 const ONE = `${LIST}/{identifier}`;
-/** The size of a form beyond its file, with room to report a too large file. */
+/** Maximum size of a form in addition to its file, with enough room to report a file that is too large. */
 const FORM = 1024 * 1024;
 
-/** Form fields are text. */
+/** Form fields are always text. */
 const share = z.union([
   z.number(),
   z

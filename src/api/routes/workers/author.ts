@@ -4,7 +4,7 @@ import type { Call } from "../../operation.ts";
 /** The first product in the user agent, mapped to the published source names. */
 const SOURCES: Record<string, string> = { wrangler: "wrangler", terraform: "terraform", mozilla: "dash" };
 
-/** The author of a version or deployment, and the client used. */
+/** The author of a version or deployment, and the client that was used. */
 export const authorOf = ({ caller, request }: Pick<Call, "caller" | "request">): Author => ({
   id: caller.user.id,
   email: caller.user.email,

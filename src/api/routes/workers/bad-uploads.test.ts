@@ -84,7 +84,7 @@ test("an invalid upload changes nothing and reports the reason", async (t) => {
   assert.equal((await ok("get", `${SCRIPT}/versions`)).items.length, 1);
 });
 
-test("rejects a body above the limit with the known code for large workers", async (t) => {
+test("rejects a body above the limit with the published code for workers that are too large", async (t) => {
   const { url, refused } = await startWorkersApi(t);
   const [status, code, message] = await refused("put", SCRIPT, {
     body: new Uint8Array(49 * 1024 * 1024),
@@ -164,7 +164,7 @@ test("every operation on an unknown worker returns 404 and creates nothing", asy
     const { status, body: answered } = await call(method, path, { body });
     assert.deepEqual([status, answered?.errors[0].code], [404, 10007], `${method} ${path}`);
   }
-  // Not with call(): this operation publishes an object as the result of a failure, where others have null.
+  // Not sent with call(): on failure, this operation publishes an object as the result, where others have null.
   const uploaded = await fetch(`${url}${SCRIPT}/versions`, {
     method: "POST",
     headers: { authorization: `Bearer ${TEST_TOKEN}` },

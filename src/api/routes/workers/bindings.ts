@@ -3,12 +3,12 @@ import type { Binding, InheritedBinding } from "../../../workers/index.ts";
 import { workerRouteErrors } from "./errors.ts";
 
 const addresses = z.array(z.string()).nullish();
-/** wrangler sends `id`; the published API has `database_id`. */
+/** wrangler sends `id`; the published API specifies `database_id`. */
 const d1 = z
   .object({ id: z.string().optional(), database_id: z.string().optional() })
   .refine(({ id, database_id }) => (database_id ?? id) !== undefined, { path: ["id"] });
 
-/** The fields of each binding type besides name and type. */
+/** The fields of each binding type in addition to name and type. */
 const FIELDS = {
   plain_text: z.object({ text: z.string() }).transform(({ text }) => ({ type: "plain_text" as const, text })),
   json: z
@@ -42,7 +42,7 @@ export const sentBindings = z.array(z.record(z.string(), z.unknown()));
 export type SentBinding = z.infer<typeof sentBindings>[number];
 
 export interface ReadOptions {
-  /** The part or field that contains them, for errors. */
+  /** The part or field that contains the bindings, for error messages. */
   part: string;
   /**
    * Existing bindings: a binding sent with only name and type is inherited, because clients cannot know secret values.
@@ -96,7 +96,7 @@ const given = <Fields extends object>(fields: Fields) =>
     Object.entries(fields).filter(([, value]) => value !== null && value !== undefined),
   ) as Given<Fields>;
 
-/** A binding in API form: without secret values, and a database with both of its names. */
+/** A binding in API form: without secret values; a database has its id in both fields. */
 export function shownBinding(binding: Binding): Record<string, unknown> {
   if (binding.type === "secret_text") return { name: binding.name, type: binding.type };
   if (binding.type === "d1") return { ...binding, database_id: binding.id };

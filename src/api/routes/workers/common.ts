@@ -5,7 +5,7 @@ import { workerRouteErrors } from "./errors.ts";
 
 export interface WorkerRoutesDeps {
   scripts: Scripts;
-  /** URL of a worker with its subdomain enabled; `label` is the account's. Absent: the API shows no URL. */
+  /** URL of a worker whose subdomain is enabled; `label` is the account's. Absent: the API shows no URL. */
   urlOf?: (label: string, script: string) => string;
 }
 
@@ -22,7 +22,7 @@ export const UPLOAD_BYTES = 48 * 1024 * 1024;
 /** The same in base64 within JSON. */
 export const JSON_UPLOAD_BYTES = 68 * 1024 * 1024;
 
-/** The account and the script in the path. */
+/** The account and the script specified in the path. */
 export const named = (params: Record<string, string>): [account: string, name: string] => [
   params.account_id!,
   (params.script_name ?? params.service_name)!,
@@ -34,7 +34,7 @@ export async function needScript(scripts: Scripts, account: string, name: string
   return script;
 }
 
-/** By service: a worker in its only environment, `production`. Throws serviceMissing, environmentMissing. */
+/** Finds a service: a worker in its only environment, `production`. Throws serviceMissing, environmentMissing. */
 export async function needService(scripts: Scripts, params: Record<string, string>): Promise<Script> {
   const [account, name] = named(params);
   const script = await scripts.get(account, name);
@@ -50,7 +50,7 @@ export async function needVersion(scripts: Scripts, account: string, name: strin
   return version;
 }
 
-/** A page of a complete list. */
+/** One page of a complete list. */
 export const pageOf = <Item>(items: readonly Item[], { page, perPage }: PageRequest): Page<Item> => ({
   items: items.slice((page - 1) * perPage, page * perPage),
   total: items.length,

@@ -27,7 +27,7 @@ const download = {
 };
 const upload = { summary: "Put script content", ...writing, maxBytes: UPLOAD_BYTES, result: scriptShape };
 
-/** Only the code; everything else stays. */
+/** Changes only the code; everything else is kept. */
 export function contentRoutes({ scripts }: WorkerRoutesDeps): Route[] {
   async function get(script: Script, { query }: Call<{ version?: string }>): Promise<Response> {
     const { account, name } = script;
@@ -78,14 +78,17 @@ export function needLatest({ name, latest }: Script): Version {
   return latest;
 }
 
-/** The version that gets most requests; the newest one if nothing is deployed. */
+/** The version that receives most requests; the newest one if nothing is deployed. */
 export async function versionInForce(scripts: Scripts, script: Script): Promise<Version> {
   const latest = needLatest(script);
   const id = script.live?.versions.toSorted((a, b) => b.percentage - a.percentage)[0]?.versionId;
   return id === undefined || id === latest.id ? latest : needVersion(scripts, script.account, script.name, id);
 }
 
-/** A script as is; modules as a form whose parts have the module names, with the main module in `cf-entrypoint`. */
+/**
+ * Returns a script unchanged; modules are returned as a form whose parts have the module names, with the main module in
+ * `cf-entrypoint`.
+ */
 export async function contentOf(scripts: Scripts, version: Version): Promise<Response> {
   const modules = await scripts.modules(version);
   const headers = { etag: `"${version.etag}"`, "cf-entrypoint": encodeURI(version.main) };

@@ -15,7 +15,7 @@ const request = z.object({
 
 /** The deployed versions: the newest deployment. */
 export const deploymentRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
-  // wrangler reads `deployments`; the SDK pages through `items` until there are none.
+  // wrangler reads `deployments`; the SDK pages through `items` until a page is empty.
   route(
     {
       id: "worker-deployments-list-deployments",

@@ -1,6 +1,6 @@
 import { defineErrors } from "../../../kernel/index.ts";
 
-/** Errors of a worker request before a worker is involved, and unsupported features. */
+/** Errors of a worker request that occur before a worker is involved, and unsupported features. */
 export const workerRouteErrors = defineErrors("worker-routes", {
   metadataMissing: {
     code: 10021,
@@ -15,7 +15,7 @@ export const workerRouteErrors = defineErrors("worker-routes", {
     message: "Binding '{name}' has the type '{type}', which this server does not support.",
     fix: "Supported types: {types}.",
   },
-  // Clients look for this text word for word, so no fix follows it.
+  // Clients match this text word for word, so no fix is appended.
   badBinding: {
     code: 10021,
     http: 400,

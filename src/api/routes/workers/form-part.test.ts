@@ -18,7 +18,7 @@ const formOf = (fields: [string, string | File][]) => {
   return form;
 };
 
-test("a part is JSON in a field or file, or the branches of an object", async () => {
+test("a part is JSON in a field or file, or a set of branches that form an object", async () => {
   const value = {
     main_module: "a.js",
     bindings: [
@@ -47,7 +47,7 @@ test("a part is JSON in a field or file, or the branches of an object", async ()
   );
 });
 
-test("restores numbers and flags where metadata has them", async () => {
+test("restores numbers and flags where metadata requires them", async () => {
   const value = {
     logpush: true,
     limits: { cpu_ms: 50 },

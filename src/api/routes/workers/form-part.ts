@@ -1,7 +1,7 @@
 import { checkJsonShape } from "../../json-shape.ts";
 import { workerRouteErrors } from "./errors.ts";
 
-/** Fields whose text is converted to numbers or flags; all other metadata is text. */
+/** Fields whose text is converted to numbers or flags; all other metadata remains text. */
 const TYPED = new Set(["limits", "observability", "logpush", "keep_assets", "cache_options"]);
 const MAX_DEPTH = 10;
 
@@ -49,8 +49,7 @@ export function parse(text: string, part: string): unknown {
 }
 
 /**
- * `[]` appends to a list. An object in a list continues until one of its fields repeats: the encoding has no other
- * delimiter.
+ * `[]` appends to a list. An object in a list ends when one of its fields repeats: the encoding has no other delimiter.
  */
 function put(branch: Branch, path: string[], value: string): void {
   const [name = "", ...rest] = path;
@@ -91,7 +90,8 @@ function isTaken(branch: Branch, [name = "", ...rest]: string[]): boolean {
 }
 
 /**
- * Returns the node under a name; replaces conflicting text, so that later validation reports a field of the wrong type.
+ * Returns the child node with this name; replaces conflicting text, so that later validation reports a field of the
+ * wrong type.
  */
 function under<Kind extends Node>(branch: Branch, name: string, make: () => Kind): Kind {
   const there = branch.get(name);

@@ -15,7 +15,7 @@ import { versionRoutes } from "./versions.ts";
 
 export type { WorkerRoutesDeps } from "./common.ts";
 
-/** All worker operations: uploads, versions, deployments, secrets, settings, and wrangler's own paths. */
+/** All worker operations: uploads, versions, deployments, secrets, settings, and paths that only wrangler uses. */
 export const workerRoutes = (deps: WorkerRoutesDeps): Route[] => [
   ...scriptRoutes(deps),
   ...contentRoutes(deps),

@@ -5,11 +5,11 @@ import { workerRouteErrors } from "./errors.ts";
 import { observability, placement } from "./setting-fields.ts";
 
 const annotations = z.record(z.string(), z.unknown());
-/** Annotations that clients may set; the server sets the others. */
+/** Annotations that clients may set; the server sets all others. */
 const GIVEN_ANNOTATIONS = ["workers/message", "workers/tag", "workers/alias"];
 const MESSAGE_BYTES = 1000;
 
-/** Fields that belong to a script across its versions. */
+/** Fields of a script that apply to all its versions. */
 const settingFields = {
   logpush: z.boolean().nullish(),
   observability: observability.nullish(),
@@ -30,8 +30,8 @@ export const versionFields = {
 };
 
 /**
- * Features of the hosted service that this server lacks: rejected unless empty, because ignoring them would change the
- * worker's behaviour.
+ * Features of the hosted service that this server does not support: rejected unless empty, because ignoring them would
+ * change the worker's behaviour.
  */
 export const notOffered = {
   migrations: z.unknown().optional(),
@@ -51,7 +51,7 @@ const settingsPatch = z.object({ ...settingFields, ...versionFields, ...notOffer
 export type UploadMetadata = z.infer<typeof uploadMetadata>;
 export type SettingsPatch = z.infer<typeof settingsPatch>;
 
-/** Throws badMetadata with every invalid field, notOffered. */
+/** Throws badMetadata with every invalid field, and notOffered. */
 export const readUploadMetadata = (value: unknown, part = "metadata"): UploadMetadata =>
   refuseNotOffered(check(uploadMetadata, value, part));
 export const readSettingsPatch = (value: unknown, part = "settings"): SettingsPatch =>
@@ -97,7 +97,7 @@ export function versionPartOf(
   const { bindings, keep_bindings, compatibility_date, compatibility_flags, limits } = metadata;
   return {
     bindings: readBindings(bindings ?? [], options),
-    // Clients ask to keep types that this server lacks, such as secret_key: there are none to keep.
+    // Clients also request to keep types that this server does not support, such as secret_key; no such bindings exist.
     keepBindings: BINDING_TYPES.filter((type) => keep_bindings?.includes(type) === true),
     compatibilityFlags: compatibility_flags ?? [],
     ...(typeof compatibility_date === "string" && { compatibilityDate: compatibility_date }),
@@ -106,7 +106,7 @@ export function versionPartOf(
   };
 }
 
-/** Only given settings; omitted ones keep their values. */
+/** Contains only the given settings; omitted settings keep their values. */
 export function settingsPartOf({
   logpush,
   observability,
@@ -130,7 +130,7 @@ export function settingsPartOf({
   };
 }
 
-/** A too long message is truncated, as the published API says. */
+/** A message that is too long is truncated, as the published API specifies. */
 export function readAnnotations(sent: Record<string, unknown>): Record<string, string> {
   const texts = GIVEN_ANNOTATIONS.flatMap((name): [string, string][] =>
     typeof sent[name] === "string" ? [[name, cut(sent[name])]] : [],

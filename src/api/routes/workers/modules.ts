@@ -16,17 +16,17 @@ const KINDS: Record<string, Kind> = {
   "application/source-map": "source-map",
 };
 
-/** Generic content types for unknown files; the main module may have one of them, because it must be JavaScript. */
+/** Generic content types for unknown files; they are allowed for the main module, which is always JavaScript. */
 const VAGUE: ReadonlySet<Kind> = new Set<Kind>(["esm", "cjs", "text", "data"]);
 
 const CONTENT_TYPES = { esm: "application/javascript+module", cjs: "application/javascript" };
 
-/** Lower case, without parameters. */
+/** Media type in lower case, without parameters. */
 export const mediaTypeOf = (contentType: string): string => contentType.split(";", 1)[0]!.trim().toLowerCase();
 
 /**
- * A part as a module; `main`: the kind of a main module in its format. Throws badModule for an unsupported kind and for
- * text that is not UTF-8.
+ * Reads a part as a module; `main`: the kind that a main module has in its format. Throws badModule for an unsupported
+ * kind and for text that is not UTF-8.
  */
 export function readModule(name: string, contentType: string, bytes: Uint8Array, main?: "esm" | "cjs"): UploadedModule {
   const type = mediaTypeOf(contentType) || "text/plain";

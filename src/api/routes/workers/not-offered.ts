@@ -16,7 +16,7 @@ const WITHOUT_QUEUES =
 const ADDRESS =
   "A worker is reached below its account's subdomain: set `workers_dev` to true, and let a proxy in front of the server map other hosts.";
 
-/** Resources that clients query but this server lacks: empty lists, and a clear error on creation. */
+/** Resources that clients query but this server does not support: empty lists, and a clear error on creation. */
 export const notOfferedRoutes = (): Route[] => [
   emptyList(
     "durable-objects-namespace-list-namespaces",
@@ -61,7 +61,7 @@ export const notOfferedRoutes = (): Route[] => [
     "Routes",
     ADDRESS,
   ),
-  // An empty list would lead users to create one, which fails.
+  // An error instead of an empty list, which would lead users to create a queue and fail.
   refusal(
     { id: "queues-list", method: "get", path: QUEUES, summary: "List Queues", ...reading },
     "Queues",
@@ -79,7 +79,7 @@ export const notOfferedRoutes = (): Route[] => [
     "Serve the files from the worker, from KV or from R2.",
   ),
 
-  // Clients without routes in their configuration replace the list with an empty one.
+  // Clients whose configuration contains no routes replace the list with an empty one.
   route(
     {
       id: "worker-script-put-routes",

@@ -6,8 +6,8 @@ import { UPLOAD_BYTES } from "./common.ts";
 import { isScriptType, readScriptBody, readUploadForm, type Main, type UploadOptions } from "./upload-form.ts";
 
 /**
- * The upload in a request body: a form, or a single script. Throws scriptTooLarge, badMultipart and the errors of
- * readUploadForm.
+ * Reads the upload from a request body: a form, or a single script. Throws scriptTooLarge, badMultipart and the errors
+ * of readUploadForm.
  */
 export async function receiveUpload(call: Call, options: UploadOptions = {}): Promise<Upload> {
   const bytes = await bytesOf(call);
@@ -25,7 +25,7 @@ async function bytesOf(call: Call): Promise<Uint8Array> {
   try {
     return await call.bytes();
   } catch (thrown) {
-    // Clients report large dependencies only for this specific code.
+    // Clients list large dependencies only if they receive this specific code.
     if (thrown instanceof UserError && thrown.kind === "bodyTooLarge")
       throw workerErrors.scriptTooLarge(
         { limit: `${UPLOAD_BYTES / 1024 / 1024} MiB`, size: "more" },
@@ -35,7 +35,10 @@ async function bytesOf(call: Call): Promise<Uint8Array> {
   }
 }
 
-/** The SDK sends forms as `application/javascript` without a boundary; the body begins with it, as no script can. */
+/**
+ * The SDK sends forms as `application/javascript` without a boundary; the body begins with the boundary, which is
+ * impossible for a script.
+ */
 function formTypeOf(contentType: string, bytes: Uint8Array): string | undefined {
   if (/;\s*boundary=/i.test(contentType)) return contentType;
   const start = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, 200)).toString("latin1");
@@ -43,7 +46,7 @@ function formTypeOf(contentType: string, bytes: Uint8Array): string | undefined 
   return boundary === undefined ? undefined : `multipart/form-data; boundary="${boundary}"`;
 }
 
-/** The content endpoints name the main part in a header instead of metadata. */
+/** For the content endpoints, a header instead of metadata specifies the main part. */
 function mainFromHeaders(headers: Headers): Main | undefined {
   const module = headers.get("cf-worker-main-module-part");
   if (module) return { name: module, format: "modules" };

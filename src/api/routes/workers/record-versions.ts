@@ -138,7 +138,7 @@ export function recordVersionRoutes({ scripts }: WorkerRoutesDeps): Route[] {
 /** All stored versions fit on this page. */
 const ALL = { page: 1, perPage: 1000 };
 
-/** By id, by a prefix of at least 8 characters, or `latest`. */
+/** Finds a version by id, by a prefix of at least 8 characters, or by `latest`. */
 async function findVersion(scripts: Scripts, script: Script, id: string): Promise<Version> {
   if (id === "latest") return needLatest(script);
   const { account, name } = script;

@@ -111,7 +111,7 @@ test("versions are JSON with base64 modules", async (t) => {
   );
 });
 
-test("lists are sorted and end", async (t) => {
+test("lists are sorted and finite", async (t) => {
   const { ok, call } = await startWorkersApi(t);
   for (const name of ["b", "a", "c"])
     await ok("post", `${WORKERS}/workers`, { body: { name, tags: name === "c" ? ["production"] : [] } });
@@ -138,7 +138,7 @@ test("lists are sorted and end", async (t) => {
   );
 });
 
-test("unsupported resources are empty lists, and creating one is rejected", async (t) => {
+test("unsupported resources have empty lists, and creating one is rejected", async (t) => {
   const { ok, refused } = await startWorkersApi(t);
   for (const path of [
     `${WORKERS}/domains`,
@@ -158,7 +158,7 @@ test("unsupported resources are empty lists, and creating one is rejected", asyn
   assert.deepEqual(await ok("put", `${WORKERS}/scripts/hello/routes`, { body: [] }), []);
 });
 
-test("the user agent determines the source of a change", () => {
+test("the user agent determines the reported source of a change", () => {
   assert.deepEqual(
     [
       "wrangler/4.164.0",

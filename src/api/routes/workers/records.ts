@@ -78,7 +78,7 @@ export function recordRoutes({ scripts, urlOf }: WorkerRoutesDeps): Route[] {
         const show = await showIn(account);
         if (query.order_by === "name" && query.order === "asc")
           return pageAnswer(await scripts.list(account, page), page, show);
-        // The store returns them by name; an account has a few hundred workers at most.
+        // The store returns workers by name; an account has at most a few hundred.
         return pageAnswer(pageOf(sorted((await scripts.list(account)).items, query), page), page, show);
       },
     ),
@@ -144,7 +144,7 @@ export function recordRoutes({ scripts, urlOf }: WorkerRoutesDeps): Route[] {
   ];
 }
 
-/** By name or id. Throws scriptMissing. */
+/** Finds a worker by name or id. Throws scriptMissing. */
 export async function needRecord(
   scripts: Scripts,
   { account_id: account = "", worker_id: id = "" }: Record<string, string>,
@@ -161,7 +161,7 @@ function sorted(items: Script[], { order_by, order }: z.infer<typeof listQuery>)
   return items.toSorted((a, b) => (key(a) === key(b) ? (a.name < b.name ? -1 : 1) : sign * (key(a) < key(b) ? -1 : 1)));
 }
 
-/** `replace`: omitted fields get their defaults, except the subdomain, which has none. */
+/** `replace`: omitted fields are set to their defaults, except the subdomain, which has no default. */
 function settingsOf(
   { logpush, observability, subdomain, tags, tail_consumers }: Patch,
   replace: boolean,

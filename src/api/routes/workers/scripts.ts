@@ -50,7 +50,7 @@ export const scriptRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
       const page = pageRequest(query);
       if (query.tags === undefined) return pageAnswer(await scripts.list(params.account_id!, page), page, shownScript);
       const wanted = tagFilter(query.tags);
-      // An account has a few hundred workers at most, so tags need no index.
+      // An account has at most a few hundred workers, so tags need no index.
       const { items } = await scripts.list(params.account_id!);
       return pageAnswer(pageOf(items.filter(wanted), page), page, shownScript);
     },
@@ -134,7 +134,7 @@ export const scriptRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
   ),
 ];
 
-/** `production:yes,staging:no` */
+/** A filter in the form `production:yes,staging:no`. */
 function tagFilter(text: string): (script: Script) => boolean {
   const wanted = text.split(",").map((pair) => {
     const at = pair.lastIndexOf(":");

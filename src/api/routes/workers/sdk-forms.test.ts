@@ -6,7 +6,7 @@ import { CODE, startWorkersApi, WORKERS } from "./workers.testing.ts";
 
 const SCRIPT = `${WORKERS}/scripts/hello`;
 
-/** An SDK form: branches instead of JSON, modules below `files`. */
+/** A form as the SDK sends it: branches instead of JSON, modules under `files`. */
 function sdkForm(files: Record<string, string>, nameless = false): FormData {
   const form = new FormData();
   form.append("metadata[main_module]", Object.keys(files)[0]!);
@@ -27,7 +27,7 @@ function sdkForm(files: Record<string, string>, nameless = false): FormData {
   return form;
 }
 
-test("accepts the SDK's forms, also with the content type of a script", async (t) => {
+test("accepts the SDK's forms, even with the content type of a script", async (t) => {
   const { ok, refused } = await startWorkersApi(t);
   await ok("put", SCRIPT, {
     body: sdkForm({ "worker.js": CODE }, true),
@@ -67,7 +67,7 @@ test("accepts the SDK's forms, also with the content type of a script", async (t
   );
 });
 
-test("the SDK pages through deployments until there are none", async (t) => {
+test("the SDK pages through deployments until a page is empty", async (t) => {
   const { ok } = await startWorkersApi(t);
   await ok("put", SCRIPT, { body: sdkForm({ "worker.js": CODE }) });
   const first = await ok("get", `${SCRIPT}/deployments`);

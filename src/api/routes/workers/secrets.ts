@@ -21,7 +21,7 @@ const bulk = z.object({
 const urlEncoded = z.object({ url_encoded: z.string().optional() });
 
 /**
- * Secrets of the newest version; a change creates and deploys a new version. Also available below the service's
+ * Secrets of the newest version; a change creates and deploys a new version. Also available under the service's
  * environment for older clients.
  */
 export const secretRoutes = ({ scripts }: WorkerRoutesDeps): Route[] =>
@@ -61,7 +61,7 @@ export const secretRoutes = ({ scripts }: WorkerRoutesDeps): Route[] =>
         },
       ),
 
-      // The router has decoded the name already, whatever `url_encoded` says.
+      // The router has already decoded the name, regardless of `url_encoded`.
       route(
         {
           id: `worker-get-script-secret${suffix}`,

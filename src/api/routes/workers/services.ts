@@ -21,7 +21,10 @@ const serviceShape = z.object({
   environments: z.array(environmentShape),
 });
 
-/** wrangler's existence check for a worker: a service with one environment. Not in the published document. */
+/**
+ * The endpoint with which wrangler checks whether a worker exists: a service with one environment. Not in the published
+ * document.
+ */
 export const serviceRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
   route(
     {
@@ -76,7 +79,7 @@ export const serviceRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
     },
   ),
 
-  // Dependents of a worker. Nothing here can bind to workers.
+  // Lists what depends on a worker. Always empty, because nothing on this server can bind to workers.
   route(
     {
       id: "worker-get-references",

@@ -3,7 +3,7 @@ import { z } from "@hono/zod-openapi";
 const rate = z.number().min(0).max(1).nullish();
 const destinations = z.array(z.string()).optional();
 
-/** `observability` in a request; clients omit fields that a response requires. */
+/** `observability` in a request; clients may omit fields that a response must have. */
 export const observability = z.looseObject({
   enabled: z.boolean().optional(),
   head_sampling_rate: rate,

@@ -9,7 +9,7 @@ const BINDINGS = [
   { name: "M", type: "send_email", destination_address: "a@example.com" },
 ];
 
-test("settings are changed by a form or JSON, and omitted ones stay", async (t) => {
+test("settings are changed with a form or JSON, and omitted ones are kept", async (t) => {
   const { ok, refused } = await startWorkersApi(t);
   await ok("put", SCRIPT, { body: formOf(metadataOf({ bindings: BINDINGS, limits: { cpu_ms: 40 }, tags: ["a"] })) });
   const before = await ok("get", `${SCRIPT}/settings`);
@@ -18,7 +18,7 @@ test("settings are changed by a form or JSON, and omitted ones stay", async (t) 
     [{ cpu_ms: 40 }, ["a"], { enabled: false }, "standard"],
   );
 
-  // Inherited bindings are sent with name and type only, because clients cannot know secret values.
+  // Inherited bindings are sent with only name and type, because clients cannot know secret values.
   const form = new FormData();
   form.set(
     "settings",
@@ -79,7 +79,7 @@ test("settings are changed by a form or JSON, and omitted ones stay", async (t) 
   assert.equal((await ok("get", `${SCRIPT}/versions`)).items.length, 3);
 });
 
-test("script settings stay across versions and create none", async (t) => {
+test("script settings apply to all versions, and changing them creates no version", async (t) => {
   const { ok, refused } = await startWorkersApi(t);
   await ok("put", SCRIPT, { body: formOf(metadataOf()) });
   const patched = await ok("patch", `${SCRIPT}/script-settings`, {
@@ -168,7 +168,7 @@ test("schedules are replaced as a whole", async (t) => {
   assert.deepEqual(await ok("put", `${SCRIPT}/schedules`, { body: [] }), { schedules: [] });
 });
 
-test("reads and writes the code alone; everything else stays", async (t) => {
+test("reads and writes only the code; everything else is kept", async (t) => {
   const { ok, call } = await startWorkersApi(t);
   await ok("put", SCRIPT, { body: formOf(metadataOf({ bindings: BINDINGS })) });
   const changed = formOf(
@@ -199,7 +199,7 @@ test("reads and writes the code alone; everything else stays", async (t) => {
   );
 });
 
-test("a script as the whole body is in service-worker format and is returned unchanged", async (t) => {
+test("a script as the whole body is treated as service-worker format and is returned unchanged", async (t) => {
   const { ok, call } = await startWorkersApi(t);
   const source = `addEventListener("fetch", (event) => event.respondWith(new Response("é")));\n`;
   const uploaded = await ok("put", SCRIPT, { body: source, headers: { "content-type": "application/javascript" } });

@@ -19,10 +19,10 @@ import { readSettingsPatch, settingsPartOf, versionPartOf, type SettingsPatch } 
 import { scriptSettingsShape, settingsShape, shownScriptSettings, shownSettings } from "./shapes.ts";
 
 const PART = "settings";
-/** Fields whose change creates a version. */
+/** Fields that create a version when changed. */
 const OF_VERSION = ["bindings", "keep_bindings", "compatibility_date", "compatibility_flags", "limits"] as const;
 
-/** Settings besides the code: bindings and similar fields create a new version, others apply to all versions. */
+/** Settings apart from the code: bindings and similar fields create a new version, others apply to all versions. */
 export function settingRoutes({ scripts }: WorkerRoutesDeps): Route[] {
   async function patchScript(script: Script, call: Call) {
     const patch = await readPatch(call);

@@ -7,7 +7,7 @@ const loose = z.record(z.string(), z.unknown());
 const instant = z.iso.datetime();
 export const nothing = z.null();
 
-/** A script in lists and upload results. */
+/** A script as returned in lists and upload results. */
 export const scriptShape = z.looseObject({
   id: z.string(),
   tag: z.string(),
@@ -78,7 +78,7 @@ export const scriptSettingsShape = z.looseObject({
   observability: loose,
 });
 
-/** Settings of a script across its versions. */
+/** Settings of a script that apply to all its versions. */
 export const shownScriptSettings = ({ logpush, tags, tailConsumers, observability }: Script) => ({
   logpush,
   tags,

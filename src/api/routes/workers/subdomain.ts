@@ -21,7 +21,7 @@ const shown = ({ subdomainEnabled, previewsEnabled }: Script) => ({
   previews_enabled: previewsEnabled,
 });
 
-/** The account's label below the workers domain, and the subdomain switch of a script. */
+/** The account's label under the workers domain, and the subdomain switch of a script. */
 export const subdomainRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
   route(
     {

@@ -50,7 +50,7 @@ describe("modules of an upload", () => {
     assert.deepEqual(modules.find(({ name }) => name === "e.bin")!.content, new Uint8Array([0x78]));
   });
 
-  test("the main module is JavaScript whatever its content type, and rejected if it cannot be", async () => {
+  test("the main module is JavaScript even with a generic content type, and is rejected with any other type", async () => {
     for (const type of ["application/javascript", "text/plain", "application/octet-stream"])
       assert.equal((await readUploadForm(formOf(metadataOf(), { "index.js": [CODE, type] }))).modules[0]!.kind, "esm");
     assert.match(
@@ -59,7 +59,7 @@ describe("modules of an upload", () => {
     );
   });
 
-  test("names SDK modules by file name, others by part name", async () => {
+  test("uses file names for SDK modules, and part names for other modules", async () => {
     const form = formOf(metadataOf(), {});
     form.append("files", new File([CODE], "index.js", { type: "application/javascript+module" }));
     form.append("files", new File(["t"], "text.txt", { type: "text/plain" }));
@@ -71,7 +71,7 @@ describe("modules of an upload", () => {
     );
   });
 
-  test("names unsupported kinds", async () => {
+  test("reports unsupported kinds", async () => {
     const other = (type: string, content: string | Uint8Array<ArrayBuffer> = "x") =>
       formOf(metadataOf(), { "index.js": [CODE, "application/javascript+module"], other: [content, type] });
     assert.match(await refusal(other("text/x-python")), /Python workers are not part/);
@@ -79,7 +79,7 @@ describe("modules of an upload", () => {
     assert.match(await refusal(other("text/plain", new Uint8Array([0xff]))), /'other'.*no UTF-8/);
   });
 
-  test("a service-worker script is one file, and its texts become bindings", async () => {
+  test("a service-worker script is a single file, and its text files become bindings", async () => {
     const parts: Parameters<typeof formOf>[1] = {
       "index.js": ["addEventListener('fetch', () => {});", "application/javascript"],
       page_html: ["<p>", "text/plain"],
@@ -127,7 +127,7 @@ describe("modules of an upload", () => {
 });
 
 describe("metadata of an upload", () => {
-  test("is read as a field and as a file", async () => {
+  test("is read from a field or a file", async () => {
     const form = formOf(undefined);
     form.append(
       "metadata",
@@ -159,7 +159,7 @@ describe("metadata of an upload", () => {
     );
   });
 
-  test("every binding type, and bindings to keep", async () => {
+  test("contains every binding type, and the bindings to keep", async () => {
     const bindings = [
       { name: "T", type: "plain_text", text: "t" },
       { name: "J", type: "json", json: null },
@@ -188,7 +188,7 @@ describe("metadata of an upload", () => {
     assert.deepEqual(upload.keepBindings, ["plain_text", "secret_text"]);
   });
 
-  test("only given settings are set", async () => {
+  test("sets only the given settings", async () => {
     assert.deepEqual((await readUploadForm(withMetadata({}))).settings, {});
     const { settings } = await readUploadForm(
       withMetadata({
@@ -274,7 +274,7 @@ describe("any upload", () => {
     fc.uint8Array({ maxLength: 100 }).map((bytes) => [bytes, "application/octet-stream"] as const),
   );
 
-  test("delivers its modules unchanged over the wire", async () => {
+  test("delivers its modules unchanged over HTTP", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.uniqueArray(fc.tuple(name, content), { selector: ([each]) => each, maxLength: 5 }),
@@ -299,7 +299,7 @@ describe("any upload", () => {
     );
   });
 
-  test("is accepted or rejected with a reason, whatever its metadata", async () => {
+  test("is accepted or rejected with a reason, regardless of its metadata", async () => {
     const field = fc.constantFrom(
       "main_module",
       "body_part",

@@ -5,7 +5,7 @@ import { mediaTypeOf, readModule } from "./modules.ts";
 import { readUploadMetadata, settingsPartOf, versionPartOf, type UploadMetadata } from "./metadata.ts";
 
 const METADATA = "metadata";
-/** The SDK sends modules below this name, with or without an index; wrangler and curl name each part. */
+/** The SDK sends modules under this name, with or without an index; wrangler and curl use one part name per module. */
 const BELOW_FILES = /^files(?:\[(.*)\])?$/s;
 
 /** The main part of the worker. */
@@ -17,9 +17,9 @@ export interface Main {
 const MAIN_KIND = { modules: "esm", "service-worker": "cjs" } as const;
 
 export interface UploadOptions {
-  /** `bindings_inherit=strict`. */
+  /** Set by `bindings_inherit=strict`. */
   inheritStrictly?: boolean;
-  /** For a form whose main module is named in a request header. */
+  /** For a form whose main module is specified in a request header. */
   main?: Main;
 }
 
@@ -31,7 +31,7 @@ export async function readUploadForm(
   { inheritStrictly = false, main: given }: UploadOptions = {},
 ): Promise<Upload> {
   const sent = await partOf(form, METADATA);
-  // A form with the main module in a header needs no metadata.
+  // A form whose main module is specified in a header needs no metadata.
   if (sent === undefined && given === undefined) throw workerRouteErrors.metadataMissing({ part: METADATA });
   const metadata = readUploadMetadata(sent ?? {});
   const main = given ?? mainOf(metadata);
@@ -104,8 +104,8 @@ function moduleName(part: string, file: string): string {
 }
 
 /**
- * A service-worker script has no modules: clients send imported texts as parts, with a `text_blob` binding that names
- * the part. They become text variables.
+ * A service-worker script has no modules: clients send imported text files as parts, with a `text_blob` binding that
+ * specifies the part. They become text variables.
  */
 function withBlobs(
   metadata: UploadMetadata,
@@ -123,7 +123,7 @@ function withBlobs(
   return { bindings, modules: modules.filter((module) => !taken.has(module)) };
 }
 
-/** A missing main part is the greater problem and is reported elsewhere. */
+/** A missing main part is the more important problem and is reported elsewhere. */
 function refuseStrays(modules: UploadedModule[], main: string): void {
   const stray = modules.find(({ name, kind }) => name !== main && kind !== "source-map");
   if (stray === undefined || modules.every(({ name }) => name !== main)) return;

@@ -10,7 +10,7 @@ const BASE64 = /^[A-Za-z0-9+/_-]*={0,2}$/;
 
 export const sentModuleShape = z.object({ name: z.string(), content_type: z.string(), content_base64: z.string() });
 const sentModules = z.array(sentModuleShape);
-/** Bindings by name, as wrangler patches them: null removes one. */
+/** Bindings by name, as wrangler patches them: null removes a binding. */
 const env = z.record(z.string(), z.record(z.string(), z.unknown()).nullable());
 
 const { keep_bindings: _, ...fields } = versionFields;
@@ -24,7 +24,7 @@ export const versionRequest = z.object({
 export const versionPatch = versionRequest;
 type VersionBody = z.infer<typeof versionRequest>;
 
-/** A version from JSON. Throws workerRouteErrors. */
+/** Converts a JSON body to an upload. Throws workerRouteErrors. */
 export function uploadOf(body: VersionBody): Upload {
   refuseNotOffered(body);
   if (!body.main_module) throw workerRouteErrors.mainUnnamed();
@@ -41,7 +41,7 @@ export function uploadOf(body: VersionBody): Upload {
   };
 }
 
-/** The newest version with a merge patch applied (RFC 7396): omitted fields stay. */
+/** The newest version with a merge patch applied (RFC 7396): omitted fields are kept. */
 export function patchedUpload(latest: Version, modules: UploadedModule[], patch: VersionBody): Upload {
   refuseNotOffered(patch);
   const same = uploadLike(latest, modules);

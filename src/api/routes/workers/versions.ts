@@ -6,7 +6,7 @@ import { isOn, named, needVersion, reading, SCRIPT, UPLOAD_BYTES, writing, type 
 import { receiveUpload } from "./receive.ts";
 import { shownVersion, shownVersionItem, versionItemShape, versionShape } from "./shapes.ts";
 
-/** All deployable versions fit into this number: older ones are not stored. */
+/** The number of versions that can be deployed; older ones are not stored. */
 const DEPLOYABLE = 100;
 
 /** Lists versions of a script, and creates one without deploying it. */
@@ -43,7 +43,7 @@ export const versionRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
       result: versionShape,
     },
     async (call) => {
-      // Script settings are not part of a version: clients patch them with the deployment.
+      // Script settings are not part of a version: clients patch them together with the deployment.
       const { settings: _, ...upload } = await receiveUpload(call, {
         inheritStrictly: call.query.bindings_inherit === "strict",
       });

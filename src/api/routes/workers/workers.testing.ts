@@ -19,7 +19,7 @@ import { workerRoutes } from "./index.ts";
 export const WORKERS = `/accounts/${TEST_ACCOUNT}/workers`;
 export const WRANGLER = { "user-agent": "wrangler/4.164.0" };
 
-/** Existing targets in these tests: all except names that contain `missing`. */
+/** Binding targets in these tests: all names exist except those that contain `missing`. */
 const targets: BindingTargets = {
   kvNamespace: async (_account, id) => id !== "missing",
   r2Bucket: async (_account, name) => name !== "missing",
@@ -28,13 +28,13 @@ const targets: BindingTargets = {
 
 export interface WorkersApi extends TestApi {
   scripts: Scripts;
-  /** Result of a request that must succeed. */
+  /** Sends a request that must succeed, and returns its result. */
   ok(...request: Parameters<TestApi["call"]>): Promise<TestAnswer["body"]>;
-  /** Status and code of a request that must fail. */
+  /** Sends a request that must fail, and returns its status and code. */
   refused(...request: Parameters<TestApi["call"]>): Promise<[status: number, code: number, message: string]>;
 }
 
-/** The routes with a real database and a real runtime. */
+/** Serves the routes with a real database and a real runtime. */
 export async function startWorkersApi(scope: { after(end: () => Promise<void>): void }): Promise<WorkersApi> {
   const folder = mkdtempSync(join(tmpdir(), "worker-routes-"));
   scope.after(async () => rmSync(folder, { recursive: true, force: true }));
@@ -78,7 +78,7 @@ export async function startWorkersApi(scope: { after(end: () => Promise<void>): 
 
 export const CODE = `export default { async fetch() { return new Response("one"); }, async email() {} };\n`;
 
-/** An upload form in wrangler's format: each part has its name as file name. */
+/** An upload form in wrangler's format: the file name of each part is its name. */
 export function formOf(
   metadata: unknown,
   parts: Record<string, [content: string | Uint8Array<ArrayBuffer>, type: string]> = {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { formOf, metadataOf, startWorkersApi, WORKERS, WRANGLER, type WorkersApi } from "./workers.testing.ts";
 
-/** wrangler's requests in wrangler's order. */
+/** wrangler's requests, in the order in which wrangler sends them. */
 
 const SCRIPT = `${WORKERS}/scripts/hello`;
 const headers = WRANGLER;
@@ -127,7 +127,7 @@ describe("wrangler", { concurrency: true }, () => {
     );
   });
 
-  test("puts, lists and deletes secrets, single and bulk", async (t) => {
+  test("puts, lists and deletes secrets, individually and in bulk", async (t) => {
     const { ok, refused, ...api } = await startWorkersApi(t);
     const put = { headers, body: { name: "A", text: "1", type: "secret_text" } };
     assert.deepEqual((await refused("put", `${SCRIPT}/secrets`, put)).slice(0, 2), [404, 10007]);

@@ -6,7 +6,7 @@ import { isAbsence, LookupError } from "./failure.ts";
 export interface DelegationsOptions {
   /** The name servers that public DNS lists for a name. Throws LookupError. */
   nameServers(name: string): Promise<string[]>;
-  /** True if any resolver responds. */
+  /** True if any resolver has responded recently. */
   heard(): boolean;
   clock: Pick<Clock, "now">;
 }
@@ -16,15 +16,15 @@ export interface DelegationsOptions {
  * .internal).
  */
 const PRIVATE = /(^|\.)(test|example|invalid|localhost|local|internal|alt|home\.arpa)$/;
-/** Second-level names that registries reserve; see zones.ts. */
+/** Second-level names reserved by registries; see zones.ts. */
 const REGISTRY = /^(ac|co|com|edu|gov|gob|go|ltd|mil|ne|net|nom|or|org|plc|sch)\.[a-z]{2}$/;
 const [KNOWN_MS, FOREIGN_MS, UNKNOWN_MS] = [600_000, 60_000, 15_000];
 const MAX_KNOWN = 5000;
 
 /**
- * Decides whether lookups answer from our own tables. Any account can create a zone of any name, and trusting it would
- * let the account forge or capture mail of the name's real owner. So a zone is used only if public DNS delegates it to
- * our name servers, if neither it nor a parent domain is registered, or if no resolver is reachable.
+ * Decides whether lookups are answered from our own tables. Any account can create a zone with any name, and trusting
+ * the zone would let the account forge or intercept mail of the name's real owner. So a zone is used only if public DNS
+ * delegates it to our name servers, if neither it nor a parent domain is registered, or if no resolver is reachable.
  */
 export function createDelegations({
   nameServers,

@@ -14,6 +14,6 @@ export class LookupError extends Error {
   }
 }
 
-/** The absence is certain. */
+/** True if the absence is certain. */
 export const isAbsence = (err: unknown): boolean =>
   err instanceof LookupError && (err.code === "ENOTFOUND" || err.code === "ENODATA");

@@ -30,7 +30,7 @@ const soa = (name: string, minimum: number) => ({
 });
 
 describe("lookups", () => {
-  test("return what node:dns returns, from the octets of a real server", async (t) => {
+  test("return what node:dns returns, given the bytes of a real server", async (t) => {
     const server = await startDnsServer({
       zones: zonesOf({ "example.com": EXAMPLE }),
       log: silentLog,
@@ -52,7 +52,7 @@ describe("lookups", () => {
     assert.deepEqual(await resolve6("mx1.example.com"), ["2001:db8::1"]);
     assert.deepEqual(await resolveTxt("_dmarc.example.com"), [["v=DMARC1; p=quarantine;"]]);
     assert.deepEqual(await resolve("www.example.com", "CNAME"), ["web.example.com"]);
-    // Too large for a datagram, so it arrives over TCP.
+    // The records are too large for a datagram, so they arrive over TCP.
     assert.equal((await resolveTxt("large.example.com"))[0]!.length, 20);
     assert.deepEqual(
       (await query("_25._tcp.mx1.example.com", "TLSA")).records.map(({ data }) => (data as { usage: number }).usage),
@@ -63,7 +63,7 @@ describe("lookups", () => {
     await assert.rejects(resolve4("_dmarc.example.com"), { code: "ENODATA" });
     for (const type of ["A", "TXT", "MX"] as const)
       await assert.rejects(resolve("loop1.example.com", type), { code: "ESERVFAIL", message: /circle/ });
-    // A delegation that this server does not follow: a resolver that only refers is lame.
+    // This server does not follow the delegation: a resolver that only returns a referral is lame.
     await assert.rejects(resolve4("www.sub.example.com"), { code: "ESERVFAIL", message: /referral/ });
     await assert.rejects(resolve4("elsewhere.example.net"), { code: "EREFUSED" });
   });
@@ -101,7 +101,7 @@ describe("lookups", () => {
     });
   });
 
-  test("retry a silent server once, and a server without EDNS without it", async (t) => {
+  test("retry once if a server does not respond, and without EDNS if a server does not support it", async (t) => {
     let first = true;
     const flaky = await lookups(t, [
       ({ name }) => {
@@ -132,7 +132,7 @@ describe("lookups", () => {
     assert.equal(servers[0]!.asked.length, 1);
   });
 
-  test("ignore records of other names", async (t) => {
+  test("ignore records with other names", async (t) => {
     const { resolve4 } = await lookups(t, [() => ({ answers: [a("victim.test", "192.0.2.66")] })]);
     await assert.rejects(resolve4("x.test"), { code: "ENODATA" });
   });
@@ -157,7 +157,7 @@ describe("lookups", () => {
     await assert.rejects(resolve4("dead.test"), { code: "ENOTFOUND" });
   });
 
-  test("cache an answer for its TTL, an absence per its SOA, a failure for seconds", async (t) => {
+  test("cache an answer for its TTL, an absence according to its SOA, a failure for seconds", async (t) => {
     const clock = createManualClock(1_000_000);
     const { resolve4, query, servers } = await lookups(
       t,
@@ -189,7 +189,7 @@ describe("lookups", () => {
     assert.equal(asked() - before, 2);
   });
 
-  test("bound the number of pending queries, and reject them on close", async (t) => {
+  test("limit the number of pending queries, and reject them on close", async (t) => {
     const { resolve4, close } = await lookups(t, [() => undefined], { attemptMs: 5000, totalMs: 10_000 });
     const waiting = Array.from({ length: 1000 }, (_, index) =>
       resolve4(`h${index}.test`).then(
@@ -202,7 +202,7 @@ describe("lookups", () => {
     assert.deepEqual([...new Set(await Promise.all(waiting))], ["ETIMEOUT"]);
   });
 
-  test("report impossible names as absent, and query internationalised names by their A-labels", async (t) => {
+  test("report invalid names as absent, and query internationalised names by their A-labels", async (t) => {
     const { resolve4, servers } = await lookups(t, [({ name }) => ({ answers: [a(name, "192.0.2.1")] })]);
     for (const name of ["", "a..test", `${"x".repeat(64)}.test`, `${"abcdefg.".repeat(40)}test`])
       await assert.rejects(resolve4(name), { code: "ENOTFOUND" });
@@ -248,11 +248,11 @@ describe("zones on this server", () => {
     };
     const made = await lookups(t, [world], { own: { zones } });
     assert.equal(await text(made, "mine.org"), "theirs");
-    // The name is not delegated, but its parent belongs to another owner: DMARC would use that domain.
+    // The name is not delegated, but its parent belongs to another owner: DMARC would use that domain's policy.
     assert.equal(await text(made, "sub.theirs.org"), "theirs");
   });
 
-  test("are used if public DNS delegates to us or does not know the domain", async (t) => {
+  test("are used if public DNS delegates them to us or does not know the domain", async (t) => {
     const delegated = await lookups(
       t,
       [({ name, type }) => (type === "NS" ? { answers: [ns(name, "NS1.us.example")] } : { rcode: "SERVFAIL" })],
@@ -267,7 +267,7 @@ describe("zones on this server", () => {
     assert.equal(await text(kept, "mine.test"), "public");
   });
 
-  test("are used if no resolver is reachable; while one is, nothing is trusted before it is verified", async (t) => {
+  test("are used if no resolver is reachable; if one is, nothing is trusted before it has been verified", async (t) => {
     const alone = await lookups(t, [() => undefined], { own: { zones }, attemptMs: 50 });
     assert.equal(await text(alone, "mine.org"), "own");
     const failing = await lookups(

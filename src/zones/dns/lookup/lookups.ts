@@ -14,13 +14,13 @@ export interface LookupsOptions {
   servers: readonly DnsEndpoint[];
   clock: Clock;
   log: Log;
-  /** Zones on this server. `mayServe` selects the ones that other servers publish for us. */
+  /** Zones on this server. `mayServe` selects those that may be answered from our tables. */
   own?: { zones: ServedZones; mayServe?(zone: ServedZone): boolean };
-  /** Time limit for one server and one answer, in ms. Default 1200. */
+  /** Time limit for one server and one response, in ms. Default 1200. */
   attemptMs?: number;
   /** Time limit for one lookup including aliases, in ms. Default 4500. */
   totalMs?: number;
-  /** Called for each lookup that the cache did not answer. */
+  /** Called for each lookup that was not answered from the cache. */
   onLookup?(told: { type: QuestionType; outcome: "found" | "absent" | "failed"; own: boolean }): void;
 }
 
@@ -29,25 +29,25 @@ export interface Found {
   name: string;
   /** At least one. `data`: see readRecordData. */
   records: { ttl: number; data: RecordData }[];
-  /** True if DNSSEC validated every step. Trust it only from your own resolver. */
+  /** True if DNSSEC validated every step. Trust it only if you operate the resolver yourself. */
   authentic: boolean;
 }
 
-/** DNS lookups. Answers are cached for their TTL; equal queries share one answer; each lookup is limited in time. */
+/** DNS lookups. Answers are cached for their TTL; identical queries share one answer; each lookup has a time limit. */
 export interface Lookups {
   /** Throws LookupError. `fresh` bypasses the cache. */
   query(name: string, type: QuestionType, options?: { fresh?: boolean }): Promise<Found>;
-  /** In the form of node:dns/promises. Throws LookupError. */
+  /** Returns the result in the form of node:dns/promises. Throws LookupError. */
   resolve(name: string, type: QuestionType): Promise<unknown[]>;
   resolveMx(domain: string): Promise<{ exchange: string; priority: number }[]>;
   resolveTxt(name: string): Promise<string[][]>;
   resolve4(host: string): Promise<string[]>;
   resolve6(host: string): Promise<string[]>;
-  /** Pending queries fail. */
+  /** Rejects pending queries. */
   close(): void;
 }
 
-/** Maximum number of aliases in one lookup (RFC 1034 5.2.2 sets none; also ends loops). */
+/** Maximum number of aliases in one lookup (RFC 1034 5.2.2 sets no limit); also ends loops. */
 const MAX_ALIASES = 10;
 /** Maximum number of pending queries. */
 const MAX_WAITING = 1000;
@@ -86,7 +86,7 @@ export function createLookups({
       },
     });
 
-  /** One query to the resolvers, or their cached answer. */
+  /** Queries the resolvers, or returns their cached answer. */
   async function askWorld(question: Question, fresh: boolean): Promise<WireAnswer> {
     const key = `${question.type} ${question.name}`;
     const known = fresh ? undefined : cache.get(key);
@@ -143,7 +143,8 @@ export function createLookups({
           throw new LookupError("ESERVFAIL", `${type} ${given}: more than ${MAX_ALIASES} aliases`);
         seen.add(name);
       }
-      // The target of an alias is queried separately: it may be on this server, and some servers do not follow aliases.
+      // The target of an alias is queried separately: it may be a name on this server, and some servers do not follow
+      // aliases.
       if (name === before)
         throw new LookupError(
           rcode === "NXDOMAIN" ? "ENOTFOUND" : "ENODATA",
@@ -168,7 +169,7 @@ export function createLookups({
   };
 }
 
-/** Record data in the form of node:dns/promises; the types that it does not know, with their fields. */
+/** Record data in the form of node:dns/promises; types unknown to Node are returned with their fields. */
 function nodeForm(type: QuestionType, data: RecordData): unknown {
   switch (type) {
     case "A":

@@ -24,7 +24,7 @@ export interface Question {
   type: QuestionType;
 }
 
-/** A record of the type that was asked for, or a CNAME. */
+/** A record of the requested type, or a CNAME. */
 export interface WireRecord {
   /** Lower case. */
   name: string;
@@ -34,12 +34,12 @@ export interface WireRecord {
   data: RecordData;
 }
 
-/** The answer of a server. */
+/** The response of a server. */
 export interface WireAnswer {
   rcode: string;
   authoritative: boolean;
   truncated: boolean;
-  /** RFC 4035 3.2.3: DNSSEC validated everything, if the server is trusted. */
+  /** RFC 4035 3.2.3: DNSSEC validated all records. Meaningful only if the server is trusted. */
   authentic: boolean;
   recursive: boolean;
   records: WireRecord[];
@@ -48,8 +48,8 @@ export interface WireAnswer {
 }
 
 /**
- * A name in the form of a question: A-labels in lower case, no dot at the end, a backslash as \092. Throws ENOTFOUND when the text is not
- * a name.
+ * Converts a name to the form used in questions: lower-case A-labels, no trailing dot, a backslash as \092. Throws
+ * ENOTFOUND if the text is not a valid name.
  */
 export function nameToAsk(text: string): string {
   const labels = text
@@ -64,7 +64,10 @@ export function nameToAsk(text: string): string {
 
 const UNPRINTABLE = /[^\x21-\x7e]|\\/g;
 
-/** A query to a resolver. With `edns`, a response of 1232 octets fits into UDP, and AD is requested (RFC 6840 5.7). */
+/**
+ * A query to a resolver. With `edns`, a response of up to 1232 octets fits into UDP, and AD is requested (RFC 6840
+ * 5.7).
+ */
 export const writeQuestion = ({ name, type }: Question, { edns }: { edns: boolean }): Buffer =>
   writeMessage({
     id: randomInt(65_536),
@@ -73,10 +76,10 @@ export const writeQuestion = ({ name, type }: Question, { edns }: { edns: boolea
     additionals: edns ? [optRecord(UDP_PAYLOAD)] : [],
   });
 
-/** Response codes of servers that do not understand a question, or refuse it: they may leave the question out. */
+/** Response codes of servers that do not understand or refuse a question: their responses may omit the question. */
 const WITHOUT_QUESTION = new Set(["FORMERR", "NOTIMP", "SERVFAIL", "REFUSED"]);
 
-/** The answer to this very question; undefined for any other message, which may be forged (RFC 5452 3). */
+/** The answer to exactly this question; undefined for any other message, which may be forged (RFC 5452 3). */
 export function readAnswer(message: Buffer, question: Question, asked: Buffer): WireAnswer | undefined {
   if (message.length < 12 || message.readUInt16BE(0) !== asked.readUInt16BE(0)) return undefined;
   try {

@@ -11,13 +11,14 @@ export interface OwnAnswersOptions {
   zones: ServedZones;
   clock: Clock;
   log: Log;
-  /** True if this server is authoritative for the zone in public DNS; see createDelegations. */
+  /** True if public DNS delegates the zone to this server; see createDelegations. */
   ours(zone: ServedZone): Promise<boolean>;
   lookUp: LookUpAddresses;
 }
 
 /**
- * The answer of our own DNS server; undefined if other servers must be queried. Throws LookupError if it would fail.
+ * The answer of our own DNS server; undefined if other servers must be queried. Throws LookupError if our server would
+ * return a failure.
  */
 export type OwnAnswers = (question: Question) => Promise<WireAnswer | undefined>;
 
@@ -29,13 +30,13 @@ export function createOwnAnswers({ zones, clock, log, ours, lookUp }: OwnAnswers
   return async (question) => {
     const zone = await cached.find(question.name);
     if (zone === undefined || !(await ours(zone))) return undefined;
-    // Goes through the wire format, so that we read exactly what a resolver would read.
+    // Uses the wire format, so that we read exactly what a resolver would read.
     const message = writeQuestion(question, { edns: true });
     const reply = await respond(message, "tcp");
     const answer = reply && readAnswer(reply, question, message);
     if (answer === undefined)
       throw new LookupError("ESERVFAIL", `${question.type} ${question.name}: our own answer cannot be read`);
-    // A delegated name is answered by its own servers.
+    // A delegated name is answered by its own name servers.
     if (
       answer.rcode === "REFUSED" ||
       (!answer.authoritative && answer.records.length === 0 && answer.rcode === "NOERROR")

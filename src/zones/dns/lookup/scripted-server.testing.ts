@@ -10,15 +10,15 @@ export interface Said {
   authorities?: TestRecord[];
   /** Default true. */
   recursive?: boolean;
-  /** Replaces the queried values. */
+  /** Replaces the values copied from the query. */
   id?: number;
   question?: string;
   raw?: Buffer;
-  /** Messages sent first. */
+  /** Messages sent before the response. */
   before?: Said[];
 }
 
-/** The response of a resolver to a query; undefined for no response. */
+/** The response of a resolver to a query; undefined if it does not respond. */
 export type Script = (asked: {
   name: string;
   type: string;

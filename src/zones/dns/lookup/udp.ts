@@ -3,7 +3,7 @@ import { isIPv6 } from "node:net";
 import type { DnsEndpoint } from "../provider/exchange.ts";
 
 /**
- * Sends a message and resolves with the first accepted response. Each query uses a new socket, so that a forger must
+ * Sends a message and resolves with the first accepted response. Each query uses a new socket, so that an attacker must
  * guess the port (RFC 5452 9.2). Rejects if the port is unreachable, or with the signal's reason.
  */
 export function exchangeUdp<Reply>(
@@ -22,7 +22,7 @@ export function exchangeUdp<Reply>(
     const read = accept(reply);
     if (read !== undefined) resolve(read);
   });
-  // Connected: only datagrams of that server arrive, and an unreachable port is reported.
+  // On a connected socket only datagrams from that server arrive, and an unreachable port is reported.
   socket.connect(port, host, (err?: Error | null) =>
     err ? reject(err) : socket.send(message, (failed) => failed && reject(failed)),
   );

@@ -7,10 +7,10 @@ import { type Question, readAnswer, type WireAnswer, writeQuestion } from "./mes
 import { exchangeUdp } from "./udp.ts";
 
 export interface UpstreamOptions {
-  /** Recursive resolvers, at most four. The last one that responded is queried first. */
+  /** Recursive resolvers, at most four. The one that responded last is queried first. */
   servers: readonly DnsEndpoint[];
   clock: Pick<Clock, "now">;
-  /** Time limit per server and answer. Default 1200 ms. */
+  /** Time limit per server and response. Default 1200 ms. */
   attemptMs?: number;
 }
 
@@ -24,7 +24,7 @@ export interface Upstream {
 
 const MAX_SERVERS = 4;
 const HEARD_MS = 300_000;
-/** Retries once after a timeout, because datagrams get lost. */
+/** Retries once after a timeout, because datagrams may get lost. */
 const ROUNDS = 2;
 const CODES: Record<string, LookupCode> = { REFUSED: "EREFUSED" };
 
@@ -52,7 +52,7 @@ export function createUpstream({ servers: given, clock, attemptMs = 1200 }: Upst
               [heardAt, first] = [clock.now(), index];
               return answer;
             }
-            // This server is final; another one may know more (a lame server, a failed DNSSEC validation).
+            // This server is not queried again; another one may succeed (a lame server, a failed DNSSEC validation).
             left.delete(index);
             failure = new LookupError(
               CODES[answer.rcode] ?? "ESERVFAIL",
@@ -96,7 +96,7 @@ const isUseful = ({ rcode, records, authoritative, recursive, negativeTtl }: Wir
 
 const shown = ({ host, port }: DnsEndpoint) => (isIPv6(host) ? `[${host}]:${port}` : `${host}:${port}`);
 
-/** `address`, `address:port` or `[address]:port`. Throws badResolver. */
+/** Parses `address`, `address:port` or `[address]:port`. Throws badResolver. */
 export function readEndpoint(text: string): DnsEndpoint {
   if (isIP(text)) return { host: text, port: 53 };
   const [, bracketed, plain, port] = /^(?:\[([^\]]+)\]|([^:]+))(?::(\d{1,5}))?$/.exec(text) ?? [];

@@ -16,14 +16,14 @@ export interface CheckedChange {
   remove: RecordDraft[];
 }
 
-/** Throws zoneErrors.dnsInvalid. */
+/** Validates a change. Throws zoneErrors.dnsInvalid. */
 export function checkedChange(zone: RecordZone, { add, remove }: DnsChange): CheckedChange {
   const added = new Map(add.map((request) => draftOf(request, zone)).map((draft) => [keyOf(draft), draft]));
   const removed = remove.map((request) => draftOf(request, zone)).filter((draft) => !added.has(keyOf(draft)));
   return { add: [...added.values()], remove: removed };
 }
 
-/** Equal for records with the same meaning, whatever their TTL. */
+/** Equal for records with the same meaning, regardless of their TTL. */
 export const keyOf = (record: Pick<ProviderRecord, "name" | "type" | "content" | "priority">): string =>
   `${record.name} ${record.type} ${digestOf(record)}`;
 
@@ -37,7 +37,7 @@ export const recordOf = (name: string, type: RecordDraft["type"], data: RecordDa
   ttl,
 });
 
-/** Throws foreignRecords if an exclusive set contains foreign records. */
+/** Throws foreignRecords if an exclusive set contains records that are not ours. */
 export function refuseForeign(
   sets: readonly ExclusiveSet[],
   there: readonly ProviderRecord[],
@@ -59,7 +59,7 @@ export function refuseForeign(
 export const counts = ({ name, type, text }: ExclusiveSet, record: ProviderRecord): boolean =>
   record.name === name && record.type === type && (text === undefined || textOf(record).toLowerCase().startsWith(text));
 
-/** The text of a TXT record, with its strings joined. */
+/** The text of a TXT record, with its strings concatenated. */
 export const textOf = (record: ProviderRecord): string =>
   record.type === "TXT" ? (dataOf(record).strings as string[]).join("") : record.content;
 

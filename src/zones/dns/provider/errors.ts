@@ -1,6 +1,6 @@
 import { defineErrors } from "../../../kernel/index.ts";
 
-/** Errors of DNS providers. Whenever one of these is thrown, nothing was changed. */
+/** Errors of DNS providers. If one of these is thrown, nothing has been changed. */
 export const dnsErrors = defineErrors("dns", {
   foreignRecords: {
     code: 9220,

@@ -19,7 +19,7 @@ export async function exchange({ host, port }: DnsEndpoint, message: Buffer, sig
     length.writeUInt16BE(message.length);
     socket.write(Buffer.concat([length, message]));
     let received = Buffer.alloc(0);
-    // A single message, so 64 KB is the bound.
+    // There is only one message, so the length is at most 64 KB.
     for await (const chunk of socket as AsyncIterable<Buffer>) {
       received = Buffer.concat([received, chunk]);
       if (received.length >= 2 && received.length >= 2 + received.readUInt16BE(0)) {

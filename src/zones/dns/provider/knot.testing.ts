@@ -8,7 +8,7 @@ import { delimiter, join } from "node:path";
 import { createInterface } from "node:readline";
 import type { TsigKey } from "../../../protocol/dns/index.ts";
 
-/** Debian installs it outside of the user's PATH. */
+/** Debian installs it outside the user's PATH. */
 export const knotd: string | undefined = [
   ...(process.env["PATH"] ?? "").split(delimiter),
   "/usr/sbin",
@@ -25,7 +25,7 @@ export interface Knot {
 }
 
 /**
- * Knot DNS on loopback, with example.com and locked.example.com. The key may change every record of the first zone, and
+ * Knot DNS on loopback, with example.com and locked.example.com. The key may change all records of the first zone, but
  * only TXT records of the second.
  */
 export async function startKnot(zones: Record<string, string> = {}): Promise<Knot> {
@@ -38,7 +38,7 @@ export async function startKnot(zones: Record<string, string> = {}): Promise<Kno
       await writeConfig(folder, port, key, zones);
       const child = await started(folder);
       if (child !== undefined) return { host: "127.0.0.1", port, key, stop: () => stopped(child, folder) };
-      // Another process may take the port before Knot binds it.
+      // Another process may bind the port before Knot does.
       if (attempt === 3) throw new Error("knotd did not start");
     }
   } catch (err) {

@@ -19,14 +19,15 @@ export interface ManualOptions {
 }
 
 /**
- * For DNS that this program cannot change: stores the expected records, shows them, and lets the verifier check them.
+ * For DNS that this program cannot change: stores the expected records, displays them, and lets the verifier check
+ * them.
  */
 export function createManualProvider({ records, lookUp }: ManualOptions): ManualProvider {
   const kept = createEmbeddedProvider({ records });
   return {
     kind: "manual",
     async apply(zone, change, signal) {
-      // Foreign records are the user's to remove; report them before accepting the change.
+      // Only the user can remove foreign records; report them before accepting the change.
       if (lookUp !== undefined)
         refuseForeign(change.mustBeAbsent, await lookUp(change.mustBeAbsent, signal), checkedChange(zone, change));
       await kept.apply(zone, change, signal);

@@ -19,29 +19,29 @@ export interface RecordSetName {
 
 /** A set that must contain only what the change adds or removes, such as MX at the domain. */
 export interface ExclusiveSet extends RecordSetName {
-  /** TXT only: considers texts with this prefix, such as `v=spf1`. Lower case. */
+  /** TXT only: only texts with this prefix belong to the set, such as `v=spf1`. Lower case. */
   text?: string;
 }
 
 export interface DnsChange {
   /** The component that requests the change, such as "email-routing". */
   owner: string;
-  /** Users cannot change the added records. Only for embedded and manual providers. */
+  /** Users cannot change the added records. Only supported by embedded and manual providers. */
   locked?: boolean;
   /** Shown in `meta` of each record. */
   meta?: Record<string, unknown>;
-  /** Existing records stay unchanged. */
+  /** Existing records are left unchanged. */
   add: readonly RecordRequest[];
   /** Missing records are ignored. */
   remove: readonly RecordRequest[];
   mustBeAbsent: readonly ExclusiveSet[];
 }
 
-/** Storage of a zone's records. One conformance suite runs on every implementation. */
+/** Stores the records of a zone. All implementations run the same conformance suite. */
 export interface DnsProvider {
   readonly kind: "embedded" | "rfc2136" | "powerdns" | "manual";
   /** Atomic and idempotent. Throws dnsErrors, and zoneErrors.dnsInvalid for invalid records. */
   apply(zone: RecordZone, change: DnsChange, signal?: AbortSignal): Promise<void>;
-  /** The current records of these sets. */
+  /** The current records in these sets. */
   current(zone: RecordZone, sets: readonly RecordSetName[], signal?: AbortSignal): Promise<ProviderRecord[]>;
 }

@@ -11,8 +11,8 @@ interface ApiSet {
 }
 
 /**
- * The part of PowerDNS' HTTP API that handles record sets of one zone. `filters`: false simulates old servers that
- * ignore rrset_name and list the whole zone.
+ * A fake of PowerDNS' HTTP API for record sets of one zone. `filters`: false simulates old servers that ignore
+ * rrset_name and list the whole zone.
  */
 export async function startFakePowerDns(
   t: TestContext,

@@ -15,7 +15,7 @@ import { dnsErrors } from "./errors.ts";
 import type { DnsProvider, ProviderRecord, RecordSetName } from "./port.ts";
 
 export interface PowerDnsOptions {
-  /** Such as `http://127.0.0.1:8081`. */
+  /** The base URL, such as `http://127.0.0.1:8081`. */
   url: string;
   apiKey: string;
   /** Default "localhost", the default server id of PowerDNS. */
@@ -23,7 +23,7 @@ export interface PowerDnsOptions {
   fetch: typeof fetch;
 }
 
-/** RRset of the API: names end with a dot, content is in master file format. */
+/** RRset in the API: names end with a dot, content is in master file format. */
 interface ApiSet {
   name: string;
   type: string;
@@ -32,12 +32,12 @@ interface ApiSet {
 }
 
 const TIMEOUT_MS = 15_000;
-/** Maximum response size: old servers list the whole zone when one set is requested. */
+/** Maximum response size: old servers list the whole zone when a single set is requested. */
 const MAX_ANSWER = 64 * 1024 * 1024;
 
 /**
- * Records stored by PowerDNS, through its HTTP API. The API replaces whole sets unconditionally. A set is read right
- * before it is replaced, in one request with all others, but a concurrent change by another client in between is lost.
+ * Records stored in PowerDNS, through its HTTP API. The API replaces whole sets unconditionally. Sets are read
+ * immediately before they are replaced in a single request, but a change by another client in between is lost.
  */
 export function createPowerDnsProvider({ url, apiKey, serverId = "localhost", fetch }: PowerDnsOptions): DnsProvider {
   const turn = createTurns();
@@ -111,7 +111,7 @@ export function createPowerDnsProvider({ url, apiKey, serverId = "localhost", fe
   };
 }
 
-/** Each record of a set with its parsed form; undefined for records that we cannot parse, which stay unchanged. */
+/** Each record of a set with its parsed form; undefined for records that cannot be parsed, which are left unchanged. */
 function recordsIn(set: ApiSet | undefined): { raw: ApiSet["records"][number]; record: ProviderRecord | undefined }[] {
   return (set?.records ?? []).map((raw) => ({
     raw,
@@ -129,7 +129,7 @@ function readContent({ name, type, ttl }: ApiSet, content: string): ProviderReco
   }
 }
 
-/** PowerDNS rejects these as well, but only with its own message. */
+/** PowerDNS also rejects these, but with its own message. */
 function refuseTaken({ add, remove }: CheckedChange, there: Map<string, ApiSet>): void {
   const removed = new Set(remove.map(keyOf));
   const names = new Set<string>();
@@ -142,7 +142,7 @@ function refuseTaken({ add, remove }: CheckedChange, there: Map<string, ApiSet>)
   if (names.size > 0) throw dnsErrors.nameTaken({ names: [...names].join(", ") });
 }
 
-/** The complete sets that change. */
+/** The complete sets that have changed. */
 function replacements({ add, remove }: CheckedChange, there: Map<string, ApiSet>): object[] {
   const removed = new Set(remove.map(keyOf));
   return [...new Map([...add, ...remove].map((draft) => [setKey(draft), draft])).entries()].flatMap(
@@ -192,7 +192,7 @@ function errorIn(text: string): string | undefined {
   }
 }
 
-// fetch reports "fetch failed"; the cause has the reason.
+// fetch reports only "fetch failed"; the cause contains the reason.
 const reasonOf = (err: unknown) => messageOf(err instanceof Error && err.cause !== undefined ? err.cause : err);
 
 async function bounded(response: Response): Promise<string> {

@@ -7,7 +7,7 @@ import type { DnsChange, DnsProvider } from "./port.ts";
 export interface TestProvider {
   provider: DnsProvider;
   zone: RecordZone;
-  /** Adds a record as another client would. */
+  /** Adds a record as a different client would. */
   foreign(record: RecordRequest): Promise<void>;
 }
 
@@ -72,7 +72,7 @@ export function providerConformance(name: string, open: (t: TestContext) => Prom
       assert.deepEqual(await state(opened), all);
       await provider.apply(zone, ROUTING);
       assert.deepEqual(await state(opened), all);
-      // One host moves: the new record appears at the same moment the old one disappears.
+      // One host is replaced: the new record appears in the same change in which the old one disappears.
       await provider.apply(zone, {
         ...ROUTING,
         add: [MX("route4.mx.example", 90)],
@@ -108,7 +108,7 @@ export function providerConformance(name: string, open: (t: TestContext) => Prom
       assert.deepEqual((await state(opened)).length, 2, "where nothing has to be absent, nothing is in the way");
     });
 
-    test("foreign TXT records are no conflict; a second SPF record is", async (t) => {
+    test("foreign TXT records are not a conflict, but a second SPF record is", async (t) => {
       const opened = await open(t);
       await opened.foreign({ type: "TXT", name: "@", content: "site-verification=abc" });
       await opened.provider.apply(opened.zone, ROUTING);
@@ -150,7 +150,7 @@ export function providerConformance(name: string, open: (t: TestContext) => Prom
       );
     });
 
-    test("rejects invalid records before it contacts the server", async (t) => {
+    test("rejects invalid records before contacting the server", async (t) => {
       const { provider, zone } = await open(t);
       assert.equal(
         (await refusedAs(provider.apply(zone, { ...ROUTING, add: [MX("192.0.2.1", 1)] }))).kind,
@@ -158,7 +158,7 @@ export function providerConformance(name: string, open: (t: TestContext) => Prom
       );
     });
 
-    test("accepts octets of every kind, and ten concurrent changes", async (t) => {
+    test("accepts all octet values, and ten concurrent changes", async (t) => {
       const opened = await open(t);
       const { provider, zone } = opened;
       const odd: RecordRequest = {

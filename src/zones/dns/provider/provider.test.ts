@@ -42,7 +42,7 @@ onEveryDatabase((engine) => {
     assert.equal((await refusedAs(records.delete(zone, record!.id))).kind, "locked");
   });
 
-  test("manual: shows the expected records, writes them as a zone file, and looks up the existing ones", async (t) => {
+  test("manual: displays the expected records, writes them as a zone file, and looks up the existing ones", async (t) => {
     const { records, newZone } = await openZones(t, engine);
     const zone = await newZone();
     const foreign = { name: "example.com", type: "MX" as const, content: "old.example", priority: 5, ttl: 300 };
@@ -120,7 +120,7 @@ describe("powerdns", () => {
     assert.deepEqual(sets.get("example.com. TXT")!.records, strange);
   });
 
-  test("sends no request if nothing changes", async (t) => {
+  test("sends no request if nothing has changed", async (t) => {
     const { url, seen } = await startFakePowerDns(t);
     const provider = createPowerDnsProvider({ url, apiKey: "secret", fetch });
     for (let time = 0; time < 2; time++) await provider.apply(ZONE, change);

@@ -19,7 +19,7 @@ import type { ProviderRecord, RecordSetName } from "./port.ts";
 const SET_TYPES = ["A", "AAAA", "CAA", "CNAME", "MX", "NS", "PTR", "SRV", "TLSA", "TXT"] as const satisfies WireType[];
 type SetType = (typeof SET_TYPES)[number];
 
-/** Types whose records are managed at other servers, and looked up to verify them. */
+/** Types whose records are managed on other servers, and are looked up to verify them. */
 export const isSetType = (type: RecordType): type is SetType => (SET_TYPES as readonly RecordType[]).includes(type);
 
 /** Queries the zone's own server for a set. Throws notServed, badReply. */
@@ -53,7 +53,7 @@ function setOf(
     throw dnsErrors.notServed({ ...about, reason: "its answers are not authoritative" });
   if (rcode === "REFUSED" || rcode === "NOTAUTH") throw dnsErrors.notServed({ ...about, reason: rcode });
   if (!found) throw dnsErrors.badReply({ server: about.server, reason: `${rcode} for ${name} ${type}` });
-  // A CNAME may lead to records of another name, which are not part of this set.
+  // A CNAME may lead to records of another name, which do not belong to this set.
   return message.answers
     .filter((answer) => answer.type === typeNumber(type) && answer.class === CLASS_IN && answer.name === name)
     .map((answer) => recordOf(name, type, checkData(type, readRecordData(reply, type, answer)), answer.ttl));

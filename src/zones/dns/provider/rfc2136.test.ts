@@ -82,7 +82,7 @@ function onKnot() {
       assert.match(await failure({ port: 1 }), /^unreachable: .*ECONNREFUSED/);
     });
 
-    test("changes nothing if one prerequisite fails", async () => {
+    test("changes nothing if a prerequisite fails", async () => {
       const { provider } = await opened();
       await provider.apply(zone(), { ...txt, add: [{ type: "CNAME", name: "alias", content: "x.example" }] });
       const refused = await refusedAs(
@@ -123,7 +123,7 @@ function onKnot() {
     );
   });
 
-  test("rfc2136: the second of two equal conditional changes fails with YXRRSET", async () => {
+  test("rfc2136: the second of two identical conditional changes fails with YXRRSET", async () => {
     const { knot } = await open();
     const update = writeUpdate({
       id: 7,
@@ -138,7 +138,7 @@ function onKnot() {
   });
 }
 
-/** Forwards single messages after `before` has inspected them. */
+/** Forwards single messages after passing them to `before`. */
 async function startProxy(t: TestContext, to: Knot, before: (message: Buffer) => Promise<void>) {
   const server = createServer((socket) => {
     let received = Buffer.alloc(0);
@@ -171,7 +171,8 @@ test("a signed message verifies only with its key, request and time", () => {
   const key: TsigKey = { name: "key.example", algorithm: "hmac-sha512", secret: Buffer.from("s") };
   const now = Date.UTC(2026, 1, 1);
   const request = signMessage(writeUpdate({ id: 1, zone: "example.com", prerequisites: [], steps: [] }), key, now);
-  // A response is signed like a request, prefixed by the request's MAC. It is missing here, so the signature must fail.
+  // A response is signed like a request, but its signature also covers the request's MAC. Here the MAC is missing, so
+  // verification must fail.
   assert.equal(verifyReply(request.signed, key, request.mac, now), "forged");
   assert.equal(
     verifyReply(writeUpdate({ id: 1, zone: "example.com", prerequisites: [], steps: [] }), key, request.mac, now),

@@ -20,17 +20,17 @@ import type { DnsProvider, ExclusiveSet, ProviderRecord } from "./port.ts";
 import { readSet } from "./read-set.ts";
 
 export interface Rfc2136Options {
-  /** The primary server of the zones. */
+  /** The primary server for the zones. */
   server: DnsEndpoint;
   key: TsigKey;
   clock: Clock;
 }
 
-/** Maximum number of attempts when concurrent changes interfere. */
+/** Maximum number of attempts if concurrent changes interfere. */
 const ATTEMPTS = 3;
 
 /**
- * Records stored by a name server that accepts dynamic updates (RFC 2136) signed with a shared key (RFC 8945), such as
+ * Records stored on a name server that accepts dynamic updates (RFC 2136) signed with a shared key (RFC 8945), such as
  * Knot, BIND or PowerDNS. The records that were read become prerequisites of the change, so concurrent changes are
  * never overwritten.
  */
@@ -76,7 +76,7 @@ export function createRfc2136Provider({ server, key, clock }: Rfc2136Options): D
     }
     const rcode = rcodeName(reply[3]! & 15);
     if (verdict === "good") return rcode;
-    // A server that refuses before it checks the key does not sign the response.
+    // A server that refuses a request before checking the key does not sign the response.
     if (verdict === "unsigned" && rcode === "REFUSED") return rcode;
     if (verdict === "unsigned" && rcode === "NOTAUTH")
       throw dnsErrors.notServed({ server: where, zone: zone.name, reason: rcode });
@@ -101,7 +101,7 @@ export function createRfc2136Provider({ server, key, clock }: Rfc2136Options): D
         );
         if (rcode === "NOERROR") return;
         if (!["YXDOMAIN", "YXRRSET", "NXRRSET", "NXDOMAIN"].includes(rcode)) throw refusal(rcode, where, zone.name);
-        // Either a set changed since it was read, and the next attempt sees that, or the name is taken.
+        // Either a set has changed since it was read, which the next attempt will see, or the name is already in use.
         const names = await taken(zone, checked, signal);
         if (names.length > 0) throw dnsErrors.nameTaken({ names: names.join(", ") });
         if (attempt === ATTEMPTS) throw dnsErrors.changedMeanwhile({ zone: zone.name });
@@ -109,7 +109,7 @@ export function createRfc2136Provider({ server, key, clock }: Rfc2136Options): D
     },
   };
 
-  /** An existing equal CNAME is accepted: the prerequisite for a new one, that its name is free, would fail. */
+  /** An identical existing CNAME is accepted: the prerequisite for adding one, that its name is free, would fail. */
   async function withoutKept(zone: RecordZone, add: RecordDraft[], signal?: AbortSignal): Promise<RecordDraft[]> {
     const aliases = new Set(
       (
@@ -123,7 +123,9 @@ export function createRfc2136Provider({ server, key, clock }: Rfc2136Options): D
     return add.filter((draft) => !aliases.has(keyOf(draft)));
   }
 
-  /** Names where an existing CNAME blocks an addition, or where an added CNAME meets existing records. */
+  /**
+   * Names at which an existing CNAME blocks an addition, or at which an added CNAME conflicts with existing records.
+   */
   async function taken(zone: RecordZone, { add }: CheckedChange, signal?: AbortSignal): Promise<string[]> {
     const aliases = new Set(
       (
@@ -163,8 +165,8 @@ function prerequisitesOf(
     const data = there.filter((record) => record.name === name && record.type === type).map(dataOf);
     return data.length === 0 ? { kind: "noSet", name, type } : { kind: "set", name, type, data };
   });
-  // A server silently ignores records that conflict with a CNAME and returns NOERROR (RFC 2136 3.4.2.2), so check
-  // first.
+  // A server silently ignores records that conflict with a CNAME and returns NOERROR (RFC 2136 3.4.2.2), so they are
+  // checked first.
   const removed = new Set(remove.map(({ name }) => name));
   const names = new Map(add.map(({ name, type }) => [name, type]));
   const places = [...names]

@@ -9,19 +9,19 @@ export interface PushStep {
   owner: string;
   add: ProviderRecord[];
   remove: ProviderRecord[];
-  /** Our own existing records in the sets of `mustBeAbsent`: adding them again marks them as ours. */
+  /** Our own existing records in the sets of `mustBeAbsent`: adding them again identifies them as ours. */
   kept: ProviderRecord[];
   mustBeAbsent: ExclusiveSet[];
 }
 
 /** Owner of the records that users created. */
 export const PEOPLE = "zone";
-/** Maximum number of records per step: a dynamic update is one message. */
+/** Maximum number of records per step, because a dynamic update is a single message. */
 const MAX_STEP = 100;
 
 /**
- * The steps that turn the records we have put on the other server into the records of the zone: one step per component,
- * and users' records in steps of up to a hundred, keeping each name together.
+ * The steps that convert the records we pushed to the other server into the records of the zone: one step per
+ * component, and users' records in steps of up to a hundred, without splitting a name.
  */
 export function planPush(
   wanted: readonly Pick<DnsRecord, "managedBy" | keyof ProviderRecord>[],
@@ -65,8 +65,8 @@ export function planPush(
 }
 
 /**
- * Sets in which a foreign record would break ours: a second MX would split the mail, and two SPF or DMARC records are
- * invalid.
+ * Sets in which a foreign record would break ours: a second MX would divert part of the mail, and two SPF or DMARC
+ * records are invalid.
  */
 function exclusiveSets(added: readonly ProviderRecord[]): ExclusiveSet[] {
   const sets = added.flatMap((record): ExclusiveSet[] => {

@@ -139,7 +139,7 @@ export async function dropPushed(db: PushExecutor, zone: string, records: readon
   }
 }
 
-/** Zones with a change that no push has started on, by id, at most `limit`; includes deleted zones. */
+/** Ids of zones with a change for which no push has started, at most `limit`; includes deleted zones. */
 export async function zonesBehind(db: PushExecutor, after: string, limit: number): Promise<string[]> {
   const changed = await db
     .selectFrom("zones")

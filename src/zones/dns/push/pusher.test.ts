@@ -15,7 +15,7 @@ import { knotd, startKnot } from "../provider/knot.testing.ts";
 import { createRfc2136Provider } from "../provider/rfc2136.ts";
 import { createPusher } from "./pusher.ts";
 
-/** An in-memory provider. `fails` is thrown before, `failsAfter` after a change. */
+/** An in-memory provider. `fails` is thrown before a change, `failsAfter` after it. */
 function memoryProvider() {
   const records = new Map<string, ProviderRecord>();
   const state = {
@@ -81,7 +81,7 @@ const ROUTING = {
   records: [MX("mx1.us.example"), { type: "TXT", name: "@", content: "v=spf1 include:_spf.us.example ~all" }],
 };
 
-describe("records on another server", () => {
+describe("records on an external server", () => {
   onEveryDatabase((engine) => {
     test("follow every change by users and components, and the deletion of the zone", async (t) => {
       const { state, provider, shown } = memoryProvider();
@@ -132,7 +132,7 @@ describe("records on another server", () => {
       assert.equal(most, 1);
     });
 
-    test("never join a foreign MX or SPF record; the others are pushed, the conflict is reported, and it ends when the foreign record disappears", async (t) => {
+    test("are never added to a foreign MX or SPF set; the other records are pushed, the conflict is reported, and it ends when the foreign record is removed", async (t) => {
       const { state, provider, shown } = memoryProvider();
       const theirs: ProviderRecord = {
         name: "example.com",
@@ -164,7 +164,7 @@ describe("records on another server", () => {
       assert.equal(state.records.size, 5);
     });
 
-    test("arrive although the other server and this program were down", async (t) => {
+    test("arrive even if the external server and this program were down", async (t) => {
       const { state, provider, shown } = memoryProvider();
       state.fails = dnsErrors.unreachable({ server: "x", reason: "gone" });
       const { zones, newZone, until, status, restart } = await start(t, engine, provider);
@@ -177,7 +177,7 @@ describe("records on another server", () => {
       assert.deepEqual(shown(), ["www.example.com A 192.0.2.1"]);
     });
 
-    test("are written down before they are pushed, so that a crash leaves nothing behind", async (t) => {
+    test("are stored before they are pushed, so that a crash leaves no unknown records behind", async (t) => {
       const { state, provider, shown } = memoryProvider();
       // The change was applied, but the response was lost.
       state.failsAfter = dnsErrors.unreachable({ server: "x", reason: "gone" });
@@ -205,7 +205,7 @@ describe("records on another server", () => {
     });
 
     test(
-      "appear on Knot, which serves them, and disappear again",
+      "become visible on Knot, which serves them, and are removed again",
       { skip: knotd === undefined && process.env["REQUIRE_ALL"] !== "1" && "Knot is not installed" },
       async (t) => {
         const knot = await startKnot({ "example.com": "old MX 5 mail.theirs.example.\n" });

@@ -28,24 +28,24 @@ export interface PusherOptions {
   events: Events;
   clock: Clock;
   log: Log;
-  /** Target of the zones' records: "rfc2136" or "powerdns". */
+  /** The target for the zones' records: "rfc2136" or "powerdns". */
   provider: DnsProvider;
-  /** Zones with these names are managed by hand. */
+  /** True for names of zones that are managed manually. */
   byHand?(name: string): boolean;
-  /** Poll interval for zones without a notification. Default one minute. */
+  /** Interval for polling zones that sent no notification. Default one minute. */
   lookMs?: number;
 }
 
 export interface PushStatus {
-  /** The other server has every record of the zone. */
+  /** True if the other server has all records of the zone. */
   done: boolean;
   problems: PushProblem[];
 }
 
-/** Pushes the records of every zone to its authoritative server, despite restarts of either side. */
+/** Pushes the records of every zone to its authoritative server, even if either side restarts. */
 export interface Pusher {
   status(zone: string): Promise<PushStatus>;
-  /** Does not wait for the next change or poll. */
+  /** Checks immediately instead of waiting for the next change or poll. */
   look(): Promise<void>;
   close(): Promise<void>;
 }
@@ -54,7 +54,7 @@ const KIND = "dns.push";
 const LOOK_MS = 60_000;
 const BATCH = 500;
 const LEASE_MS = 60_000;
-/** Errors that concern the server, not single records. */
+/** Errors that concern the server, not individual records. */
 const NOT_THERE = new Set(["unreachable", "badReply", "badKey", "notServed"]);
 /** A failure may last for weeks: retry every ten minutes, and immediately after the next change. */
 const ATTEMPTS = 1_000_000;
@@ -152,7 +152,8 @@ export function createPusher({
         signal,
       );
     } catch (err) {
-      // The error says that nothing changed, so the pending records are not ours. Without a response they may be.
+      // The error means that nothing was changed, so the pending records are not ours. If there was no response, they
+      // may be.
       if (err instanceof UserError && err.kind !== "unreachable" && err.kind !== "badReply")
         await db.transaction<PushTables, void>((tx) => dropPushed(tx, zone.id, step.add));
       throw err;

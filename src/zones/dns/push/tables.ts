@@ -3,21 +3,21 @@ import type { Migration } from "../../../store/index.ts";
 import type { ZoneTables } from "../../tables.ts";
 
 export interface PushTables extends ZoneTables {
-  /** Push progress of a zone. */
+  /** Progress of pushing a zone. */
   dns_pushes: {
     zone_id: string;
     account_id: string;
     /** The zone's name, needed after its deletion. */
     name: string;
-    /** Serial of the last push that started; a job continues it until it finishes. */
+    /** Serial of the last push that was started; a job retries it until it finishes. */
     tried_serial: number;
-    /** Serial of the last complete push; null if there was none. */
+    /** Serial of the last complete push; null if there has been none. */
     pushed_serial: number | null;
     /** JSON: PushProblem[]. */
     problems: string;
     changed_at: number;
   };
-  /** Records that we have pushed or were about to push. */
+  /** Records that we pushed or were about to push. */
   dns_pushed_records: {
     zone_id: string;
     name: string;
@@ -27,7 +27,7 @@ export interface PushTables extends ZoneTables {
     content: string;
     priority: number | null;
     ttl: number;
-    /** 0: unknown whether it exists, because the attempt has not returned. */
+    /** 0: unknown whether the record exists, because the push has not returned. */
     applied: number;
   };
 }

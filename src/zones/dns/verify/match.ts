@@ -1,7 +1,7 @@
 import { keyOf, textOf } from "../provider/change.ts";
 import type { ProviderRecord } from "../provider/port.ts";
 
-/** Kinds of records with matching rules of their own. */
+/** Kinds of records that have their own matching rules. */
 export type RecordKind = "mx" | "spf" | "dkim" | "dmarc" | "other";
 
 const VERSIONS: [RecordKind, RegExp][] = [
@@ -19,7 +19,7 @@ export function kindOf(record: ProviderRecord): RecordKind {
 
 export type Match = { state: "right" } | { state: "missing" } | { state: "wrong"; found: ProviderRecord[] };
 
-/** State of an expected record among the existing records of its name and type. */
+/** State of an expected record, compared with the existing records of its name and type. */
 export function matchRecord(expected: ProviderRecord, there: readonly ProviderRecord[]): Match {
   if (there.some((record) => keyOf(record) === keyOf(expected))) return { state: "right" };
   const kind = kindOf(expected);
@@ -30,17 +30,17 @@ export function matchRecord(expected: ProviderRecord, there: readonly ProviderRe
     : { state: "wrong", found: rivals };
 }
 
-/** A record that conflicts with the expected one: not another MX host, nor an unrelated text. */
+/** A record that conflicts with the expected one. Excludes other MX records of our own and unrelated texts. */
 function isRival(kind: RecordKind, expected: ProviderRecord, record: ProviderRecord): boolean {
   if (kind === "mx") return record.content === expected.content;
   if (kind === "other") return expected.type === "CNAME";
-  // A revoked or untagged key is still the selector's key record (RFC 6376 3.6.1: v= is optional).
+  // A revoked key or one without tags is still the selector's key record (RFC 6376 3.6.1: v= is optional).
   if (kind === "dkim") return kindOf(record) === "dkim" || /(^|;)\s*p\s*=/.test(textOf(record));
   return kindOf(record) === kind;
 }
 
 function saysEnough(kind: RecordKind, expected: ProviderRecord, record: ProviderRecord): boolean {
-  // A user who also sends from elsewhere may merge our mechanisms into their own record.
+  // A user who also sends from other servers may merge our mechanisms into their own record.
   if (kind === "spf") return includesAll(textOf(record), textOf(expected));
   if (kind === "dkim")
     return (
@@ -65,7 +65,7 @@ function includesAll(theirs: string, ours: string): boolean {
   return needed.length > 0 && needed.every((term) => has.has(term));
 }
 
-/** A tag of a tag list (RFC 6376 3.2), without white space: keys are often folded. */
+/** The value of a tag in a tag list (RFC 6376 3.2), without white space: keys are often folded. */
 function tagOf(text: string, name: string): string | undefined {
   for (const part of text.split(";")) {
     const at = part.indexOf("=");

@@ -5,7 +5,7 @@ import { recordOf } from "../provider/change.ts";
 import { isSetType } from "../provider/read-set.ts";
 import { LookupFailed, type RecordResolver } from "./resolver.ts";
 
-/** Adapts this program's lookups for the verifier, bypassing the cache. */
+/** Adapts this program's lookups to the verifier, bypassing the cache. */
 export function createLookupResolver(lookups: Pick<Lookups, "query">, name = "the resolver"): RecordResolver {
   return {
     name,
@@ -13,7 +13,7 @@ export function createLookupResolver(lookups: Pick<Lookups, "query">, name = "th
       if (!isSetType(type)) throw new LookupFailed(`records of type ${type} cannot be looked up`);
       try {
         const { records } = await lookups.query(asked, type, { fresh: true });
-        // Uses the queried name: an alias to the right records is as good as the records.
+        // Uses the queried name: an alias that leads to the right records is equivalent to the records.
         return records.map(({ ttl, data }) => recordOf(asked, type, checkData(type, data), ttl));
       } catch (err) {
         if (isAbsence(err)) return [];

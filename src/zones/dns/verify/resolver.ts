@@ -6,9 +6,9 @@ import type { ProviderRecord } from "../provider/port.ts";
 
 /** A source of public DNS records. */
 export interface RecordResolver {
-  /** For users: "1.1.1.1", "ns1.example.net". */
+  /** Name displayed to users: "1.1.1.1", "ns1.example.net". */
   readonly name: string;
-  /** The records of a name; empty if there are none. Throws LookupFailed if that is uncertain. */
+  /** The records of a name, possibly an empty list. Throws LookupFailed if the absence is uncertain. */
   resolve(name: string, type: RecordType): Promise<ProviderRecord[]>;
 }
 
@@ -18,9 +18,9 @@ export class LookupFailed extends Error {
 
 export interface ResolverOptions {
   name: string;
-  /** `address`, `address:port` or `[address]:port`. */
+  /** Each server as `address`, `address:port` or `[address]:port`. */
   servers: readonly string[];
-  /** Time limit of one of two attempts, in milliseconds. Default 3000. */
+  /** Time limit of each of two attempts, in milliseconds. Default 3000. */
   timeoutMs?: number;
 }
 
@@ -64,7 +64,7 @@ const QUESTIONS: Partial<Record<RecordType, Question>> = {
   CNAME: async (resolver, name) => targets(await resolver.resolveCname(name)),
   NS: async (resolver, name) => targets(await resolver.resolveNs(name)),
   PTR: async (resolver, name) => targets(await resolver.resolvePtr(name)),
-  // A null MX has the root as its host (RFC 7505); Node returns "".
+  // The host of a null MX is the root (RFC 7505), for which Node returns "".
   MX: async (resolver, name) =>
     (await resolver.resolveMx(name)).map(({ priority, exchange }) => ({ priority, target: exchange || "." })),
   SRV: async (resolver, name) =>

@@ -27,7 +27,7 @@ rp1._domainkey TXT "v=DKIM1; h=sha256; k=rsa; p=${KEY.slice(0, 200)}" "${KEY.sli
 _dmarc TXT "v=DMARC1; p=quarantine;"
 `;
 
-/** A real server with this zone, queried by a real resolver. */
+/** A real server with this zone, and a real resolver that queries it. */
 async function served(t: TestContext, text: string, name = "ns"): Promise<RecordResolver> {
   const server = await startDnsServer({
     zones: zonesOf({ "example.com": text }),
@@ -56,7 +56,7 @@ describe("the verifier", () => {
     assert.deepEqual([half.status, states(half)], ["misconfigured", ["right", "missing", "right", "right", "right"]]);
   });
 
-  test("a foreign MX is a conflict, also if ours are missing; another priority is wrong", async (t) => {
+  test("a foreign MX is a conflict, even if ours are missing; a different priority is wrong", async (t) => {
     const beside = await check(t, `${GOOD}@ MX 5 mx.google.example.\n`);
     assert.deepEqual(
       [beside.status, beside.conflicts.map(({ kind, record: { content } }) => [kind, content])],
@@ -74,7 +74,7 @@ describe("the verifier", () => {
     );
   });
 
-  test("SPF: merged into the user's record is right; without our include is wrong; two records conflict", async (t) => {
+  test("SPF: a record merged into the user's is right; one without our include is wrong; two records are a conflict", async (t) => {
     const spf = (text: string) => GOOD.replace('@ TXT "v=spf1 include:_spf.mx.example ~all"', text);
     assert.equal(
       (await check(t, spf('@ TXT "v=SPF1 ip4:192.0.2.0/24 +Include:_spf.mx.example -all"'))).status,
@@ -92,7 +92,7 @@ describe("the verifier", () => {
     );
   });
 
-  test("DKIM compares the key, not its notation; DMARC accepts any single policy", async (t) => {
+  test("DKIM compares the key regardless of notation; DMARC accepts any single policy", async (t) => {
     assert.equal(
       (await check(t, GOOD.replace("v=DKIM1; h=sha256; k=rsa; p=", "k=rsa;v=DKIM1; p = "))).status,
       "misconfigured",

@@ -4,12 +4,12 @@ import type { ProviderRecord, RecordSetName } from "../provider/port.ts";
 import { kindOf, matchRecord } from "./match.ts";
 import type { RecordResolver } from "./resolver.ts";
 
-/** "failed": no resolver gave a definite answer. */
+/** "failed": no resolver returned a definite answer. */
 export type RecordState = "right" | "missing" | "wrong" | "failed";
 
 export interface RecordFinding {
   record: ProviderRecord;
-  /** The worst state among definite answers. */
+  /** The worst state among the definite answers. */
   state: RecordState;
   /** For a wrong record: the existing records in master file format. */
   found: string[];
@@ -20,8 +20,8 @@ export interface RecordFinding {
 export interface Conflict {
   record: ProviderRecord;
   /**
-   * "foreignMx": mail would be delivered elsewhere. The others: two such records at one name are invalid (RFC 7208 4.5,
-   * RFC 7489 6.6.3).
+   * "foreignMx": mail would be delivered elsewhere. The other kinds: two such records at one name are invalid (RFC 7208
+   * 4.5, RFC 7489 6.6.3).
    */
   kind: "foreignMx" | "secondSpf" | "secondDmarc";
   /** For users: the problem and its fix. */
@@ -30,8 +30,8 @@ export interface Conflict {
 
 export interface Verification {
   /**
-   * The status of the API. "unconfigured": no record exists and nothing conflicts. Undefined: lookups failed and the
-   * rest is inconclusive, so the previous status stays.
+   * The status in the API. "unconfigured": no record exists and nothing conflicts. Undefined: lookups failed and the
+   * rest is inconclusive, so the previous status is kept.
    */
   status: "ready" | "misconfigured" | "unconfigured" | undefined;
   records: RecordFinding[];
@@ -43,7 +43,7 @@ export interface Verifier {
   verify(expected: readonly ProviderRecord[], resolvers: readonly RecordResolver[]): Promise<Verification>;
 }
 
-/** Maximum number of concurrent queries of one verification. */
+/** Maximum number of concurrent queries in one verification. */
 const AT_ONCE = 8;
 
 type Answer = { resolver: string; records: ProviderRecord[] } | { resolver: string; reason: string };

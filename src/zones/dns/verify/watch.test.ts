@@ -45,7 +45,7 @@ test("reports missing records from memory after the first check, and checks agai
   clock.advance(60_000);
   await settle();
   assert.deepEqual(await watch.missing("a.example", [MX, SPF]), []);
-  // Complete sets are checked less often.
+  // Complete sets are checked less frequently.
   const before = looks.length;
   clock.advance(60_000);
   await settle();

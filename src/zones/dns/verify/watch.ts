@@ -7,16 +7,16 @@ import type { ProviderRecord } from "../provider/port.ts";
 import type { RecordResolver } from "./resolver.ts";
 import { createVerifier, type Verification } from "./verifier.ts";
 
-/** A record that should be there; its name is absolute. */
+/** A record that is expected to exist; its name is absolute. */
 export type Wanted = Pick<RecordRequest, "type" | "name" | "content" | "priority" | "ttl">;
 
 export interface RecordWatch {
   /**
-   * The records of a name that the last check did not find; undefined before the first check. Answers from memory;
+   * The records of a name that the last check did not find; undefined before the first check. Returned from memory;
    * checks run in the background.
    */
   missing<Record extends Wanted>(name: string, wanted: readonly Record[]): Promise<Record[] | undefined>;
-  /** Checks now. Rejects only for invalid records. */
+  /** Runs a check now. Rejects only for invalid records. */
   look(name: string, wanted: readonly Wanted[]): Promise<Verification>;
   close(): void;
 }
@@ -30,7 +30,7 @@ export interface RecordWatchOptions {
 interface Entry {
   name: string;
   wanted: readonly Wanted[];
-  /** Time of the last query. */
+  /** Time at which the set was last queried. */
   asked: number;
   /** Time of the last check; undefined before the first one. */
   at: number | undefined;
@@ -41,14 +41,14 @@ interface Entry {
 
 /** Maximum number of watched sets; the least recently queried one is evicted. */
 const MAX_WATCHED = 5000;
-/** Sets that are not queried for this long are no longer checked. */
+/** Sets that have not been queried for this long are no longer checked. */
 const FORGOTTEN_MS = 3_600_000;
 const AT_ONCE = 4;
-/** Missing records are checked more often, because a user waits for them; existing ones rarely change. */
+/** Missing records are checked more often, because a user is waiting for them; existing ones rarely change. */
 const [MISSING_MS, THERE_MS] = [30_000, 600_000];
 const ROUND_MS = 60_000;
 
-/** Watches the records that names need in public DNS. */
+/** Watches records in public DNS that names need. */
 export function createRecordWatch({ resolvers, clock, log }: RecordWatchOptions): RecordWatch {
   const verifier = createVerifier();
   const watched = new Map<string, Entry>();

@@ -24,7 +24,7 @@ export function judge(err: unknown, failures: number): Verdict {
   return { kind: "again" };
 }
 
-/** Messages of ffmpeg or bubblewrap that indicate a fault of the machine. */
+/** Messages of ffmpeg or bubblewrap that indicate a problem in the machine. */
 const OF_THE_MACHINE = /No space left|Input\/output error|Cannot allocate|^bwrap: /im;
 
 function isOfSource(err: unknown): boolean {

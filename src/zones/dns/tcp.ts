@@ -65,7 +65,7 @@ export async function listenTcp(
   };
 }
 
-/** Length-prefixed messages (RFC 1035 4.2.2), answered in the order in which answers become ready. */
+/** Length-prefixed messages (RFC 1035 4.2.2), answered in the order that answers become ready. */
 function converse(
   socket: Socket,
   { respond, idleMs, heard }: { respond: Respond; idleMs: number; heard: () => void },

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { formOf, metadataOf, startWorkersApi, WORKERS, WRANGLER, type WorkersApi } from "./workers.testing.ts";
 
-/** wrangler's requests, in the order in which wrangler sends them. */
+/** wrangler's requests, in the order wrangler sends them. */
 
 const SCRIPT = `${WORKERS}/scripts/hello`;
 const headers = WRANGLER;

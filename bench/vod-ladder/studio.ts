@@ -13,13 +13,13 @@ import {
 } from "../../src/store/index.ts";
 import { createProbe } from "../../src/stream/probe/probe.ts";
 import { createProcessing } from "../../src/stream/processing/processing.ts";
-import { createSegments, type SegmentsRoom } from "../../src/stream/encode/segments.ts";
+import { createSegments, type SegmentsModule } from "../../src/stream/encode/segments.ts";
 import { videosMigrations } from "../../src/stream/videos/videos-table.ts";
 import { createMediaTools, createVideos, type Video } from "../../src/stream/index.ts";
 
 /** All components between an upload and its ladder, as in a server, in this process. */
 export interface Studio {
-  segments: SegmentsRoom;
+  segments: SegmentsModule;
   /** Registers a completed upload: resolves when it is stored and queued. */
   upload(path: string): Promise<string>;
   /** Resolves as soon as `wanted` returns true for the video. Rejects if it fails. */

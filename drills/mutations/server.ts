@@ -2,21 +2,21 @@ import type { Mutation } from "./mutation.ts";
 
 export const mutations: Mutation[] = [
   {
-    file: "src/server/serve-rooms.ts",
+    file: "src/server/serve-modules.ts",
     from: 'transfers: roles.has("api") }',
     to: "transfers: true }",
     test: "src/server/d1-roles.test.ts",
   },
   {
-    file: "src/server/serve-rooms.ts",
+    file: "src/server/serve-modules.ts",
     from: 'files: roles.has("api") || roles.has("workers") || roles.has("smtp")',
     to: "files: true",
     test: "src/server/d1-roles.test.ts",
   },
   {
     file: "src/server/open-to-others.ts",
-    from: "LEAST_TOKEN_LENGTH = 32",
-    to: "LEAST_TOKEN_LENGTH = 16",
+    from: "MIN_TOKEN_LENGTH = 32",
+    to: "MIN_TOKEN_LENGTH = 16",
     test: "src/server/open-to-others.test.ts",
   },
   {

@@ -111,20 +111,20 @@ export const mutations: Mutation[] = [
     test: "src/store/objects/fs-errors.test.ts",
   },
   {
-    file: "src/store/db/write-turns.ts",
+    file: "src/store/db/write-queue.ts",
     from: "if (!writer.inTransaction) throw err;",
     to: "",
     test: "src/store/db/sqlite.test.ts",
   },
   {
-    file: "src/store/db/write-turns.ts",
+    file: "src/store/db/write-queue.ts",
     from: "if (open && transaction.getStore() === open) return entry.reject",
     to: "if (false) return entry.reject",
     test: "src/store/db/db.test.ts",
     timeoutMs: 40_000,
   },
   {
-    file: "src/store/db/write-turns.ts",
+    file: "src/store/db/write-queue.ts",
     from: "if (waiting.length >= MAX_WAITING) return",
     to: "if (waiting.length >= 100 * MAX_WAITING) return",
     test: "src/store/db/sqlite.test.ts",

@@ -24,7 +24,7 @@ export interface AccountsOptions {
 }
 
 /** Accounts, users, memberships and API tokens. */
-export interface AccountsRoom extends FirstRun {
+export interface AccountsModule extends FirstRun {
   accounts: Accounts;
   users: Users;
   memberships: Memberships;
@@ -60,7 +60,7 @@ export function createAccounts({
   log,
   limits: given = {},
   contents = async () => undefined,
-}: AccountsOptions): AccountsRoom {
+}: AccountsOptions): AccountsModule {
   const limits = { ...DEFAULT_ACCOUNT_LIMITS, ...given };
   const lastUsed = createLastUsed({ db, clock, log });
   const authenticator = createAuthenticator({ db, clock, lastUsed });

@@ -1,6 +1,6 @@
 export type { AccountContents, AccountRequest, Accounts } from "./accounts.ts";
 export type { Caller, Permission, PermissionArea, Resource } from "./caller.ts";
-export { createAccounts, type AccountsOptions, type AccountsRoom } from "./create.ts";
+export { createAccounts, type AccountsOptions, type AccountsModule } from "./create.ts";
 export { accountErrors } from "./errors.ts";
 export { accountsMigrations } from "./migrations.ts";
 export type { Memberships, MembershipWithAccount } from "./memberships.ts";

@@ -1,4 +1,4 @@
-import type { AccountsRoom } from "../accounts/index.ts";
+import type { AccountsModule } from "../accounts/index.ts";
 import type { Gate } from "./ports.ts";
 
 /** The accounts domain authenticates callers; the zones domain maps zones to accounts. */
@@ -6,7 +6,7 @@ export const createGate = ({
   accounts,
   zoneAccount,
 }: {
-  accounts: Pick<AccountsRoom, "authenticate" | "isKnown" | "accountExists">;
+  accounts: Pick<AccountsModule, "authenticate" | "isKnown" | "accountExists">;
   zoneAccount: Gate["zoneAccount"];
 }): Gate => ({
   authenticate: accounts.authenticate,

@@ -1,19 +1,19 @@
 import { createInterface } from "node:readline/promises";
 import type { ReadStream } from "node:tty";
-import type { Surroundings } from "./command.ts";
+import type { CommandContext } from "./command.ts";
 import { commandErrors } from "./errors.ts";
 
-type Asking = Pick<Surroundings, "stdin" | "stderr">;
+type Asking = Pick<CommandContext, "stdin" | "stderr">;
 
 /** True on an interactive terminal. Questions go to stderr, because a program may read stdout. */
-export const canAsk = ({ stdin, stderr, json }: Asking & Pick<Surroundings, "json">): boolean =>
+export const canAsk = ({ stdin, stderr, json }: Asking & Pick<CommandContext, "json">): boolean =>
   stdin.isTTY === true && stderr.isTerminal && !json;
 
 /** Resolves after a yes, on the command line or the terminal; throws otherwise. */
 export async function confirm(
   question: string,
   yes: boolean | undefined,
-  surroundings: Asking & Pick<Surroundings, "json">,
+  surroundings: Asking & Pick<CommandContext, "json">,
 ): Promise<void> {
   if (yes === true) return;
   if (!canAsk(surroundings)) throw commandErrors.notConfirmed({ question });

@@ -4,11 +4,11 @@ import { resolve } from "node:path";
 import { messageOf } from "../kernel/index.ts";
 import { formatSize } from "../kernel/text.ts";
 import type { SentBody } from "./api/client.ts";
-import type { Surroundings } from "./command.ts";
+import type { CommandContext } from "./command.ts";
 import { commandErrors } from "./errors.ts";
 
 /** Reads all of standard input, up to `limit` bytes. */
-export async function readStdin({ stdin }: Pick<Surroundings, "stdin">, limit: number): Promise<Buffer> {
+export async function readStdin({ stdin }: Pick<CommandContext, "stdin">, limit: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of stdin as AsyncIterable<Buffer | string>) {
@@ -38,7 +38,7 @@ export async function readSmallFile(cwd: string, name: string, limit: number): P
 /** Reads a JSON file, or standard input for "-". */
 export async function readJson(
   name: string,
-  { cwd, stdin }: Pick<Surroundings, "cwd" | "stdin">,
+  { cwd, stdin }: Pick<CommandContext, "cwd" | "stdin">,
   limit: number,
 ): Promise<unknown> {
   const text = name === "-" ? (await readStdin({ stdin }, limit)).toString() : await readTextFile(cwd, name, limit);

@@ -1,10 +1,10 @@
 import { styleText } from "node:util";
 import { oneLine } from "../kernel/text.ts";
-import type { Output, Surroundings } from "./command.ts";
+import type { Output, CommandContext } from "./command.ts";
 
 /** Prints the result of a command: one JSON value for programs, lines for people. */
 export function printResult(
-  { json, stdout }: Pick<Surroundings, "json" | "stdout">,
+  { json, stdout }: Pick<CommandContext, "json" | "stdout">,
   value: unknown,
   lines: (paint: Paint) => readonly string[],
 ): void {

@@ -1,9 +1,9 @@
 import { styleText } from "node:util";
 import type { Problem } from "../kernel/config/index.ts";
 import { UserError, messageOf } from "../kernel/index.ts";
-import { EXIT, type Surroundings } from "./command.ts";
+import { EXIT, type CommandContext } from "./command.ts";
 
-type Told = Pick<Surroundings, "json" | "stdout" | "stderr" | "version">;
+type Told = Pick<CommandContext, "json" | "stdout" | "stderr" | "version">;
 
 /** Reports an error: as text on stderr (message, reason, fix), or as JSON on stdout. Returns the exit code. */
 export function reportError(thrown: unknown, { json, stdout, stderr, version }: Told): number {

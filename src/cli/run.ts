@@ -1,5 +1,5 @@
 import type { Clock } from "../kernel/index.ts";
-import { COMMON_OPTIONS, type Command, type Options, type Surroundings, type Values } from "./command.ts";
+import { COMMON_OPTIONS, type Command, type Options, type CommandContext, type Values } from "./command.ts";
 import { commandHelp, firstPage, groupHelp } from "./help.ts";
 import { createOutput } from "./output.ts";
 import { parseCommandLine } from "./parse.ts";
@@ -27,7 +27,7 @@ export async function runCommandLine({ argv: given, nouns, version, ...world }: 
   const commands = argv.every(isCommonOption) ? [] : await world.commandsFor(argv);
   const { command, words, values, args, errors } = parseCommandLine(argv, commands);
   const plain = values["no-color"] === true;
-  const surroundings: Surroundings = {
+  const surroundings: CommandContext = {
     cwd: world.cwd,
     env: world.env,
     clock: world.clock,

@@ -6,7 +6,7 @@ import { Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { messageOf } from "../kernel/index.ts";
 import { connectionErrors } from "./api/errors.ts";
-import type { Surroundings } from "./command.ts";
+import type { CommandContext } from "./command.ts";
 import { commandErrors } from "./errors.ts";
 import { counted } from "./input.ts";
 
@@ -14,7 +14,7 @@ import { counted } from "./input.ts";
 export async function saveBody(
   response: Response,
   file: string | undefined,
-  { cwd, stdout }: Pick<Surroundings, "cwd" | "stdout">,
+  { cwd, stdout }: Pick<CommandContext, "cwd" | "stdout">,
   count: (octets: number) => void,
 ): Promise<number> {
   let size = 0;

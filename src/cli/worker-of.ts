@@ -1,7 +1,7 @@
 import type { Target } from "../workers/index.ts";
 import { connect, type Connection } from "./api/connect.ts";
 import { at } from "./api/paths.ts";
-import type { Surroundings } from "./command.ts";
+import type { CommandContext } from "./command.ts";
 import { commandErrors } from "./errors.ts";
 import type { StorageValues, WorkerValues } from "./shared-options.ts";
 
@@ -15,7 +15,7 @@ export interface WorkerConnection extends Connection {
 /** The specified worker, or the one in the configuration. */
 export async function connectWorker(
   values: WorkerValues,
-  surroundings: Surroundings,
+  surroundings: CommandContext,
   argument?: string,
 ): Promise<WorkerConnection> {
   const target = await configurationOf(values, surroundings);
@@ -28,13 +28,13 @@ export async function connectWorker(
 /** For storage commands: the connection and the configuration, if there is one. */
 export async function connectStorage(
   values: StorageValues,
-  surroundings: Surroundings,
+  surroundings: CommandContext,
 ): Promise<Connection & { target: Target | undefined }> {
   const target = await configurationOf(values, surroundings);
   return { ...(await connect(values, surroundings, target)), target };
 }
 
-async function configurationOf({ config, env }: StorageValues, { cwd }: Surroundings): Promise<Target | undefined> {
+async function configurationOf({ config, env }: StorageValues, { cwd }: CommandContext): Promise<Target | undefined> {
   const { readTarget } = await import("../workers/project/index.ts");
   return readTarget({ cwd, ...(config !== undefined && { config }), ...(env !== undefined && { environment: env }) });
 }

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { AccountsRoom } from "../accounts/index.ts";
+import type { AccountsModule } from "../accounts/index.ts";
 import type { Basics } from "../kernel/basics.ts";
 import type { Metrics } from "../kernel/metrics.ts";
 import type { Settings } from "../kernel/settings.ts";
@@ -47,7 +47,7 @@ interface MailDeps {
   secrets: Secrets;
   /** The roles of this process. */
   roles: { has(role: "smtp" | "outbound" | "dns"): boolean };
-  accounts: Pick<AccountsRoom, "authenticate">;
+  accounts: Pick<AccountsModule, "authenticate">;
   zones: Zones;
   scripts: Pick<Scripts, "get" | "byId" | "bySubdomain">;
   workers: Pick<LiveWorkers, "email">;

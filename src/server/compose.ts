@@ -8,7 +8,7 @@ import {
   openPostgres,
   openPostgresEvents,
   openSqlite,
-  takeBackJobs,
+  reclaimJobs,
   type Store,
 } from "../store/index.ts";
 import {
@@ -48,7 +48,7 @@ export async function openStore(
   lifecycle.onStop("database", () => db.close());
   await migrate(db, migrations);
   // The data directory is locked, so no other process is running these jobs.
-  if (database === undefined) await takeBackJobs(db);
+  if (database === undefined) await reclaimJobs(db);
   const events =
     database === undefined ? createLocalEvents({ log }) : await openPostgresEvents({ url: database.url, clock, log });
   lifecycle.onStop("events", () => events.close());

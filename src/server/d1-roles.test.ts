@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseRoles } from "./roles.ts";
-import { d1Of } from "./serve-rooms.ts";
+import { d1Of } from "./serve-modules.ts";
 
 test("only processes that query D1 have database files, and only the API process runs imports and exports", () => {
   const of = (...roles: string[]) => d1Of(parseRoles(roles));

@@ -3,7 +3,7 @@ import type { Settings } from "../kernel/settings.ts";
 import { serverErrors } from "./errors.ts";
 
 /** Shorter tokens can be guessed. */
-const LEAST_TOKEN_LENGTH = 32;
+const MIN_TOKEN_LENGTH = 32;
 
 /**
  * Settings that are required before other machines can reach the server, so that no random key is stored alongside the
@@ -31,10 +31,10 @@ export function refuseUnprepared(
       fix: "Set REELPOST_API_TOKEN for the first start (`openssl rand -hex 20` creates one).",
     });
   }
-  if (!begun && api.token.length < LEAST_TOKEN_LENGTH) {
+  if (!begun && api.token.length < MIN_TOKEN_LENGTH) {
     throw serverErrors.openToOthers({
       host,
-      missing: `api.token has fewer than ${LEAST_TOKEN_LENGTH} characters`,
+      missing: `api.token has fewer than ${MIN_TOKEN_LENGTH} characters`,
       fix: "Set a longer REELPOST_API_TOKEN.",
     });
   }

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { createAccounts, type AccountsRoom } from "../accounts/index.ts";
+import { createAccounts, type AccountsModule } from "../accounts/index.ts";
 import type { Settings } from "../kernel/settings.ts";
 import { createSecrets, loadKeyFile, parseKeys, type Secrets } from "../store/index.ts";
 import {
@@ -19,7 +19,7 @@ import { serverErrors } from "./errors.ts";
 
 /** The modules behind the API, regardless of this process's roles. */
 export interface Platform {
-  accounts: AccountsRoom;
+  accounts: AccountsModule;
   scripts: ScriptStore;
   zones: Zones;
   live: LiveWorkers & LiveVersions;

@@ -26,12 +26,12 @@ import { createDoctor } from "./doctor/doctor.ts";
 import { createProbes } from "./probes.ts";
 import type { Role } from "./roles.ts";
 import type { ServeOptions } from "./serve-options.ts";
-import type { ServeRooms } from "./serve-rooms.ts";
+import type { ServeModules } from "./serve-modules.ts";
 
 const RATE_WINDOW_SECONDS = 300;
 
 export interface ServeHttpParts {
-  rooms: ServeRooms;
+  rooms: ServeModules;
   settings: Settings;
   roles: ReadonlySet<Role>;
   options: Pick<ServeOptions, "version" | "checkAnswers">;

@@ -9,7 +9,7 @@ import { refuseUnprepared } from "./open-to-others.ts";
 import { parseRoles, refuseApart } from "./roles.ts";
 import { createServeHttp, createUrls } from "./serve-http.ts";
 import type { ServeOptions, ServeServer } from "./serve-options.ts";
-import { GRACE_MS, openRooms } from "./serve-rooms.ts";
+import { GRACE_MS, openModules } from "./serve-modules.ts";
 
 /**
  * Starts the platform and resolves when it accepts requests. Rejects with UserError for unusable settings, for a port
@@ -42,7 +42,7 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
     lifecycle.onStop("lock", lock.release);
     const urls = createUrls(settings);
     const hosts = listenHosts(settings, roles, sockets);
-    const rooms = await openRooms(settings, roles, urls.base, limits, basics, !hosts.every(isLoopback));
+    const rooms = await openModules(settings, roles, urls.base, limits, basics, !hosts.every(isLoopback));
     const { accounts, scripts, defaultAccount } = rooms.platform;
 
     refuseUnprepared(hosts, settings, (await defaultAccount()) !== undefined);

@@ -12,7 +12,7 @@ export type { Events } from "./events/port.ts";
 export { openPostgresEvents } from "./events/postgres.ts";
 export { createVersions, type Versions } from "./events/versions.ts";
 export { createJobs, type JobsParts } from "./jobs/jobs.ts";
-export { jobsMigrations, takeBackJobs } from "./jobs/jobs-table.ts";
+export { jobsMigrations, reclaimJobs } from "./jobs/jobs-table.ts";
 export type { Job, JobContext, Jobs, JobState, JobWorker, WorkOptions } from "./jobs/port.ts";
 export { type FsObjectsOptions, openFsObjects } from "./objects/fs.ts";
 export type { ObjectHandle, ObjectReader, ObjectStore, PartialObject, PutOptions, Stored } from "./objects/port.ts";

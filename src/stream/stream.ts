@@ -29,7 +29,7 @@ import { createScratch } from "./scratch.ts";
 import { createThumbnails } from "./thumbnails/index.ts";
 import { createTokens, type Tokens } from "./tokens/index.ts";
 import { createUploads, type Uploads } from "./uploads/index.ts";
-import { createStreamUrls, createVideos, type StreamUrls, type VideosRoom } from "./videos/index.ts";
+import { createStreamUrls, createVideos, type StreamUrls, type VideosModule } from "./videos/index.ts";
 import { createUploadedLength, createViewedMinutes, firstLength, type ViewedMinutes } from "./viewed/index.ts";
 import { createWatermarks, type Watermarks } from "./watermarks/index.ts";
 import { createWebhooks, type Webhooks } from "./webhooks/index.ts";
@@ -62,7 +62,7 @@ interface StreamDeps {
 
 /** The services behind the API operations. */
 interface StreamServices {
-  videos: VideosRoom;
+  videos: VideosModule;
   viewed: ViewedMinutes;
   urls: StreamUrls;
   uploads: Uploads;

@@ -15,9 +15,9 @@ const PUBLISHED = 55;
 /** The first broadcasts allocate memory permanently, for compiled code and caches. */
 const WARM_MINUTES = Math.min(5, MINUTES / 3);
 /** KiB per minute. */
-const MOST_GROWTH = 512;
+const MAX_GROWTH = 512;
 /** Maximum drift between audio and video over a run, in seconds. */
-const MOST_DRIFT = 0.04;
+const MAX_DRIFT = 0.04;
 
 test(
   `a broadcast of ${MINUTES} minutes whose publisher reconnects every minute: memory does not grow, audio and video stay in sync`,
@@ -61,9 +61,9 @@ test(
       }),
     );
     assert.equal(runs.length, MINUTES);
-    assert.ok(Math.max(...drifts) < MOST_DRIFT && Math.max(...firsts) < MOST_DRIFT, JSON.stringify(runs));
+    assert.ok(Math.max(...drifts) < MAX_DRIFT && Math.max(...firsts) < MAX_DRIFT, JSON.stringify(runs));
     // Needs at least 20 minutes: over a shorter time, garbage collection makes memory growth too noisy.
-    if (MINUTES >= 20) assert.ok(growth < MOST_GROWTH, `${growth} KiB a minute`);
+    if (MINUTES >= 20) assert.ok(growth < MAX_GROWTH, `${growth} KiB a minute`);
     assert.ok(
       watched.every(({ segments, mistakes }) => segments > MINUTES * 10 && mistakes === 0),
       JSON.stringify(watched),

@@ -36,7 +36,7 @@ const STILL_MS = 2000;
 /** A stall of this length after the end is treated as the end, regardless of the playlist. */
 const END_MS = 6000;
 const ASK_MS = 2000;
-const LONGEST_ASK_MS = 5000;
+const MAX_ASK_MS = 5000;
 /** Interval of checks for a new broadcast while a recording is shown. */
 const NEXT_MS = 5000;
 
@@ -81,7 +81,7 @@ export function createBroadcast({ media, hint, window: windowOf, address, on }: 
     if (typeof answer === "object") heard(answer);
     else if (runs()) {
       hint.show({ text: reconnectingText, busy: true });
-      delay = Math.min(delay * 1.5, LONGEST_ASK_MS);
+      delay = Math.min(delay * 1.5, MAX_ASK_MS);
       askIn(delay);
     } else askIn(NEXT_MS);
   }
@@ -159,7 +159,7 @@ export function createBroadcast({ media, hint, window: windowOf, address, on }: 
       lost = true;
       hint.show({ text: reconnectingText, busy: true });
       askIn(delay);
-      delay = Math.min(delay * 1.5, LONGEST_ASK_MS);
+      delay = Math.min(delay * 1.5, MAX_ASK_MS);
       return true;
     },
   };

@@ -6,9 +6,9 @@ export interface Waiting {
 }
 
 const FIRST_MS = 1000;
-const LONGEST_MS = 10_000;
+const MAX_MS = 10_000;
 /** Viewers of a broadcast are waiting for it to start, so it is polled more often. */
-const LONGEST_LIVE_MS = 3000;
+const MAX_LIVE_MS = 3000;
 
 /** Polls a video's state until it is playable or has failed. `gone`: access was lost, with the HTTP status. */
 export function waitUntilReady(
@@ -28,13 +28,13 @@ export function waitUntilReady(
     if (abort.signal.aborted) return;
     if (typeof video === "number") {
       if (video < 500 && video !== 429) return on.gone(video);
-      timer = setTimeout(ask, LONGEST_MS);
+      timer = setTimeout(ask, MAX_MS);
       return;
     }
     if (video?.readyToStream === true) return on.ready(video);
     const now = JSON.stringify(video);
     // An upload may take hours; while its progress is changing, it is polled often.
-    const longest = (video ?? first).live === null ? LONGEST_MS : LONGEST_LIVE_MS;
+    const longest = (video ?? first).live === null ? MAX_MS : MAX_LIVE_MS;
     delay = now === last ? Math.min(delay * 1.3, longest) : FIRST_MS;
     last = now;
     if (video !== undefined) on.change(video);

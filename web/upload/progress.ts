@@ -1,7 +1,7 @@
 import type { UploadPageConfig } from "../../src/stream/player/upload-config.ts";
 
 const FIRST_MS = 500;
-const LONGEST_MS = 5000;
+const MAX_MS = 5000;
 
 /** Polls the state of the upload URL while `show` returns true. Retries after connection errors. */
 export function followUpload(address: string, show: (state: UploadPageConfig) => boolean): void {
@@ -12,7 +12,7 @@ export function followUpload(address: string, show: (state: UploadPageConfig) =>
     const state = await readState(address);
     if (state !== undefined && !show(state)) return;
     setTimeout(() => void poll(), delay);
-    delay = Math.min(delay * 1.2, LONGEST_MS);
+    delay = Math.min(delay * 1.2, MAX_MS);
   }
 }
 

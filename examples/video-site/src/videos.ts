@@ -28,7 +28,7 @@ export interface Notification {
   meta: Record<string, string>;
 }
 
-const LONGEST_SECONDS = 600;
+const MAX_SECONDS = 600;
 const URL_GOOD_FOR_MS = 15 * 60_000;
 /** An entry whose upload never arrives expires. */
 const WAITING_SECONDS = 3600;
@@ -53,7 +53,7 @@ export function createVideos(env: Env) {
     async invite(name: string, host: string): Promise<{ uid: string; uploadURL: string }> {
       const { uid, uploadURL } = await client.stream.directUpload.create({
         account_id,
-        maxDurationSeconds: LONGEST_SECONDS,
+        maxDurationSeconds: MAX_SECONDS,
         expiry: new Date(Date.now() + URL_GOOD_FOR_MS).toISOString(),
         requireSignedURLs: true,
         allowedOrigins: [host],

@@ -16,7 +16,7 @@ export interface OrderParts {
 }
 
 const FIRST_LOOK_MS = 200;
-const MOST_MS = 10_000;
+const MAX_MS = 10_000;
 
 /**
  * Obtains a certificate for these names and the private key `key`: account, order, challenges, chain in PEM (RFC 8555
@@ -92,7 +92,7 @@ async function poll<Thing extends Looked<{ status: string }>>(
   clock: Clock,
   signal: AbortSignal,
 ): Promise<Thing> {
-  for (let pause = FIRST_LOOK_MS; ; pause = Math.min(pause * 2, MOST_MS)) {
+  for (let pause = FIRST_LOOK_MS; ; pause = Math.min(pause * 2, MAX_MS)) {
     const thing = await look();
     if (done(thing) || (thing.status !== "pending" && thing.status !== "processing" && thing.status !== "ready"))
       return thing;

@@ -1,6 +1,6 @@
 import type { Target } from "../../workers/index.ts";
 import { oneLine } from "../../kernel/text.ts";
-import type { Surroundings } from "../command.ts";
+import type { CommandContext } from "../command.ts";
 import { createProgress, type Progress } from "../progress.ts";
 import { createApi, type Api } from "./client.ts";
 import { findCredentials, type Given } from "./credentials.ts";
@@ -20,7 +20,7 @@ export interface Connection {
 /** Throws connectionErrors. `configuration`: the configuration file that may contain an account_id. */
 export async function connect(
   given: Given,
-  surroundings: Surroundings,
+  surroundings: CommandContext,
   configuration?: Pick<Target, "accountId">,
 ): Promise<Connection> {
   const { api, account, progress } = await connectUser(given, surroundings, configuration);
@@ -31,7 +31,7 @@ export async function connect(
 /** For requests that concern the token's user instead of an account. */
 export async function connectUser(
   given: Given,
-  { env, version, stderr }: Surroundings,
+  { env, version, stderr }: CommandContext,
   configuration?: Pick<Target, "accountId">,
 ): Promise<{ api: Api; account: string | undefined; progress: Progress }> {
   const { url, token, account } = findCredentials(

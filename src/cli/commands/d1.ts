@@ -2,7 +2,7 @@ import { formatSize, oneLine, formatMs } from "../../kernel/text.ts";
 import { connectionErrors } from "../api/errors.ts";
 import { collect, pagesOf } from "../api/lists.ts";
 import { confirm } from "../ask.ts";
-import { type Command, defineCommand, type Surroundings } from "../command.ts";
+import { type Command, defineCommand, type CommandContext } from "../command.ts";
 import { commandErrors } from "../errors.ts";
 import { fileBody } from "../input.ts";
 import { printResult, moment, table, facts, plural, type Paint } from "../print.ts";
@@ -129,7 +129,7 @@ async function executeFile(
   connection: D1Connection,
   file: string,
   yes: boolean | undefined,
-  surroundings: Surroundings,
+  surroundings: CommandContext,
 ): Promise<number> {
   const { progress, name } = connection;
   const { size, body } = await fileBody(surroundings.cwd, file, (total) => progress.meter(`uploading ${file}`, total));

@@ -1,5 +1,5 @@
 import { formatMs, formatSize } from "../../kernel/text.ts";
-import { type Surroundings, defineCommand } from "../command.ts";
+import { type CommandContext, defineCommand } from "../command.ts";
 import { mailAddress, setAddress } from "../deploy/address.ts";
 import { setAddresses } from "../deploy/addresses.ts";
 import { bindingTable } from "../deploy/bindings.ts";
@@ -116,7 +116,7 @@ start changes nothing. Secrets on the server are kept.`,
   },
 });
 
-function dryRun(prepared: Prepared, surroundings: Surroundings): number {
+function dryRun(prepared: Prepared, surroundings: CommandContext): number {
   printResult(
     surroundings,
     { name: prepared.project.name, dry_run: true, ...sizes(prepared), bindings: shown(prepared) },

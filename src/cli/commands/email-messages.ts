@@ -4,7 +4,7 @@ import { connect, type Connection } from "../api/connect.ts";
 import { cursorPagesOf } from "../api/lists.ts";
 import { at } from "../api/paths.ts";
 import { confirm } from "../ask.ts";
-import { type Command, defineCommand, type Surroundings } from "../command.ts";
+import { type Command, defineCommand, type CommandContext } from "../command.ts";
 import { dmarcLines, type DmarcStatistics } from "../email/dmarc.ts";
 import { followLog } from "../email/log-follow.ts";
 import { logOptions, logQuery, readLog, readStories } from "../email/log-query.ts";
@@ -115,7 +115,7 @@ With --follow the newest entries come last, and new ones are printed until Ctrl-
 async function followed(
   read: () => Promise<LogEntry[]>,
   first: number,
-  { json, stdout, stderr }: Surroundings,
+  { json, stdout, stderr }: CommandContext,
 ): Promise<number> {
   const line = (cells: readonly string[]) =>
     cells

@@ -1,6 +1,6 @@
 import { join, relative, resolve } from "node:path";
 import { createInterface } from "node:readline/promises";
-import { type Surroundings, defineCommand } from "../command.ts";
+import { type CommandContext, defineCommand } from "../command.ts";
 import {
   TEMPLATES,
   type TemplateName,
@@ -58,7 +58,7 @@ function dependencyOn(version: string, folder: string): string {
   return import.meta.filename.endsWith(".ts") ? `file:${relative(folder, root)}` : `^${version}`;
 }
 
-async function askTemplate({ stdin, stdout }: Surroundings): Promise<TemplateName> {
+async function askTemplate({ stdin, stdout }: CommandContext): Promise<TemplateName> {
   if (stdin.isTTY !== true || !stdout.isTerminal) return "inbox";
   const prompt = createInterface({ input: stdin, output: stdout.stream });
   try {

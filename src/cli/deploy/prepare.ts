@@ -1,7 +1,7 @@
 import { gzipSync } from "node:zlib";
 import { formatProblems } from "../../kernel/config/index.ts";
 import type { Binding, Project, ProjectBuild } from "../../workers/index.ts";
-import type { Surroundings } from "../command.ts";
+import type { CommandContext } from "../command.ts";
 import { commandErrors } from "../errors.ts";
 import { uploadForm } from "./form.ts";
 
@@ -26,7 +26,7 @@ export interface Prepared {
   modules: number;
 }
 
-export async function readForDeploy({ config, env, name }: Pick<DeployValues, "config" | "env" | "name">, { cwd, clock }: Surroundings): Promise<Project> {
+export async function readForDeploy({ config, env, name }: Pick<DeployValues, "config" | "env" | "name">, { cwd, clock }: CommandContext): Promise<Project> {
   const { readProject } = await import("../../workers/project/index.ts");
   const project = await readProject({ cwd, clock, purpose: "deploy", ...(config !== undefined && { config }), ...(env !== undefined && { environment: env }) });
   return name === undefined ? project : { ...project, name };
@@ -36,7 +36,7 @@ export async function readForDeploy({ config, env, name }: Pick<DeployValues, "c
  * Builds and reports warnings in the same way as `reelpost dev`, and packs the upload. `secrets`: names of secrets set
  * on the server.
  */
-export async function prepare(project: Project, values: DeployValues, secrets: readonly string[], { cwd, json, stderr }: Surroundings): Promise<Prepared> {
+export async function prepare(project: Project, values: DeployValues, secrets: readonly string[], { cwd, json, stderr }: CommandContext): Promise<Prepared> {
   const { createBundler, inspectProject } = await import("../../workers/project/index.ts");
   const bindings = withVariables(project.bindings, values.var);
   const bundler = createBundler({ ...project, bindings }, { mode: "production", cwd });

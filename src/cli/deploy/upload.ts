@@ -2,7 +2,7 @@ import type { Project } from "../../workers/index.ts";
 import { isCode } from "../api/codes.ts";
 import { connect } from "../api/connect.ts";
 import { at } from "../api/paths.ts";
-import type { Surroundings } from "../command.ts";
+import type { CommandContext } from "../command.ts";
 import { commandErrors } from "../errors.ts";
 import type { StorageValues } from "../shared-options.ts";
 import type { WorkerConnection } from "../worker-of.ts";
@@ -11,7 +11,7 @@ import type { WorkerConnection } from "../worker-of.ts";
 export const UPLOAD_TIMEOUT_MS = 300_000;
 
 /** Connects to the server and fetches the existing worker, undefined if there is none. */
-export async function connectForUpload(project: Project, values: StorageValues, surroundings: Surroundings): Promise<WorkerConnection & { secrets: string[] | undefined }> {
+export async function connectForUpload(project: Project, values: StorageValues, surroundings: CommandContext): Promise<WorkerConnection & { secrets: string[] | undefined }> {
   const connection = await connect(values, surroundings, { accountId: project.deploy.accountId });
   const script = `${connection.base}/workers/scripts${at`/${project.name}`}`;
   const secrets = await connection.api.result<{ name: string }[]>("GET", `${script}/secrets`).then((found) => found.map(({ name }) => name), (thrown: unknown) => {

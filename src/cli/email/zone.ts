@@ -1,7 +1,7 @@
 import { connect, type Connection } from "../api/connect.ts";
 import { collect, pagesOf } from "../api/lists.ts";
 import { at } from "../api/paths.ts";
-import type { Options, Surroundings } from "../command.ts";
+import type { Options, CommandContext } from "../command.ts";
 import { commandErrors } from "../errors.ts";
 import { serverOptions } from "../shared-options.ts";
 
@@ -41,7 +41,7 @@ export interface ZoneConnection extends Connection {
 export async function connectZone(
   domain: string,
   { "zone-id": id, ...values }: ZoneValues,
-  surroundings: Surroundings,
+  surroundings: CommandContext,
 ): Promise<ZoneConnection> {
   const connection = await connect(values, surroundings);
   const { api, account } = connection;

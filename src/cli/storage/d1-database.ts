@@ -3,7 +3,7 @@ import { isCode } from "../api/codes.ts";
 import type { Connection } from "../api/connect.ts";
 import { pagesOf } from "../api/lists.ts";
 import { at } from "../api/paths.ts";
-import type { Surroundings } from "../command.ts";
+import type { CommandContext } from "../command.ts";
 import { commandErrors } from "../errors.ts";
 import type { StorageValues } from "../shared-options.ts";
 import { connectStorage } from "../worker-of.ts";
@@ -39,7 +39,7 @@ export const databaseArgument = {
 export async function connectDatabase(
   name: string,
   values: StorageValues,
-  surroundings: Surroundings,
+  surroundings: CommandContext,
 ): Promise<D1Connection> {
   const { target, ...connection } = await connectStorage(values, surroundings);
   const configured = target?.d1Databases.find((database) =>

@@ -1,5 +1,5 @@
 import { at } from "../api/paths.ts";
-import { type Options, type Surroundings } from "../command.ts";
+import { type Options, type CommandContext } from "../command.ts";
 import { commandErrors } from "../errors.ts";
 import { storageOptions, type StorageValues } from "../shared-options.ts";
 import { connectStorage } from "../worker-of.ts";
@@ -22,7 +22,7 @@ export interface NamespaceValues extends StorageValues {
 }
 
 /** The specified namespace: its id and its API path. */
-export async function connectNamespace(values: NamespaceValues, surroundings: Surroundings) {
+export async function connectNamespace(values: NamespaceValues, surroundings: CommandContext) {
   const connection = await connectStorage(values, surroundings);
   const id = values["namespace-id"] ?? boundNamespace(values.binding, connection.target?.kvNamespaces);
   return { ...connection, id, namespace: `${connection.base}/storage/kv/namespaces${at`/${id}`}` };

@@ -11,7 +11,7 @@ export interface PollOptions<Seen> {
   patienceMs?: number;
 }
 
-const [FIRST_MS, MOST_MS] = [150, 2000];
+const [FIRST_MS, MAX_MS] = [150, 2000];
 const PATIENCE_MS = 30 * 60_000;
 /** Maximum number of consecutive failures: the work survives a restart of the server. */
 const MAX_MISSED = 10;
@@ -40,6 +40,6 @@ export async function poll<Seen>(
       else if (performance.now() - since > patienceMs) throw stuck(seen.found, Math.round(patienceMs / 60_000));
     }
     await sleep(pause);
-    pause = Math.min(MOST_MS, pause * 1.3);
+    pause = Math.min(MAX_MS, pause * 1.3);
   }
 }

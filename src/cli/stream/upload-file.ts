@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
 import { basename, resolve } from "node:path";
 import type { Connection } from "../api/connect.ts";
-import type { Surroundings } from "../command.ts";
+import type { CommandContext } from "../command.ts";
 import { commandErrors } from "../errors.ts";
 import { onInterrupt } from "../interrupt.ts";
 import { messageOf } from "../../kernel/index.ts";
@@ -14,7 +14,7 @@ export async function uploadFile(
   connection: Connection,
   shown: string,
   { about, resume }: { about: About; resume: string | undefined },
-  { cwd }: Pick<Surroundings, "cwd">,
+  { cwd }: Pick<CommandContext, "cwd">,
 ): Promise<string> {
   const { progress } = connection;
   const file = resolve(cwd, shown);

@@ -1,6 +1,6 @@
 import { createConsole, createOutput } from "../../dev/index.ts";
 import { oneLine } from "../../kernel/text.ts";
-import type { Surroundings } from "../command.ts";
+import type { CommandContext } from "../command.ts";
 import { painter } from "../print.ts";
 import { eventOfTrace } from "./events.ts";
 
@@ -11,7 +11,7 @@ export interface TailPrinter {
 }
 
 /** Prints records as `reelpost dev` does, with their times; a frame that is not a record is printed unchanged. */
-export function prettyPrinter({ stdout, env }: Pick<Surroundings, "stdout" | "env">, script: string): TailPrinter {
+export function prettyPrinter({ stdout, env }: Pick<CommandContext, "stdout" | "env">, script: string): TailPrinter {
   const output = createOutput(stdout.stream, { env });
   const paint = painter(stdout);
   let prefix = "";
@@ -31,7 +31,7 @@ export function prettyPrinter({ stdout, env }: Pick<Surroundings, "stdout" | "en
 
 /** Prints each record as the server sent it: indented for people who requested JSON, one per line for programs. */
 export function jsonPrinter(
-  { stdout, env }: Pick<Surroundings, "stdout" | "env">,
+  { stdout, env }: Pick<CommandContext, "stdout" | "env">,
   { lines }: { lines: boolean },
 ): TailPrinter {
   const output = createOutput(stdout.stream, { env });

@@ -106,7 +106,7 @@ export function createFailures({ srs, paths, table, list, clock }: FailureParts)
       to,
       senderAuthenticated,
       about: message.id,
-      onlyIfAsked: path?.kind === "sent",
+      onlyIfRequested: path?.kind === "sent",
       dsn,
       arrived: message.createdAt,
       account: message.account,

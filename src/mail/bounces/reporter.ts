@@ -17,7 +17,7 @@ export interface Tale extends Omit<Story, "recipients"> {
   about: string;
   recipients: readonly (Recipient & { notify?: readonly DsnEvent[] })[];
   /** Report only if NOTIFY requests it. */
-  onlyIfAsked?: boolean;
+  onlyIfRequested?: boolean;
 }
 
 export interface ReporterParts extends ReportParts {
@@ -65,7 +65,7 @@ export function createReporter(parts: ReporterParts): Reporter {
     // RFC 5321 4.5.5: a bounce of a bounce would loop forever.
     if (tale.to === "") return "null sender";
     if (!tale.senderAuthenticated) return "not vouched for";
-    const asked = tale.recipients.filter((one) => isAsked(tale, one));
+    const asked = tale.recipients.filter((one) => isRequested(tale, one));
     if (asked.length === 0) return "not asked";
     const marks = new Map(asked.map((one) => [markOf(tale, one), one]));
     const before = await table.marked([...marks.keys()]);
@@ -116,8 +116,8 @@ export function createReporter(parts: ReporterParts): Reporter {
   }
 }
 
-function isAsked({ to, onlyIfAsked = false }: Tale, { action, notify }: Tale["recipients"][number]): boolean {
-  if (notify === undefined && onlyIfAsked) return false;
+function isRequested({ to, onlyIfRequested = false }: Tale, { action, notify }: Tale["recipients"][number]): boolean {
+  if (notify === undefined && onlyIfRequested) return false;
   // Delays are reported only on request: four days before expiry, a warning is often unnecessary.
   return isTold(to, action, notify && { notify: [...notify] }, { delays: false });
 }

@@ -65,7 +65,7 @@ function nameOf(line: Uint8Array): string {
  * RFC 5322 2.1.1: no line over 998 octets. Lines are folded at white space; a longer run without white space must be
  * encoded.
  */
-const LONGEST_RUN = 900;
+const MAX_RUN = 900;
 
 /**
  * Formats a header field with its line end: folded at 76, non-ASCII text in encoded words (RFC 2047). The caller has
@@ -74,8 +74,6 @@ const LONGEST_RUN = 900;
 export function formatField(name: string, value: string): string {
   const bytes = Buffer.from(value);
   const encoded =
-    isAscii(bytes) && !value.split(/[ \t]/).some((run) => run.length > LONGEST_RUN)
-      ? value
-      : encodeWord(value, "Q", 52);
+    isAscii(bytes) && !value.split(/[ \t]/).some((run) => run.length > MAX_RUN) ? value : encodeWord(value, "Q", 52);
   return `${foldLines(`${name}: ${encoded}`, 76)}\r\n`;
 }

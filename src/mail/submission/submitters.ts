@@ -1,4 +1,4 @@
-import type { AccountsRoom, Caller } from "../../accounts/index.ts";
+import type { AccountsModule, Caller } from "../../accounts/index.ts";
 import { UserError } from "../../kernel/index.ts";
 import { domainOf } from "../../protocol/rfc5322/index.ts";
 import type { Zone, Zones } from "../../zones/index.ts";
@@ -6,7 +6,7 @@ import type { DsnRequest, MailSource, SmtpReply } from "../messages/index.ts";
 import type { SubmissionPorts } from "./types.ts";
 
 export interface SubmittersDeps {
-  accounts: Pick<AccountsRoom, "authenticate">;
+  accounts: Pick<AccountsModule, "authenticate">;
   zones: Pick<Zones, "byName">;
   sending: {
     send(request: {

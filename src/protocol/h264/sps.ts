@@ -22,7 +22,7 @@ const WITH_CHROMA = new Set([100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139,
 const BASELINE = 66;
 /** Maximum accepted width and height in pixels. */
 const LONGEST = 16_384;
-const MOST_CYCLE = 255;
+const MAX_CYCLE = 255;
 const EXTENDED_SHAPE = 255;
 
 /** Reads a sequence parameter set; `nal` includes its header octet. Throws H264Error. */
@@ -78,7 +78,7 @@ function skipPictureOrder(bits: BitReader): void {
   bits.se();
   bits.se();
   const cycle = bits.ue();
-  if (cycle > MOST_CYCLE) throw new H264Error("its cycle of reference frames is too long");
+  if (cycle > MAX_CYCLE) throw new H264Error("its cycle of reference frames is too long");
   for (let i = 0; i < cycle; i++) bits.se();
 }
 

@@ -17,7 +17,7 @@ export interface AacDescription {
  */
 const AUDIO_ENTRY = 36;
 const QUICKTIME_MORE = [0, 16, 36];
-const MOST_CONFIG = 4096;
+const MAX_CONFIG = 4096;
 const LOW_COMPLEXITY = 2;
 const RATES = [96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8000, 7350];
 
@@ -31,7 +31,7 @@ export function readAac(description: Buffer): AacDescription | undefined {
   const more = QUICKTIME_MORE[description.readUInt16BE(16)];
   const esds = more === undefined ? undefined : findConfig(description, AUDIO_ENTRY + more);
   const config = esds && specificConfig(esds.subarray(4));
-  if (config === undefined || config.length < 2 || esds!.length > MOST_CONFIG) return undefined;
+  if (config === undefined || config.length < 2 || esds!.length > MAX_CONFIG) return undefined;
   // ISO 14496-3, 1.6.2.1: object type, sampling rate index and channels.
   const bits = config.readUInt16BE(0);
   const sampleRate = RATES[(bits >> 7) & 15];

@@ -16,7 +16,7 @@ export interface AvcDescription {
 const VISUAL_ENTRY = 86;
 /** Boxes passed on to players: decoder configuration, pixel aspect ratio and colours. */
 const KEPT = ["avcC", "pasp", "colr"];
-const MOST_KEPT = 64 * 1024;
+const MAX_KEPT = 64 * 1024;
 /** Baseline, main, extended and high profiles always use 4:2:0 with 8 bits. */
 const PLAIN_PROFILES = new Set([66, 77, 88, 100]);
 
@@ -48,8 +48,8 @@ function cleaned(description: Buffer, inside: readonly Box[]): Buffer {
     .filter(({ type }) => KEPT.includes(type))
     .map(({ start, end }) => description.subarray(start, end));
   const entry = Buffer.concat([description.subarray(0, VISUAL_ENTRY), ...parts]);
-  if (entry.length > MOST_KEPT)
-    throw new Mp4Error(`a sample description has ${entry.length} octets, at most ${MOST_KEPT} are handled`);
+  if (entry.length > MAX_KEPT)
+    throw new Mp4Error(`a sample description has ${entry.length} octets, at most ${MAX_KEPT} are handled`);
   entry.writeUInt32BE(entry.length, 0);
   // 8.5.2: data reference index; written files have only one data reference.
   entry.writeUInt16BE(1, 14);

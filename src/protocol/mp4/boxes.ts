@@ -12,7 +12,7 @@ export interface Box {
 }
 
 /** Maximum number of sibling boxes: real files have a few dozen, and hostile ones must be cheap to process. */
-const MOST_BOXES = 4096;
+const MAX_BOXES = 4096;
 
 /** Reads the box header at `at`; the container ends at `limit`. `end` may exceed the available bytes. */
 export function boxAt(bytes: Buffer, at: number, limit: number): Box {
@@ -33,7 +33,7 @@ export function boxesIn(bytes: Buffer, from: number, to: number): Box[] {
   const boxes: Box[] = [];
   // Some QuickTime writers end a list of boxes with 32 zero bits.
   for (let at = from; at + 8 <= to;) {
-    if (boxes.length >= MOST_BOXES) throw new Mp4Error(`there are more than ${MOST_BOXES} boxes in one place`);
+    if (boxes.length >= MAX_BOXES) throw new Mp4Error(`there are more than ${MAX_BOXES} boxes in one place`);
     const box = boxAt(bytes, at, to);
     boxes.push(box);
     at = box.end;

@@ -15,11 +15,11 @@ export interface Fragment {
   dataSize: number;
 }
 
-const MOST_FRAGMENTS = 1000;
-const MOST_SAMPLES = 1_000_000;
+const MAX_FRAGMENTS = 1000;
+const MAX_SAMPLES = 1_000_000;
 /** Larger than the headers in a segment of a few seconds, so that one read suffices. */
 const FIRST_READ = 32 * 1024;
-const MOST_HEADER = 16 * 1024 * 1024;
+const MAX_HEADER = 16 * 1024 * 1024;
 
 /** Reads the headers of a segment's fragments. Throws Mp4Error. */
 export async function readFragments(read: ReadAt, size: number): Promise<Fragment[]> {
@@ -31,11 +31,11 @@ export async function readFragments(read: ReadAt, size: number): Promise<Fragmen
   for (let at = 0; at + 8 <= size;) {
     const box = boxAt(await bytesAt(at, Math.min(16, size - at)), 0, size - at);
     if (box.type === "moof") {
-      if (box.end > MOST_HEADER) throw new Mp4Error(`a fragment's head has ${box.end} octets`);
+      if (box.end > MAX_HEADER) throw new Mp4Error(`a fragment's head has ${box.end} octets`);
       pending = { moof: await bytesAt(at, box.end), at };
     }
     if (box.type === "mdat" && pending !== undefined) {
-      if (fragments.length >= MOST_FRAGMENTS) throw new Mp4Error(`a segment has more than ${MOST_FRAGMENTS} fragments`);
+      if (fragments.length >= MAX_FRAGMENTS) throw new Mp4Error(`a segment has more than ${MAX_FRAGMENTS} fragments`);
       const fragment = readFragment(pending.moof, pending.at);
       if (fragment.dataStart < at + box.body || fragment.dataStart + fragment.dataSize > at + box.end)
         throw new Mp4Error("the samples of a fragment lie outside of its data");
@@ -92,7 +92,7 @@ function readRun(bytes: Buffer, trun: Box, defaults: Defaults, start: number): O
   const count = bytes.readUInt32BE(at);
   const width = 4 * [0x100, 0x200, 0x400, 0x800].filter((flag) => (flags & flag) !== 0).length;
   let place = at + 4 + ((flags & 1) !== 0 ? 4 : 0) + ((flags & 4) !== 0 ? 4 : 0);
-  if (count > MOST_SAMPLES || place + count * width > trun.end)
+  if (count > MAX_SAMPLES || place + count * width > trun.end)
     throw new Mp4Error(`a run announces ${count} samples and has no room for them`);
   if ((flags & 1) === 0) throw new Mp4Error("a run does not say where its data begins");
   const firstFlags = (flags & 4) !== 0 ? bytes.readUInt32BE(at + 8) : undefined;

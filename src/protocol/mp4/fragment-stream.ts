@@ -17,10 +17,10 @@ interface PieceReader {
 }
 
 /** Many times the size of a segment at the highest bit rate. */
-const MOST_BYTES = 256 * 1024 * 1024;
+const MAX_BYTES = 256 * 1024 * 1024;
 
 /** Splits input chunks of any size into pieces. */
-export function createPieceReader(mostBytes = MOST_BYTES): PieceReader {
+export function createPieceReader(mostBytes = MAX_BYTES): PieceReader {
   let chunks: Buffer[] = [];
   let size = 0;
   /** Number of octets of the current piece in boxes known to be complete. */

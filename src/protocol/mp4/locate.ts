@@ -26,7 +26,7 @@ export interface Located {
 const DEFAULT_MAX_MOVIE = 96 * 1024 * 1024;
 /** Contains the first boxes and, in files created for streaming, usually the index. */
 const FIRST_READ = 64 * 1024;
-const MOST_TOP_BOXES = 512;
+const MAX_TOP_BOXES = 512;
 
 /**
  * Finds the index of a file, regardless of its position, by following box headers, and reads nothing else. Throws
@@ -44,10 +44,10 @@ export async function locateMovie(
   let fragmented = false;
   let at = 0;
   for (let count = 0; at + 8 <= size; count++) {
-    if (count >= MOST_TOP_BOXES) {
+    if (count >= MAX_TOP_BOXES) {
       // A long fragmented file has thousands of boxes, but the required ones have been found by this point.
       if (fragmented) break;
-      throw new Mp4Error(`the file has more than ${MOST_TOP_BOXES} boxes at its top`);
+      throw new Mp4Error(`the file has more than ${MAX_TOP_BOXES} boxes at its top`);
     }
     const box = topBox(await headerAt(at), at, mayBeCutOff && movie !== undefined ? Infinity : size);
     if (box.type === "moof") fragmented = true;

@@ -37,8 +37,8 @@ export interface Edit {
   rate: number;
 }
 
-const MOST_TRACKS = 64;
-const MOST_EDITS = 1000;
+const MAX_TRACKS = 64;
+const MAX_EDITS = 1000;
 
 /** Reads the moov box. Throws Mp4Error. */
 export function readMovie(bytes: Buffer): Movie {
@@ -46,8 +46,8 @@ export function readMovie(bytes: Buffer): Movie {
   if (moov?.type !== "moov") throw new Mp4Error("this is no index (moov)");
   const inside = boxesIn(bytes, moov.body, moov.end);
   const tracks = inside.filter(({ type }) => type === "trak");
-  if (tracks.length > MOST_TRACKS)
-    throw new Mp4Error(`there are ${tracks.length} tracks, at most ${MOST_TRACKS} are handled`);
+  if (tracks.length > MAX_TRACKS)
+    throw new Mp4Error(`there are ${tracks.length} tracks, at most ${MAX_TRACKS} are handled`);
   return {
     timescale: readTimes(bytes, needBox(bytes, moov, "mvhd")).timescale,
     extends: inside.some(({ type }) => type === "mvex"),
@@ -98,7 +98,7 @@ function readEdits(bytes: Buffer, trak: Box): Edit[] {
   const wide = bytes[elst.body] === 1;
   const width = wide ? 20 : 12;
   const { count, at } = entriesOf(bytes, elst, width);
-  if (count > MOST_EDITS) throw new Mp4Error(`a track has ${count} edits, at most ${MOST_EDITS} are handled`);
+  if (count > MAX_EDITS) throw new Mp4Error(`a track has ${count} edits, at most ${MAX_EDITS} are handled`);
   return Array.from({ length: count }, (_, i) => {
     const entry = at + i * width;
     const mediaTime = wide ? Number(bytes.readBigInt64BE(entry + 8)) : bytes.readInt32BE(entry + 4);

@@ -16,7 +16,7 @@ export interface WrittenTrack {
 }
 
 const MILLISECONDS = 1000;
-const LARGEST_32 = 0xffff_ffff;
+const MAX_32 = 0xffff_ffff;
 
 /**
  * Returns the whole file except for the media data, which follows: the index comes first, so that playback can start
@@ -35,7 +35,7 @@ export function writeMovie(tracks: readonly WrittenTrack[], mediaBytes: number, 
     return { offsets, width, moov: moov(tracks, offsets, width) };
   };
   let laid = layOut(4);
-  if (type.size + laid.moov.size + header.length + mediaBytes > LARGEST_32) laid = layOut(8);
+  if (type.size + laid.moov.size + header.length + mediaBytes > MAX_32) laid = layOut(8);
   const first = type.size + laid.moov.size + header.length;
   for (const [i, { chunks }] of tracks.entries()) fillOffsets(laid.offsets[i]!, chunks, first, laid.width);
   return [...type.pieces, ...laid.moov.pieces, header];

@@ -25,7 +25,7 @@ export interface SampleLog {
   add(fragment: Fragment): void;
 }
 
-const MOST_SAMPLES = 12_000_000;
+const MAX_SAMPLES = 12_000_000;
 
 export function createSampleLog(): SampleLog {
   const sizes = createNumbers();
@@ -64,8 +64,8 @@ export function createSampleLog(): SampleLog {
     shifts: () => new Int32Array(shifts.all().buffer),
     syncs: syncs.all,
     add(fragment) {
-      if (sizes.length() + fragment.count > MOST_SAMPLES)
-        throw new Mp4Error(`there are more than ${MOST_SAMPLES} samples`);
+      if (sizes.length() + fragment.count > MAX_SAMPLES)
+        throw new Mp4Error(`there are more than ${MAX_SAMPLES} samples`);
       if (fragment.count === 0) return;
       if (log.count === 0) start = end = fragment.time;
       // The fragment's time is authoritative: the last sample is extended to fill a gap.

@@ -18,7 +18,7 @@ export interface SampleTables {
 }
 
 /** Number of samples in more than a day at 120 frames per second. */
-const MOST_SAMPLES = 12_000_000;
+const MAX_SAMPLES = 12_000_000;
 
 /** Copies the tables, so that `bytes` can be freed. Throws Mp4Error. */
 export function readSampleTables(bytes: Buffer, stbl: Box): SampleTables {
@@ -40,7 +40,7 @@ function readSizes(bytes: Buffer, stsz: Box): Pick<SampleTables, "count" | "size
   const { at } = fullBox(bytes, stsz, 8);
   const all = bytes.readUInt32BE(at);
   const count = bytes.readUInt32BE(at + 4);
-  if (count > MOST_SAMPLES) throw new Mp4Error(`a track has ${count} samples, at most ${MOST_SAMPLES} are handled`);
+  if (count > MAX_SAMPLES) throw new Mp4Error(`a track has ${count} samples, at most ${MAX_SAMPLES} are handled`);
   return { count, sizes: all === 0 ? words(bytes, stsz, 1, 4) : all };
 }
 

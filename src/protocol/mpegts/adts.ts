@@ -15,11 +15,11 @@ export interface AdtsFrame {
 const RATES = [96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8000, 7350];
 const CHANNELS = [0, 1, 2, 3, 4, 5, 6, 8];
 const HEADER = 7;
-const MOST_REST = 16 * 1024;
+const MAX_REST = 16 * 1024;
 
 /** Reads frames from packets; `pts` is the time of the packet, in any unit. Skips octets that are not a frame. */
 export function createAdtsReader(): { read(bytes: Buffer, pts: number): (AdtsFrame & Timed)[] } {
-  return { read: createSoundFrames({ header: HEADER, mostRest: MOST_REST, frameAt }) };
+  return { read: createSoundFrames({ header: HEADER, mostRest: MAX_REST, frameAt }) };
 }
 
 function frameAt(bytes: Buffer, at: number): { frame: AdtsFrame; end: number } | "incomplete" | undefined {

@@ -26,12 +26,12 @@ export interface TsUnit {
 export const TS_PACKET = 188;
 const SYNC = 0x47;
 /** Maximum size of a frame in octets, more than any accepted level of H.264 allows. */
-const MOST_PES = 8 * 1024 * 1024;
+const MAX_PES = 8 * 1024 * 1024;
 /**
  * Maximum number of packets buffered for all streams together, however small: a program map may list two hundred
  * streams.
  */
-const MOST_HELD = 100_000;
+const MAX_HELD = 100_000;
 
 interface Gathering {
   stream: TsStream;
@@ -114,7 +114,7 @@ export function createTsDemuxer({ streams: tell, unit }: TsHandlers): TsDemuxer 
     gathering.parts.push(payload);
     gathering.size += payload.length;
     held++;
-    if (gathering.size > MOST_PES || held > MOST_HELD) {
+    if (gathering.size > MAX_PES || held > MAX_HELD) {
       gathering.broken = true;
       held -= gathering.parts.length;
       gathering.parts = [];

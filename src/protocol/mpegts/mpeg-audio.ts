@@ -18,7 +18,7 @@ const BITRATES = [
 ] as const;
 const RATES = [44_100, 48_000, 32_000];
 const HEADER = 4;
-const MOST_REST = 4 * 1024;
+const MAX_REST = 4 * 1024;
 
 /**
  * Reads frames from packets; `pts` is the time of the packet, in any unit. Returns "other" for frames of a different
@@ -28,7 +28,7 @@ export function createMpegAudioReader(): { read(bytes: Buffer, pts: number): (Mp
   let layer: "III" | "other" | undefined;
   const read = createSoundFrames({
     header: HEADER,
-    mostRest: MOST_REST,
+    mostRest: MAX_REST,
     frameAt(bytes: Buffer, at: number) {
       const frame = frameAt(bytes, at);
       if (frame === undefined || frame === "incomplete") return frame;

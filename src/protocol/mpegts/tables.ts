@@ -15,7 +15,7 @@ export type TsCodec = "h264" | "hevc" | "aac" | "mp3" | "opus" | "other video" |
 const PAT = 0;
 const PMT = 2;
 /** 2.4.4.1: a section of these tables has at most 1021 octets after its length field. */
-const MOST_SECTION = 1024;
+const MAX_SECTION = 1024;
 
 /** Reassembles sections from the payloads of one PID; emits only complete ones with a valid CRC. */
 export function createSections(take: (section: Buffer) => void): (payload: Buffer, begins: boolean) => void {
@@ -24,7 +24,7 @@ export function createSections(take: (section: Buffer) => void): (payload: Buffe
   function cut() {
     while (gathered.length >= 3 && gathered[0] !== 0xff) {
       const size = 3 + (gathered.readUInt16BE(1) & 0x0fff);
-      if (size > MOST_SECTION) return void (gathered = Buffer.alloc(0));
+      if (size > MAX_SECTION) return void (gathered = Buffer.alloc(0));
       if (gathered.length < size) return;
       const section = gathered.subarray(0, size);
       gathered = gathered.subarray(size);
@@ -41,7 +41,7 @@ export function createSections(take: (section: Buffer) => void): (payload: Buffe
         cut();
       }
       gathered = Buffer.from(payload.subarray(1 + pointer));
-    } else if (gathered.length > 0 && gathered.length < MOST_SECTION) gathered = Buffer.concat([gathered, payload]);
+    } else if (gathered.length > 0 && gathered.length < MAX_SECTION) gathered = Buffer.concat([gathered, payload]);
     cut();
   };
 }

@@ -33,7 +33,7 @@ interface ChunkStream {
 const MESSAGE_HEADER = [11, 7, 3, 0] as const;
 const EXTENDED = 0xffffff;
 /** Maximum number of chunk streams; publishers use three to six. */
-const MOST_STREAMS = 64;
+const MAX_STREAMS = 64;
 export const FIRST_CHUNK_SIZE = 128;
 const NOTHING = Buffer.alloc(0);
 
@@ -95,7 +95,7 @@ export function createChunkReader({ most }: { most: number }): ChunkReader {
   function open(id: number, format: number): ChunkStream {
     if (format !== 0 && format !== 1)
       throw new RtmpViolation("the first chunk of a chunk stream refers to one before it");
-    if (streams.size >= MOST_STREAMS) throw new RtmpViolation(`there are more than ${MOST_STREAMS} chunk streams`);
+    if (streams.size >= MAX_STREAMS) throw new RtmpViolation(`there are more than ${MAX_STREAMS} chunk streams`);
     const made: ChunkStream = {
       time: 0,
       delta: 0,

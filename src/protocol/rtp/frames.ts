@@ -18,7 +18,7 @@ export interface Framing {
 }
 
 /** Maximum frame size: no encoder exceeds it, and the limit prevents a sender from exhausting memory. */
-const MOST_OCTETS = 16 * 1024 * 1024;
+const MAX_OCTETS = 16 * 1024 * 1024;
 
 /**
  * Groups packets with the same timestamp, up to the one with the marker bit, as in H.264 (RFC 6184, 5.1), VP8 (RFC
@@ -53,7 +53,7 @@ export function createFraming(): Framing {
         open.whole = false;
       }
       open.octets += payload.length;
-      if (open.octets > MOST_OCTETS) {
+      if (open.octets > MAX_OCTETS) {
         open.whole = false;
         open.payloads = [];
         open.octets = 0;

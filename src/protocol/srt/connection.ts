@@ -67,7 +67,7 @@ const SILENT_MS = 5_000;
 const KEEP_ALIVE_MS = 1_000;
 /** Interval for repeating an unacknowledged acknowledgement. */
 const REPEAT_ACK_MS = 100;
-const MOST_ACKS = 64;
+const MAX_ACKS = 64;
 /** Additional milliseconds for work that is done at ticks. */
 const TICKS = 20;
 /** Number of words in a full acknowledgement (3.2.4). */
@@ -210,7 +210,7 @@ export function createConnection({
     confirmed = false;
     ackNumber = (ackNumber + 1) % 2 ** 31;
     acks.set(ackNumber, at);
-    if (acks.size > MOST_ACKS) acks.delete(acks.keys().next().value!);
+    if (acks.size > MAX_ACKS) acks.delete(acks.keys().next().value!);
     const body = Buffer.alloc(ACK_WORDS * 4);
     const words = [
       expected,

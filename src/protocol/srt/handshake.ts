@@ -51,13 +51,13 @@ export const FLAG = {
 } as const;
 
 const FIXED = 48;
-const MOST_EXTENSIONS = 16;
+const MAX_EXTENSIONS = 16;
 
 /** Reads a handshake. Undefined if it is truncated or not a handshake. Truncated extensions are omitted. */
 export function readHandshake({ type, body }: ControlPacket): Handshake | undefined {
   if (type !== CONTROL.handshake || body.length < FIXED) return undefined;
   const extensions: SrtExtension[] = [];
-  for (let at = FIXED; at + 4 <= body.length && extensions.length < MOST_EXTENSIONS;) {
+  for (let at = FIXED; at + 4 <= body.length && extensions.length < MAX_EXTENSIONS;) {
     const end = at + 4 + body.readUInt16BE(at + 2) * 4;
     if (end > body.length) break;
     extensions.push({ type: body.readUInt16BE(at), body: body.subarray(at + 4, end) });

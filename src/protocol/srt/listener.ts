@@ -56,14 +56,14 @@ const TICK_MS = 10;
  * Maximum number of handshakes with a pending stream id lookup, each of which costs a key derivation. The limit per
  * network leaves capacity for others.
  */
-const MOST_PENDING = 100;
-const MOST_PENDING_OF_NETWORK = 10;
+const MAX_PENDING = 100;
+const MAX_PENDING_OF_NETWORK = 10;
 const COOKIE_MS = 60_000;
 /**
  * Late conclusions of ended connections do not start a new connection for this long, and for up to this many of them.
  */
 const LATE_MS = 10_000;
-const MOST_LATE = 1000;
+const MAX_LATE = 1000;
 /** After a stall of this length, the process reads pending input before it times out any caller. */
 const STOOD_STILL_MS = 500;
 const SOCKET_BUFFER = 4 * 1024 * 1024;
@@ -120,7 +120,7 @@ export async function listenSrt({
   }
 
   const isCrowded = (network: string) =>
-    [...pending.values()].filter((other) => other === network).length >= MOST_PENDING_OF_NETWORK;
+    [...pending.values()].filter((other) => other === network).length >= MAX_PENDING_OF_NETWORK;
 
   function onHandshake(handshake: Handshake, from: RemoteInfo) {
     const minute = Math.floor(Date.now() / COOKIE_MS);
@@ -144,7 +144,7 @@ export async function listenSrt({
     if (before !== undefined) return send(before.answer, from);
     if (pending.has(caller) || performance.now() - (gone.get(caller) ?? -Infinity) < LATE_MS) return;
     const network = networkOf(from.address);
-    if (pending.size >= MOST_PENDING || isCrowded(network)) return refuse(handshake, from, "backlog");
+    if (pending.size >= MAX_PENDING || isCrowded(network)) return refuse(handshake, from, "backlog");
     if (open.size >= most) return refuse(handshake, from, "resource");
     pending.set(caller, network);
     void conclude(handshake, from, caller)
@@ -200,7 +200,7 @@ export async function listenSrt({
         open.delete(id);
         callers.delete(caller);
         gone.set(caller, performance.now());
-        if (gone.size > MOST_LATE) gone.delete(gone.keys().next().value!);
+        if (gone.size > MAX_LATE) gone.delete(gone.keys().next().value!);
         if (open.size > 0) return;
         clearInterval(timer);
         timer = undefined;

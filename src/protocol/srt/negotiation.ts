@@ -23,8 +23,8 @@ export interface Wanted {
 const OUR_VERSION = 0x01_05_00;
 /** The first SRT version with handshake version 5. */
 const OLDEST = 0x01_03_00;
-const LONGEST_STREAM_ID = 512;
-const MOST_DELAY_MS = 10_000;
+const MAX_STREAM_ID = 512;
+const MAX_DELAY_MS = 10_000;
 
 /**
  * Reads a caller's request. Rejects version 4, files, groups and packet filters, none of which suit a live broadcast
@@ -41,7 +41,7 @@ export function readWanted({ version, extensions }: Handshake): Wanted | SrtReje
   if (find(EXTENSION.filter) !== undefined) return "filter";
   if (find(EXTENSION.group) !== undefined) return "group";
   const streamId = find(EXTENSION.streamId);
-  if (streamId !== undefined && streamId.body.length > LONGEST_STREAM_ID) return "badRequest";
+  if (streamId !== undefined && streamId.body.length > MAX_STREAM_ID) return "badRequest";
   return {
     streamId: streamId === undefined ? "" : readText(streamId.body),
     abilities,
@@ -51,7 +51,7 @@ export function readWanted({ version, extensions }: Handshake): Wanted | SrtReje
 
 /** Returns the longer of the two requested latencies (section 4.4) for each direction. */
 export function agree(asked: SrtAbilities, latencyMs: number): { receiver: number; sender: number } {
-  const within = (theirs: number) => Math.min(MOST_DELAY_MS, Math.max(latencyMs, theirs));
+  const within = (theirs: number) => Math.min(MAX_DELAY_MS, Math.max(latencyMs, theirs));
   return { receiver: within(asked.senderDelay), sender: within(asked.receiverDelay) };
 }
 

@@ -117,14 +117,14 @@ export function writeControl({
 
 const EMPTY = Buffer.alloc(0);
 /** Maximum number of words in one NAK; the rest goes into the next one. */
-const MOST_WORDS = 360;
+const MAX_WORDS = 360;
 
 /** Lost packets as ranges, both ends inclusive (appendix A). */
 export type LossRange = readonly [first: number, last: number];
 
 export function writeLosses(ranges: readonly LossRange[]): Buffer {
   const words = ranges
-    .slice(0, MOST_WORDS / 2)
+    .slice(0, MAX_WORDS / 2)
     .flatMap(([first, last]) => (first === last ? [first] : [(first | 0x8000_0000) >>> 0, last]));
   const body = Buffer.allocUnsafe(words.length * 4);
   for (const [i, word] of words.entries()) body.writeUInt32BE(word, i * 4);

@@ -38,7 +38,7 @@ interface Sent {
  */
 const BURST = 64;
 /** Maximum number of packets examined per NAK; the next NAK requests the others. */
-const MOST_LOOKED = 512;
+const MAX_LOOKED = 512;
 
 export function createSender({ first, window, keepMs, transmit, dropped }: SenderParts): Sender {
   const sent = new Map<number, Sent>();
@@ -97,7 +97,7 @@ export function createSender({ first, window, keepMs, transmit, dropped }: Sende
         ];
         if (distance(from, oldest) > 0 && distance(from, to) >= 0)
           dropped([from, distance(to, oldest) > 0 ? to : plusSequence(oldest, -1)], 0);
-        for (let at = begin; distance(at, end) >= 0 && looked < MOST_LOOKED; at = nextSequence(at)) {
+        for (let at = begin; distance(at, end) >= 0 && looked < MAX_LOOKED; at = nextSequence(at)) {
           looked++;
           const packet = sent.get(at);
           // The packet may already be in transit.

@@ -2,7 +2,7 @@
  * Builds row objects of one shape from column values, with generated code per statement: assigning properties one by
  * one takes twice as long, and rows are the most common objects of this program.
  */
-export function rowMaker(columns: readonly string[]): (values: readonly unknown[]) => object {
+export function rowBuilder(columns: readonly string[]): (values: readonly unknown[]) => object {
   // In brackets, `__proto__` is an ordinary property name.
   const fields = columns.map(
     (name, i) =>

@@ -3,7 +3,7 @@ import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlit
 import type { CompiledQuery } from "kysely";
 import { messageOf, UserError } from "../../kernel/index.ts";
 import { storeErrors } from "../errors.ts";
-import { rowMaker } from "./row-maker.ts";
+import { rowBuilder } from "./row-maker.ts";
 
 /** One connection with its prepared statements. All calls are synchronous. */
 export interface SqliteConnection {
@@ -34,7 +34,7 @@ export function connectSqlite(path: string, { readOnly = false } = {}): SqliteCo
       const statement = sqlite.prepare(sql);
       const columns = statement.columns();
       if (columns.length > 0) statement.setReturnArrays(true);
-      entry = { statement, toRow: columns.length > 0 ? rowMaker(columns.map(({ name }) => name)) : undefined };
+      entry = { statement, toRow: columns.length > 0 ? rowBuilder(columns.map(({ name }) => name)) : undefined };
       if (statements.size >= KEPT_STATEMENTS) statements.delete(statements.keys().next().value!);
     }
     statements.set(sql, entry);

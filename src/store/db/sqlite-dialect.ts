@@ -10,13 +10,13 @@ import {
 } from "kysely";
 import { Fault } from "../../kernel/index.ts";
 import type { SqliteConnection } from "./sqlite-connection.ts";
-import type { WriteTurns } from "./write-turns.ts";
+import type { WriteQueue } from "./write-queue.ts";
 
 /** Kysely on two connections: `reader` sees only committed data, and the write queue guards `writer`. */
 export function createSqliteDialect(parts: {
   reader: SqliteConnection;
   writer: SqliteConnection;
-  turns: WriteTurns;
+  turns: WriteQueue;
 }): Dialect {
   return {
     createDriver: () => createDriver(parts),
@@ -45,7 +45,7 @@ function createDriver({
 }: {
   reader: SqliteConnection;
   writer: SqliteConnection;
-  turns: WriteTurns;
+  turns: WriteQueue;
 }): Driver {
   async function executeQuery<Row>(this: Connection, query: CompiledQuery): Promise<QueryResult<Row>> {
     if (this.transaction) return toKysely(runInside<Row>(this.transaction, query));

@@ -2,7 +2,7 @@ import { Kysely, type Compilable } from "kysely";
 import type { Db } from "./port.ts";
 import { connectSqlite } from "./sqlite-connection.ts";
 import { createSqliteDialect } from "./sqlite-dialect.ts";
-import { createWriteTurns } from "./write-turns.ts";
+import { createWriteQueue } from "./write-queue.ts";
 
 export interface SqliteOptions {
   /**
@@ -20,7 +20,7 @@ export interface SqliteOptions {
 export function openSqlite({ path, patienceMs }: SqliteOptions): Db {
   const writer = connectSqlite(path);
   const reader = connectSqlite(path, { readOnly: true });
-  const turns = createWriteTurns(writer, { patienceMs });
+  const turns = createWriteQueue(writer, { patienceMs });
   // oxlint-disable-next-line no-explicit-any
   const kysely = new Kysely<any>({ dialect: createSqliteDialect({ reader, writer, turns }) });
   let closed: Promise<void> | undefined;

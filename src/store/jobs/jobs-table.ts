@@ -239,7 +239,7 @@ export function createJobsTable(db: Db) {
  * Ends all leases. Called at start by a process that uses the database alone: otherwise it would wait for leases of its
  * previous run.
  */
-export async function takeBackJobs(db: Db): Promise<void> {
+export async function reclaimJobs(db: Db): Promise<void> {
   await db.write(db.tables<Tables>().updateTable("jobs").set({ lease_until: 0 }).where("status", "=", running));
 }
 

@@ -6,7 +6,7 @@ import { createManualClock, randomIds, silentLog, systemClock, type Clock } from
 import { isStoreError } from "../errors.ts";
 import { createLocalEvents } from "../events/local.ts";
 import { createJobs } from "./jobs.ts";
-import { type JobRow, jobsMigrations, takeBackJobs } from "./jobs-table.ts";
+import { type JobRow, jobsMigrations, reclaimJobs } from "./jobs-table.ts";
 import type { Job, JobContext, Jobs, WorkOptions } from "./port.ts";
 
 const NOON = Date.UTC(2026, 0, 1, 12);
@@ -392,7 +392,7 @@ export function jobsConformance(engine: TestEngine): void {
         first.run(job, { ...context, signal: new AbortController().signal }),
       );
       const stale = await first.nth(1);
-      await takeBackJobs(db);
+      await reclaimJobs(db);
       alive.work("a", options(), second.run);
       const { attempt, succeed } = await second.nth(1);
       assert.deepEqual([attempt, clock.now()], [2, NOON]);

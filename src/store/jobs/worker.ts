@@ -1,6 +1,6 @@
 import { type Clock, type Ids, type Log, messageOf } from "../../kernel/index.ts";
 import { storeErrors } from "../errors.ts";
-import { createBell } from "./bell.ts";
+import { createWakeSignal } from "./wake-signal.ts";
 import { ended, type JobRow, type JobsTable } from "./jobs-table.ts";
 import { toJson } from "./json.ts";
 import { keepLeases, type Lease } from "./leases.ts";
@@ -35,7 +35,7 @@ export function startWorker(
   const { table, clock, ids, log } = parts;
   const { concurrency, leaseMs, pollMs = DEFAULT_POLL_MS, backoff = doubling, onePerKey = false } = options;
   const running = new Set<Running>();
-  const bell = createBell(clock);
+  const bell = createWakeSignal(clock);
   const stopping = new AbortController();
   const over = new AbortController();
   const leases = keepLeases(parts, running, leaseMs, over.signal);

@@ -79,7 +79,7 @@ const SILENT_MS = 60_000;
 const RECOVERED_AT_ONCE = 200;
 const KNOWN = { max: 2000, freshMs: 60_000 };
 /** Each manifest contains one playlist per track. */
-const MOST_TRACKS = 32;
+const MAX_TRACKS = 32;
 const MAX_LABEL = 200;
 const MAX_URL = 8192;
 const MIB = 1024 ** 2;
@@ -147,9 +147,9 @@ export function createAudio(parts: AudioParts): Audio {
       job: "",
       created_at: clock.now(),
     };
-    const put = await table.insert(row, MOST_TRACKS);
+    const put = await table.insert(row, MAX_TRACKS);
     if (put === "full")
-      throw streamErrors.badParameter({ reason: `a video has at most ${MOST_TRACKS} audio tracks more` });
+      throw streamErrors.badParameter({ reason: `a video has at most ${MAX_TRACKS} audio tracks more` });
     if (put === "labelTaken") throw labelTaken(label);
     // The row exists and now owns its file: `recover` creates the job.
     await enqueue(row).catch((err: unknown) =>
@@ -231,7 +231,7 @@ export function createAudio(parts: AudioParts): Audio {
           created_at: clock.now() + n,
         };
       });
-      if (await table.adopt(video, rows, MOST_TRACKS)) changed(video);
+      if (await table.adopt(video, rows, MAX_TRACKS)) changed(video);
     },
     async list(account, video) {
       await videos.get(account, video);

@@ -24,7 +24,7 @@ export interface PrepareParts {
 }
 
 export const ATTEMPTS = 6;
-const LONGEST_MS = 6 * 3_600_000;
+const MAX_MS = 6 * 3_600_000;
 /** Minimum bytes per 30 s; the download from a slower origin is aborted. */
 const SLOWEST = 64 * 1024;
 
@@ -110,7 +110,7 @@ async function fetchFile(
   key: string,
   signal: AbortSignal,
 ): Promise<void> {
-  const answer = await fetch(url, { signal, totalMs: LONGEST_MS, slowest: SLOWEST, maxBytes });
+  const answer = await fetch(url, { signal, totalMs: MAX_MS, slowest: SLOWEST, maxBytes });
   try {
     if (!isFine(answer.status))
       throw isForGood(answer.status)

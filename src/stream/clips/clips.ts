@@ -2,7 +2,7 @@ import { isStoreError, type ObjectStore } from "../../store/index.ts";
 import type { Clock, Log } from "../../kernel/index.ts";
 import { streamErrors } from "../errors.ts";
 import type { MediaModel } from "../model.ts";
-import { type AskedVideo, draftOf, type UploadsParts } from "../uploads/index.ts";
+import { type RequestedVideo, draftOf, type UploadsParts } from "../uploads/index.ts";
 import { notReady, type Video, type Videos } from "../videos/index.ts";
 
 interface ClipsParts {
@@ -19,10 +19,10 @@ export interface Clips {
    * `asked` gives the range in seconds of the source video. Access rules and watermark are inherited from it unless
    * given. Throws videoNotFound, notReady, videoFailed, badParameter, and the errors of `Videos.create`.
    */
-  create(account: string, asked: AskedClip): Promise<Video>;
+  create(account: string, asked: RequestedClip): Promise<Video>;
 }
 
-export type AskedClip = Omit<AskedVideo, "maxDurationSeconds" | "uploadExpiry"> & {
+export type RequestedClip = Omit<RequestedVideo, "maxDurationSeconds" | "uploadExpiry"> & {
   from: string;
   start: number;
   end: number;

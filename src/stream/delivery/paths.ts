@@ -11,7 +11,7 @@ export interface VideoAddress {
 /** A uid, or the start of every JSON Web Token: "eyJ" is `{"`. */
 const ID = /^(?:[0-9a-f]{32}|eyJ[\w-]*\.[\w-]+\.[\w-]*)$/;
 /** More than a token with five access rules needs. */
-const LONGEST_ID = 8192;
+const MAX_ID = 8192;
 
 export function addressOf(url: string, base: string): VideoAddress | undefined {
   const begin = base.length + 1;
@@ -20,7 +20,7 @@ export function addressOf(url: string, base: string): VideoAddress | undefined {
   const path = mark === -1 ? url : url.slice(0, mark);
   const slash = path.indexOf("/", begin);
   const id = slash === -1 ? path.slice(begin) : path.slice(begin, slash);
-  if (id.length < 32 || id.length > LONGEST_ID || !ID.test(id)) return undefined;
+  if (id.length < 32 || id.length > MAX_ID || !ID.test(id)) return undefined;
   const rest =
     slash === -1 ? "" : path.slice(slash + 1, path.endsWith("/") && path.length > slash + 1 ? -1 : undefined);
   return { id, rest, query: mark === -1 ? "" : url.slice(mark + 1) };

@@ -23,7 +23,7 @@ export function downloadRoutes({ table, objects }: DownloadRoutesParts): Deliver
     if (object === undefined) throw streamErrors.noDownload({ type });
     await viewing.sendObject(object, {
       type: mediaType[type],
-      filename: `${askedName(viewing) ?? nameOf(video)}.${downloadName[type].split(".")[1]!}`,
+      filename: `${requestedName(viewing) ?? nameOf(video)}.${downloadName[type].split(".")[1]!}`,
     });
   }
 
@@ -38,7 +38,7 @@ export function downloadRoutes({ table, objects }: DownloadRoutesParts): Deliver
       /\.([A-Za-z0-9]{1,5})$/.exec(video.meta["filename"] ?? video.meta["name"] ?? "")?.[1]?.toLowerCase() ?? "bin";
     await viewing.sendObject(object, {
       type: "application/octet-stream",
-      filename: `${askedName(viewing) ?? nameOf(video)}.${extension}`,
+      filename: `${requestedName(viewing) ?? nameOf(video)}.${extension}`,
     });
   }
 
@@ -56,7 +56,7 @@ function refuseFailed({ state, errorReason }: Video): void {
   if (state === "error") throw streamErrors.videoFailed({ code: errorReason?.code ?? "ERR_UNKNOWN" });
 }
 
-function askedName({ query }: Viewing): string | undefined {
+function requestedName({ query }: Viewing): string | undefined {
   const asked = query.get("filename");
   if (asked === null) return undefined;
   if (!FILENAME.test(asked))

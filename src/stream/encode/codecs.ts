@@ -47,11 +47,11 @@ export function ticksOf(
 /** In the codec's units: H.264 tenths (31 is 3.1), HEVC thirtieths (93 is 3.1), AV1 `seq_level_idx` (5 is 3.1). */
 export function levelOf(rendition: VideoRendition, model: Pick<MediaModel, "segments">): number {
   const { num, den } = renditionRate(rendition, model);
-  return rendition.level ?? lowestLevel({ ...rendition, rate: num / den }, LEAST_LEVELS[rendition.codec]);
+  return rendition.level ?? lowestLevel({ ...rendition, rate: num / den }, MIN_LEVELS[rendition.codec]);
 }
 
 /** Ladders from earlier versions have no levels; their stored segments were encoded with level 3.0 or higher. */
-const LEAST_LEVELS = { h264: 30, hevc: 90, av1: 4 };
+const MIN_LEVELS = { h264: 30, hevc: 90, av1: 4 };
 
 /** The lowest level, at least `least`, that allows a rendition's resolution, frame rate and bitrate. */
 export function lowestLevel({ codec, ...asked }: Asked & Pick<VideoRendition, "codec">, least = 0): number {

@@ -3,6 +3,6 @@ export { storedFrames } from "./audio-fragments.ts";
 export { AUDIO_CODECS, lowestLevel, renditionRate, timescaleOf, videoCodecs } from "./codecs.ts";
 export { type AudioSource, type AudioSources, segmentKey, type Segments } from "./port.ts";
 export { VideoGone } from "./segment-store.ts";
-export { createSegments, type SegmentsRoom } from "./segments.ts";
+export { createSegments, type SegmentsModule } from "./segments.ts";
 export { toStandardRange } from "./video-graph.ts";
 export { watermarkBox } from "./watermark-box.ts";

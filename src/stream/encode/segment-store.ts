@@ -31,7 +31,7 @@ export class InitDiffers extends Error {
 }
 
 /** A few megabytes of keys: the segments that viewers requested in recent hours. */
-const MOST_REMEMBERED = 50_000;
+const MAX_REMEMBERED = 50_000;
 
 export function createSegmentStore({ objects, log, isThere, onKept }: SegmentStoreDeps): SegmentStore {
   const remembered = new Set<string>();
@@ -39,7 +39,7 @@ export function createSegmentStore({ objects, log, isThere, onKept }: SegmentSto
   function remember(key: string) {
     remembered.delete(key);
     remembered.add(key);
-    if (remembered.size > MOST_REMEMBERED) remembered.delete(remembered.values().next().value!);
+    if (remembered.size > MAX_REMEMBERED) remembered.delete(remembered.values().next().value!);
   }
 
   async function open(uid: string, rendition: string, n: number | "init") {

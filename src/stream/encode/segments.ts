@@ -30,17 +30,17 @@ export interface SegmentsParts {
   scratch?: string;
 }
 
-export interface SegmentsRoom extends Segments, BackgroundEncoding {}
+export interface SegmentsModule extends Segments, BackgroundEncoding {}
 
 /** Segments that are encoded ahead of a viewer. */
 const AHEAD = 2;
 /** Maximum number of queued look-ahead requests; more would not be used soon. */
-const MOST_AHEAD = 100;
+const MAX_AHEAD = 100;
 /** Number of failed runs after which the waiters receive the error. */
 const TRIES = 2;
 const SHUTTING_DOWN = "the server is shutting down";
 
-export function createSegments(parts: SegmentsParts): SegmentsRoom {
+export function createSegments(parts: SegmentsParts): SegmentsModule {
   const { objects, log, audio, mostWaiting = 1000 } = parts;
   const concurrency = parts.concurrency || Math.max(2, availableParallelism());
   const scratch = createScratch(parts.scratch ?? join(tmpdir(), "reelpost-encode"));
@@ -237,7 +237,7 @@ export function createSegments(parts: SegmentsParts): SegmentsRoom {
       )
         continue;
       if ((await store.open(video.uid, rendition, next)) !== undefined || closed) continue;
-      if (queued().filter(({ waiters }) => waiters.size === 0).length < MOST_AHEAD) requestFor(video, rendition, next);
+      if (queued().filter(({ waiters }) => waiters.size === 0).length < MAX_AHEAD) requestFor(video, rendition, next);
     }
     dispatch();
   }

@@ -9,10 +9,10 @@ import type { DeliveryRoute, PublicRoute } from "../delivery/index.ts";
 import type { MediaTools } from "../media/index.ts";
 import type { PlaybackPrecedence, TextTracks } from "../playback/index.ts";
 import type { Probe } from "../probe/index.ts";
-import type { VideosRoom } from "../videos/index.ts";
+import type { VideosModule } from "../videos/index.ts";
 import type { SegmentLength } from "../viewed/index.ts";
 import type { Webhooks } from "../webhooks/index.ts";
-import { createLiveAddresses, type LiveAddressesRoom } from "./addresses/addresses.ts";
+import { createLiveAddresses, type LiveAddressesModule } from "./addresses/addresses.ts";
 import { createOnAirAccess } from "./addresses/on-air.ts";
 import { createBroadcasts } from "./broadcast/broadcasts.ts";
 import { createLeasesTable } from "./broadcast/leases-table.ts";
@@ -22,11 +22,11 @@ import { createHub } from "./hub/hub.ts";
 import { listenForLive, type LivePorts } from "./ingest/listeners.ts";
 import { createPublicStatus } from "./inputs/public-status.ts";
 import { createLiveHealthNotes, type LiveHealthNotes } from "./inputs/health.ts";
-import { createLiveInputs, type LiveInputsRoom } from "./inputs/live-inputs.ts";
+import { createLiveInputs, type LiveInputsModule } from "./inputs/live-inputs.ts";
 import type { LiveUrls } from "./inputs/show.ts";
 import { createLiveNotifications } from "./notifications/notifications.ts";
 import { createLiveOutputsRunner } from "./outputs/live-outputs.ts";
-import { createLivePackages, type LivePackagesRoom } from "./package/packages.ts";
+import { createLivePackages, type LivePackagesModule } from "./package/packages.ts";
 import { createLivePlayback } from "./package/playback.ts";
 import { createLivePictures, type LivePictures } from "./pictures/pictures.ts";
 import { type Assembly, createAssembly } from "./record/assembly.ts";
@@ -43,7 +43,7 @@ interface LiveDeps {
   settings: Settings;
   /** True if publishers connect to this process. Otherwise it serves what other processes store. */
   ingest: boolean;
-  videos: VideosRoom;
+  videos: VideosModule;
   webhooks: Pick<Webhooks, "liveEvent">;
   /** Builds access control over another source of videos. */
   accessTo(from: Pick<AccessOptions, "videos">): Access;
@@ -67,8 +67,8 @@ interface LiveDeps {
 }
 
 /** Live input operations for their owner. */
-export interface LiveServices extends Pick<LiveInputsRoom, "inputs" | "outputs"> {
-  now: LiveInputsRoom["broadcasts"]["now"];
+export interface LiveServices extends Pick<LiveInputsModule, "inputs" | "outputs"> {
+  now: LiveInputsModule["broadcasts"]["now"];
   viewers: LiveViewers["count"];
   health: LiveHealthNotes["of"];
   endpoints: LiveUrls["endpoints"];
@@ -78,7 +78,7 @@ export interface LiveServices extends Pick<LiveInputsRoom, "inputs" | "outputs">
 interface Live {
   services: LiveServices;
   /** Resolves the uid of an input to a video. */
-  addresses: LiveAddressesRoom;
+  addresses: LiveAddressesModule;
   /** Takes precedence over the playback of uploaded videos. */
   playback: PlaybackPrecedence & { length: SegmentLength };
   /** Wraps the thumbnail routes: thumbnails of broadcasts are rendered from the broadcast. */
@@ -205,12 +205,12 @@ export function createLive(deps: LiveDeps, basics: Basics): Live {
 }
 
 interface IngestDeps extends LiveDeps {
-  inputs: LiveInputsRoom;
+  inputs: LiveInputsModule;
   viewers: LiveViewers;
-  addresses: LiveAddressesRoom;
+  addresses: LiveAddressesModule;
   recordings: Recordings;
   assembly: Assembly;
-  packages: LivePackagesRoom;
+  packages: LivePackagesModule;
 }
 
 /** Composes the components that process a publisher's stream, in the process it connects to. */

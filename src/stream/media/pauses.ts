@@ -22,7 +22,7 @@ export interface PausesParts {
  * Maximum length of a pause in milliseconds; after it, paused runs work for a share of that time, even if viewers are
  * waiting.
  */
-const LONGEST_MS = 3_000;
+const MAX_MS = 3_000;
 const PART = 1 / 4;
 /** Delay before a newly started run is checked again. */
 const BEGIN_MS = 25;
@@ -48,7 +48,7 @@ export function createPauses({
     }
     heldSince = now();
     for (const group of patient) stop(group);
-    timer = setTimeout(release, LONGEST_MS).unref();
+    timer = setTimeout(release, MAX_MS).unref();
   }
 
   function stop(group: number) {

@@ -18,7 +18,7 @@ export interface CutVideo extends CutTrack {
 /** A segment ends at the first key frame after this. */
 const TARGET_SECONDS = 3.5;
 /** Sources with key frames farther apart take too long to resume after a seek. */
-const LONGEST_SECONDS = 20;
+const MAX_SECONDS = 20;
 /**
  * Maximum delay of the first frame, and maximum time that an edit list may cut at the end: longer times are noticeable.
  */
@@ -46,7 +46,7 @@ export function cutVideo(
   const { timescale } = track;
   const tables = track.samples();
   const zero = placement.offset + Math.round(origin * timescale);
-  const cutter = createCutter(TARGET_SECONDS * timescale, LONGEST_SECONDS * timescale);
+  const cutter = createCutter(TARGET_SECONDS * timescale, MAX_SECONDS * timescale);
   let first: { time: number; shift: number; shown: number } | undefined;
   let leastShift = 0;
   for (const walk of everySample(tables, fileSize)) {
@@ -145,7 +145,7 @@ function createCutter(target: number, longest: number) {
   function close(until: { shown: number; count: number; octets: number }) {
     const { shown, time } = from!;
     if (until.shown - shown > longest)
-      refusal = `its key frames are too far apart (${Math.round(((until.shown - shown) / longest) * LONGEST_SECONDS)} s)`;
+      refusal = `its key frames are too far apart (${Math.round(((until.shown - shown) / longest) * MAX_SECONDS)} s)`;
     segments.push({
       from: from!.from,
       time,

@@ -24,12 +24,12 @@ export function createHotSegments({ bytes }: { bytes: number }): HotSegments {
   const loading = new Map<string, Promise<HotSegment>>();
   let size = 0;
   let asked = new Set<string>();
-  let askedBefore = new Set<string>();
+  let requestedBefore = new Set<string>();
 
-  function askedAgain(key: string): boolean {
-    if (asked.has(key) || askedBefore.has(key)) return true;
+  function requestedAgain(key: string): boolean {
+    if (asked.has(key) || requestedBefore.has(key)) return true;
     if (asked.size >= REMEMBERED) {
-      askedBefore = asked;
+      requestedBefore = asked;
       asked = new Set();
     }
     asked.add(key);
@@ -69,7 +69,7 @@ export function createHotSegments({ bytes }: { bytes: number }): HotSegments {
       return segment;
     },
     async offer(key, object) {
-      if (object.size > bytes / 8 || !askedAgain(key)) return undefined;
+      if (object.size > bytes / 8 || !requestedAgain(key)) return undefined;
       const under = loading.get(key);
       if (under !== undefined) return under;
       const loaded = load(key, object).finally(() => loading.delete(key));

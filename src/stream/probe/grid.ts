@@ -37,7 +37,7 @@ const ALIKE = 0.0004;
 const UNHURRIED = 30.01;
 /** Below this rate, a fraction of a high rate would lose its smoothness. */
 const SMOOTH = 49;
-const MOST_TIMES = 40;
+const MAX_TIMES = 40;
 
 /**
  * Frame rate of a video's renditions: the source rate if it is a standard or low rate, else a multiple or fraction of it that is, else the
@@ -48,7 +48,7 @@ export function outputRate({ rate, average, brisk, uncertainty }: Cadence, told:
   const exact = told.find((claim) => alike(claim, rate, uncertainty) && ownNear(claim, 0) !== undefined) ?? rate;
   const own = ownNear(exact, exact === rate ? uncertainty : 0);
   if (own !== undefined) return own;
-  for (let times = 2; times <= MOST_TIMES; times++) {
+  for (let times = 2; times <= MAX_TIMES; times++) {
     const fit =
       rate < valueOf(STANDARD[0]!)
         ? ownNear(exact * times, uncertainty)

@@ -21,7 +21,7 @@ const FAST_SURCHARGE = 1.5;
 /** A source that is larger than the largest lower rung by this factor gets a rung of its own size. */
 const WORTH_A_RUNG = 1.15;
 /** H.264 level 5.2 is limited to 4096; longer sides are used only if 1440p or more is requested. */
-const LONGEST_SIDE = 4096;
+const MAX_SIDE = 4096;
 
 export interface LadderSource {
   /** Size as displayed. */
@@ -68,11 +68,7 @@ function rendition(
   short: number,
   codec: VideoRendition["codec"],
 ): VideoRendition {
-  const scale = Math.min(
-    1,
-    short / Math.min(width, height),
-    Math.max(LONGEST_SIDE, short * 4) / Math.max(width, height),
-  );
+  const scale = Math.min(1, short / Math.min(width, height), Math.max(MAX_SIDE, short * 4) / Math.max(width, height));
   // The short side is the requested one; the other side follows from the aspect ratio, but never exceeds the source.
   const side = (pixels: number, isShort: boolean) =>
     isShort && scale * Math.min(width, height) >= short - 1

@@ -56,7 +56,7 @@ export interface MezzanineParts {
 
 /** Minimum disk throughput assumed for timeouts, in bytes per millisecond. */
 const OCTETS_PER_MS = 10_000;
-const LONGEST_ENCODE_MS = 6 * 3_600_000;
+const MAX_ENCODE_MS = 6 * 3_600_000;
 const TOO_BIG = 1.5;
 
 export const needsMezzanine = (description: FileDescription): boolean =>
@@ -101,8 +101,8 @@ export async function makeMezzanine(
           ],
           reads: [path],
           writes: work,
-          wallMs: plan.encodes ? LONGEST_ENCODE_MS : 60_000 + size / OCTETS_PER_MS,
-          cpuSeconds: LONGEST_ENCODE_MS / 1000,
+          wallMs: plan.encodes ? MAX_ENCODE_MS : 60_000 + size / OCTETS_PER_MS,
+          cpuSeconds: MAX_ENCODE_MS / 1000,
           fileBytes: Math.ceil(Math.max(1 << 26, size * (plan.encodes ? 40 : TOO_BIG))),
           ...options,
           // Encoding may take hours, while other jobs take only moments.

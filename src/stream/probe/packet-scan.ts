@@ -6,8 +6,8 @@ import { createTrackScanner } from "./track-scan.ts";
 import type { ChosenTracks } from "./tracks.ts";
 
 /** More than a day at 120 frames per second with audio. */
-const MOST_PACKETS = 20_000_000;
-const LONGEST_LINE = 4096;
+const MAX_PACKETS = 20_000_000;
+const MAX_LINE = 4096;
 /** Minimum disk throughput assumed for timeouts. */
 const OCTETS_PER_MS = 20_000;
 
@@ -25,7 +25,7 @@ export async function scanPackets(
   );
   let packets = 0;
   const lines = byLine((line) => {
-    if (++packets > MOST_PACKETS) throw malformed("It has more packets than can be looked through.");
+    if (++packets > MAX_PACKETS) throw malformed("It has more packets than can be looked through.");
     addLine(scanners, line);
   });
   const args = ["-show_entries", "packet=stream_index,pts,dts,duration,size,flags", "-of", "csv=p=0", "-i", path];
@@ -64,7 +64,7 @@ function byLine(take: (line: string) => void): (chunk: Buffer) => void {
   let rest = "";
   return (chunk) => {
     const lines = (rest + chunk.toString("latin1")).split("\n");
-    rest = lines.pop()!.slice(-LONGEST_LINE);
+    rest = lines.pop()!.slice(-MAX_LINE);
     for (const line of lines) if (line !== "") take(line);
   };
 }

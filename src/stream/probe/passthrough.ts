@@ -19,7 +19,7 @@ export interface PassthroughQuestion {
 
 /** Profiles that every player supports; they exclude High 10 and 4:4:4. */
 const PLAYED_PROFILES = new Set(["Baseline", "Constrained Baseline", "Main", "High"]);
-const LONGEST_GOP = 10;
+const MAX_GOP = 10;
 /**
  * A source with more than this multiple of the bitrate cap for its size is too heavy for viewers; a source below the
  * floor never is.
@@ -57,7 +57,7 @@ export function videoPassesThrough(
     geometry.squarePixels &&
     scan.video.beginsWithKey &&
     scan.video.start < AT_ONCE &&
-    scan.video.keyframeInterval <= LONGEST_GOP &&
+    scan.video.keyframeInterval <= MAX_GOP &&
     (scan.video.cadence.rate ?? scan.video.cadence.average) <= fps * 1.01 &&
     short <= Math.max(...ladder.map((name) => Number.parseInt(name, 10))) &&
     bitrate <= Math.max(FLOOR, capOf(short) * BURDEN * (fps > 30.01 ? 1.5 : 1))

@@ -45,7 +45,7 @@ export interface TrackScanner {
 }
 
 /** Maximum number of distinct distances; a track with more is irregular. */
-const MOST_DISTANCES = 512;
+const MAX_DISTANCES = 512;
 /** Minimum share of the distances that must fit for a regular rhythm. */
 const RHYTHMIC = 0.98;
 
@@ -61,7 +61,7 @@ export function createTrackScanner(): TrackScanner {
 
   function addDistance(distance: number) {
     const before = distances.get(distance);
-    if (before === undefined && distances.size >= MOST_DISTANCES) others++;
+    if (before === undefined && distances.size >= MAX_DISTANCES) others++;
     else distances.set(distance, (before ?? 0) + 1);
   }
 

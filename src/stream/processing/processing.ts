@@ -1,7 +1,7 @@
 import { availableParallelism } from "node:os";
 import type { Log } from "../../kernel/index.ts";
 import type { Job, JobContext, Jobs, JobWorker, ObjectStore } from "../../store/index.ts";
-import { type SegmentsRoom, VideoGone } from "../encode/index.ts";
+import { type SegmentsModule, VideoGone } from "../encode/index.ts";
 import { firstRung, MAIN_AUDIO, type MediaModel } from "../model.ts";
 import type { SourceRung } from "../playback/index.ts";
 import type { Probe } from "../probe/index.ts";
@@ -12,7 +12,7 @@ import { judge } from "./failure.ts";
 export interface ProcessingParts {
   videos: Pick<Videos, "find" | "modelled" | "playable" | "progress" | "finished" | "failed">;
   probe: Probe;
-  segments: Pick<SegmentsRoom, "get" | "fill" | "fillInits">;
+  segments: Pick<SegmentsModule, "get" | "fill" | "fillInits">;
   jobs: Jobs;
   objects: ObjectStore;
   log: Log;
@@ -47,7 +47,7 @@ const backoff = (attempt: number) => Math.min(MINUTE, 1000 * 2 ** (attempt - 1))
 /** Maximum attempts per job: a video may wait for days for a machine with an encoder. */
 const JOB_ATTEMPTS = 5000;
 
-const MOST_FAILURES = 1000;
+const MAX_FAILURES = 1000;
 
 /**
  * Processes an upload until its ladder is complete: every step is idempotent, runs on any machine, and resumes where it
@@ -173,7 +173,7 @@ export function createProcessing({
         failures.delete(job.id);
         if (verdict.kind === "again") {
           failures.set(job.id, count);
-          if (failures.size > MOST_FAILURES) failures.delete(failures.keys().next().value!);
+          if (failures.size > MAX_FAILURES) failures.delete(failures.keys().next().value!);
           log.warn({ err, video: uid, attempt: job.attempt }, `stream: ${what} failed, will retry`);
           throw err;
         }

@@ -17,8 +17,8 @@ export interface ImageRequest {
 
 const DEFAULT_SIDE = 640;
 const LARGEST = { still: 3840, moving: 640 };
-const LONGEST_MOTION_S = 15;
-const MOST_FPS = 25;
+const MAX_MOTION_S = 15;
+const MAX_FPS = 25;
 
 /** Reads the query of a thumbnail URL. Throws badParameter. */
 export function readImageRequest(
@@ -34,8 +34,8 @@ export function readImageRequest(
   const time = asked === null ? defaultTime : readTime(asked);
   if (time === undefined) throw streamErrors.badParameter({ reason: "time must be like 8m, 5m2s or 1.5s" });
   const motion = {
-    duration: within(query, "duration", 5, 0.1, LONGEST_MOTION_S, readTime),
-    fps: within(query, "fps", 8, 1, MOST_FPS, Number),
+    duration: within(query, "duration", 5, 0.1, MAX_MOTION_S, readTime),
+    fps: within(query, "fps", 8, 1, MAX_FPS, Number),
   };
   // Rounded, because invisible differences would only cause more objects to be stored.
   return {

@@ -31,7 +31,7 @@ export const createImageQueue = (): KeyedQueue =>
   createKeyedQueue({ ...IMAGE_QUEUE, full: (waiting) => streamErrors.encoderBusy({ waiting }) });
 
 /** Maximum number of videos whose image counts are cached. */
-const MOST_COUNTED = 2000;
+const MAX_COUNTED = 2000;
 
 interface Count {
   kept: number;
@@ -70,7 +70,7 @@ export function createImageStore({
   function countOf(uid: string): Promise<Count> {
     const known = counts.get(uid) ?? countStored(uid);
     counts.delete(uid);
-    if (counts.size >= MOST_COUNTED) counts.delete(counts.keys().next().value!);
+    if (counts.size >= MAX_COUNTED) counts.delete(counts.keys().next().value!);
     counts.set(uid, known);
     known.catch(() => counts.delete(uid));
     return known;

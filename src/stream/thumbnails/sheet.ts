@@ -24,7 +24,7 @@ export interface Storyboard {
 
 export const COLUMNS = 5;
 const PER_SHEET = COLUMNS * COLUMNS;
-const MOST_PICTURES = 200;
+const MAX_PICTURES = 200;
 const LONG_SIDE = 160;
 const INTERVALS = [1, 2, 4, 5, 10, 15, 30, 60, 120, 300, 600, 1800];
 
@@ -34,7 +34,7 @@ export function storyboardOf({
   video,
 }: Pick<MediaModel, "duration"> & { video: { width: number; height: number } }): Storyboard {
   const interval =
-    INTERVALS.find((seconds) => duration <= seconds * MOST_PICTURES) ?? Math.ceil(duration / MOST_PICTURES);
+    INTERVALS.find((seconds) => duration <= seconds * MAX_PICTURES) ?? Math.ceil(duration / MAX_PICTURES);
   const pictures = Math.max(1, Math.ceil(duration / interval - 1e-6));
   const factor = LONG_SIDE / Math.max(video.width, video.height);
   const side = (pixels: number) => Math.max(2, 2 * Math.round((pixels * factor) / 2));

@@ -24,7 +24,7 @@ export interface Stills {
 }
 
 const WALL_MS = 30_000;
-const MOST_OCTETS = 64 << 20;
+const MAX_OCTETS = 64 << 20;
 /**
  * If there is no frame at a position (the last frame may be shown for a long time), the search continues this many
  * seconds earlier.
@@ -61,7 +61,7 @@ export function createStills({ tools, objects }: StillsParts): Stills {
         urgency: "soon",
         wallMs: WALL_MS,
         cpuSeconds: 60,
-        outputBytes: MOST_OCTETS,
+        outputBytes: MAX_OCTETS,
       });
       return output;
     } catch (err) {
@@ -89,7 +89,7 @@ export function createStills({ tools, objects }: StillsParts): Stills {
         urgency: "soon",
         wallMs: WALL_MS,
         cpuSeconds: 60,
-        outputBytes: MOST_OCTETS,
+        outputBytes: MAX_OCTETS,
       });
       return output.length > 0 ? output : undefined;
     } catch (err) {

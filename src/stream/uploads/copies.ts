@@ -20,7 +20,7 @@ const AT_ONCE = 4;
 const LEASE_MS = 30_000;
 /** Minimum rate; copies from slower origins are aborted. */
 const SLOWEST = 64 * 1024;
-const LONGEST_MS = 24 * 3_600_000;
+const MAX_MS = 24 * 3_600_000;
 /** Pause between two requests of one attempt, if the first one has made progress. */
 const BREATH_MS = 500;
 
@@ -69,7 +69,7 @@ export function createCopies(parts: CreationParts): Copies {
     const answer = await fetch(row.url!, {
       ...(ranged && { headers: ranged }),
       signal,
-      totalMs: LONGEST_MS,
+      totalMs: MAX_MS,
       slowest: SLOWEST,
       maxBytes: limit,
     });

@@ -1,7 +1,7 @@
 import { streamErrors } from "../errors.ts";
 import { draftOf, SOME_DAYS_MS, SOON_MS } from "./drafts.ts";
 import type { UploadsParts } from "./parts.ts";
-import type { AskedVideo, TusCreation, Uploads } from "./port.ts";
+import type { RequestedVideo, TusCreation, Uploads } from "./port.ts";
 import type { Sources } from "./sources.ts";
 import { readTusMetadata } from "./tus-metadata.ts";
 import type { UploadLock } from "./upload-lock.ts";
@@ -81,7 +81,7 @@ export function createCreations(parts: CreationParts): Creations {
     async tus(account, { headers, directUser, body }) {
       const length = checkLength(headers);
       const metadata = one(headers["upload-metadata"]) ?? "";
-      const asked: AskedVideo = { creator: one(headers["upload-creator"]) ?? null, ...readTusMetadata(metadata) };
+      const asked: RequestedVideo = { creator: one(headers["upload-creator"]) ?? null, ...readTusMetadata(metadata) };
       const draft = await draftOf(parts, account, asked, directUser ? SOON_MS : SOME_DAYS_MS);
       const video = await videos.create(account, { ...draft, ...(length !== DEFERRED && { size: length }) });
       const secret = ids.token(24);

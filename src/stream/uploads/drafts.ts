@@ -1,7 +1,7 @@
 import { streamErrors } from "../errors.ts";
 import type { VideoDraft } from "../videos/index.ts";
 import type { UploadsParts } from "./parts.ts";
-import type { AskedVideo } from "./port.ts";
+import type { RequestedVideo } from "./port.ts";
 
 const MINUTE = 60_000;
 /** Default expiry of uploads without a token. */
@@ -17,7 +17,7 @@ export const SOME_DAYS_MS = 7 * 24 * 60 * MINUTE;
 export async function draftOf(
   { clock, findWatermark }: Pick<UploadsParts, "clock" | "findWatermark">,
   account: string,
-  { watermark, ...asked }: AskedVideo,
+  { watermark, ...asked }: RequestedVideo,
   expiresIn?: number,
 ): Promise<VideoDraft> {
   const now = clock.now();

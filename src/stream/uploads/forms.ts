@@ -5,7 +5,7 @@ import type { Video } from "../videos/index.ts";
 import { type CreationParts, nameAfter } from "./creation.ts";
 import { draftOf, ONE_DAY_MS } from "./drafts.ts";
 import { readForm } from "./form.ts";
-import type { AskedVideo, Uploads } from "./port.ts";
+import type { RequestedVideo, Uploads } from "./port.ts";
 import { sniffed } from "./sniff.ts";
 import type { UploadRow } from "./uploads-table.ts";
 
@@ -41,7 +41,7 @@ export function createForms(parts: CreationParts): Forms {
     account: string,
     by: string,
     receive: (
-      keep: (asked: AskedVideo, body: AsyncIterable<Uint8Array>, most: number) => Promise<number>,
+      keep: (asked: RequestedVideo, body: AsyncIterable<Uint8Array>, most: number) => Promise<number>,
     ) => Promise<number>,
   ): Promise<Video> {
     let made: Video | undefined;

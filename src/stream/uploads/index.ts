@@ -3,6 +3,6 @@ export { readForm } from "./form.ts";
 export { carriesUpload } from "./http.ts";
 export { answered, askOrigin, isFine, isForGood } from "./origin.ts";
 export type { UploadsParts } from "./parts.ts";
-export type { AskedVideo, Uploads } from "./port.ts";
+export type { RequestedVideo, Uploads } from "./port.ts";
 export { uploadsMigrations } from "./uploads-table.ts";
 export { createUploads } from "./uploads.ts";

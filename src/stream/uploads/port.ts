@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Video, VideoDraft } from "../videos/index.ts";
 
 /** Video properties that can be set together with the upload; `watermark` is the uid of a profile. */
-export type AskedVideo = Pick<
+export type RequestedVideo = Pick<
   VideoDraft,
   | "creator"
   | "meta"
@@ -25,10 +25,10 @@ export interface Uploads {
    */
   direct(
     account: string,
-    asked: AskedVideo & { maxDurationSeconds: number },
+    asked: RequestedVideo & { maxDurationSeconds: number },
   ): Promise<{ video: Video; uploadUrl: string }>;
   /** Requests the size from the URL, and fetches the file later in a job. Throws invalidUrl, tooLarge, badParameter. */
-  copy(account: string, asked: AskedVideo & { url: string }): Promise<Video>;
+  copy(account: string, asked: RequestedVideo & { url: string }): Promise<Video>;
   /**
    * Creates a TUS upload, with its URL and media id in `headers`. Data sent with the creation has been stored when it
    * resolves. Throws badParameter, tooLarge, notAVideo.
@@ -43,13 +43,13 @@ export interface Uploads {
   form(
     account: string,
     incoming: IncomingMessage,
-    options?: { asked?: AskedVideo; confirm?: () => Promise<void> },
+    options?: { asked?: RequestedVideo; confirm?: () => Promise<void> },
   ): Promise<Video>;
   /**
    * Uploads a stream from a trusted sender (a worker), in one attempt. Up to stream.upload_gb. Throws notAVideo,
    * tooLarge, badParameter.
    */
-  bytes(account: string, body: AsyncIterable<Uint8Array>, asked?: AskedVideo): Promise<Video>;
+  bytes(account: string, body: AsyncIterable<Uint8Array>, asked?: RequestedVideo): Promise<Video>;
   /** Serves `/upload/`: TUS, forms to one-time URLs, and the upload page. */
   http(request: IncomingMessage, response: ServerResponse): Promise<void>;
   /** True if data for this video is arriving, in which case its upload has not expired yet. */

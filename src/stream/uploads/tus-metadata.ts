@@ -1,5 +1,5 @@
 import { streamErrors } from "../errors.ts";
-import type { AskedVideo } from "./port.ts";
+import type { RequestedVideo } from "./port.ts";
 
 const bad = (reason: string) => streamErrors.badParameter({ reason });
 const MAX_KEYS = 100;
@@ -9,9 +9,9 @@ const MAX_KEYS = 100;
  * Clients put spaces after the commas, and write known keys in any case. Unknown keys become meta under their own name.
  * Throws badParameter.
  */
-export function readTusMetadata(header: string): AskedVideo {
+export function readTusMetadata(header: string): RequestedVideo {
   const meta: [string, string][] = [];
-  const asked: AskedVideo = {};
+  const asked: RequestedVideo = {};
   const pairs = header
     .split(",")
     .map((pair) => pair.trim())
@@ -40,23 +40,23 @@ export function readTusMetadata(header: string): AskedVideo {
 
 const quoted = (text: string) => JSON.stringify(text.slice(0, 100));
 
-const OURS = new Map<string, (asked: AskedVideo, value: string, key: string) => void>(
+const OURS = new Map<string, (asked: RequestedVideo, value: string, key: string) => void>(
   Object.entries({
     // A flag: its presence sets it.
-    requiresignedurls: (asked: AskedVideo) => void (asked.requireSignedURLs = true),
-    allowedorigins: (asked: AskedVideo, value: string) =>
+    requiresignedurls: (asked: RequestedVideo) => void (asked.requireSignedURLs = true),
+    allowedorigins: (asked: RequestedVideo, value: string) =>
       void (asked.allowedOrigins = value
         .split(",")
         .map((origin) => origin.trim())
         .filter((origin) => origin !== "")),
-    thumbnailtimestamppct: (asked: AskedVideo, value: string, key: string) =>
+    thumbnailtimestamppct: (asked: RequestedVideo, value: string, key: string) =>
       void (asked.thumbnailTimestampPct = numberOf(key, value)),
-    watermark: (asked: AskedVideo, value: string) => void (value !== "" && (asked.watermark = value)),
-    scheduleddeletion: (asked: AskedVideo, value: string, key: string) =>
+    watermark: (asked: RequestedVideo, value: string) => void (value !== "" && (asked.watermark = value)),
+    scheduleddeletion: (asked: RequestedVideo, value: string, key: string) =>
       void (asked.scheduledDeletion = timeOf(key, value)),
-    maxdurationseconds: (asked: AskedVideo, value: string, key: string) =>
+    maxdurationseconds: (asked: RequestedVideo, value: string, key: string) =>
       void (asked.maxDurationSeconds = numberOf(key, value)),
-    expiry: (asked: AskedVideo, value: string, key: string) => void (asked.uploadExpiry = timeOf(key, value)),
+    expiry: (asked: RequestedVideo, value: string, key: string) => void (asked.uploadExpiry = timeOf(key, value)),
   }),
 );
 

@@ -8,4 +8,4 @@ export { exceedsLimit, mayReopen, SETTLED } from "./states.ts";
 export { createStreamUrls, type StreamUrls } from "./urls.ts";
 export type { ErrorReason, ListedVideo, Video, WatermarkProfile } from "./video.ts";
 export { videosMigrations } from "./videos-table.ts";
-export { createVideos, PROCESS_JOB, type VideosRoom } from "./videos.ts";
+export { createVideos, PROCESS_JOB, type VideosModule } from "./videos.ts";

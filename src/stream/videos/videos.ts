@@ -51,7 +51,7 @@ export interface VideosParts {
   mostPending?: number;
 }
 
-export interface VideosRoom extends Videos, VideoCatalog {
+export interface VideosModule extends Videos, VideoCatalog {
   readonly live: LiveVideos;
   /**
    * Calls the listener when processing has ended, in `ready` or `error`: at least once, even after a crash, until the
@@ -85,7 +85,7 @@ const SWEEP_MS = 30_000;
 /** After this time, one of many queued videos may have been processed. */
 const RETRY_SECONDS = 10;
 
-export function createVideos(parts: VideosParts): VideosRoom {
+export function createVideos(parts: VideosParts): VideosModule {
   const { db, jobs, events, clock, ids, log, settings, mostPending = 10_000 } = parts;
   const tables = db.tables<VideoTables>();
   const known = createKnownVideos({ read: videoByUid(tables), events, clock });
@@ -123,12 +123,12 @@ export function createVideos(parts: VideosParts): VideosRoom {
     return after;
   }
 
-  async function checkRoom(tx: VideosExecutor, account: string, askedSeconds: number): Promise<void> {
+  async function checkRoom(tx: VideosExecutor, account: string, requestedSeconds: number): Promise<void> {
     const limit = settings.storage_minutes;
     if (limit === 0) return;
     const { usedSeconds, reservedSeconds } = await readUsage(tx, account);
     const used = (usedSeconds + reservedSeconds) / 60;
-    const asked = askedSeconds / 60;
+    const asked = requestedSeconds / 60;
     if (used + asked <= limit && (asked > 0 || used < limit)) return;
     throw streamErrors.quotaExceeded({ used: rounded(used), limit, asked: rounded(asked) });
   }

@@ -2,7 +2,7 @@ import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { messageOf } from "../../kernel/index.ts";
 import { createHttpClient, type Answer as RawAnswer } from "./http-client.ts";
-import { DISPATCH_HEADER, EVENT_HEADER, META_HEADER, META_IN_BODY, type AskedEvent } from "./inside/shared.ts";
+import { DISPATCH_HEADER, EVENT_HEADER, META_HEADER, META_IN_BODY, type RequestedEvent } from "./inside/shared.ts";
 import type { EmailOutcome, InboundMail } from "./port.ts";
 
 /** The response of the mail entrypoint. */
@@ -62,7 +62,7 @@ export function createDispatchClient({
       clearTimeout(timer);
     }
   }
-  const ask = (event: AskedEvent) => ({ [EVENT_HEADER]: event });
+  const ask = (event: RequestedEvent) => ({ [EVENT_HEADER]: event });
 
   return {
     async send(id, token, mail, wallMs) {

@@ -25,7 +25,7 @@ const DRAIN_MS = 90_000;
 /** A process that ran this long did not crash at startup. */
 const STEADY_MS = 10_000;
 const FIRST_BACKOFF_MS = 200;
-const LONGEST_BACKOFF_MS = 30_000;
+const MAX_BACKOFF_MS = 30_000;
 
 export function createSlot(
   initial: WorkerScript,
@@ -73,7 +73,7 @@ export function createSlot(
       if (current === process) current = undefined;
       if (process.retired) return;
       if (clock.now() - since > STEADY_MS) crashes = 0;
-      notBefore = clock.now() + Math.min(FIRST_BACKOFF_MS * 2 ** crashes++, LONGEST_BACKOFF_MS);
+      notBefore = clock.now() + Math.min(FIRST_BACKOFF_MS * 2 ** crashes++, MAX_BACKOFF_MS);
       log.warn({ script: script.name, crashes }, "workers: process exited unexpectedly");
     });
   }

@@ -1,4 +1,4 @@
-import { type AskedEvent, DISPATCH_HEADER, EVENT_HEADER, TAIL_MARK } from "./inside/shared.ts";
+import { type RequestedEvent, DISPATCH_HEADER, EVENT_HEADER, TAIL_MARK } from "./inside/shared.ts";
 import { mapException, type StackMapper } from "./stacks.ts";
 import type { Invocation, Outcome, ThrownException } from "./port.ts";
 
@@ -23,7 +23,7 @@ export const RAY_HEADER = "cf-ray";
 export const invocationIdOf = (item: TraceItem): string | undefined =>
   item.event?.request?.headers[DISPATCH_HEADER] ?? item.event?.request?.headers[RAY_HEADER];
 
-const HANDLERS: AskedEvent = "handlers";
+const HANDLERS: RequestedEvent = "handlers";
 
 /**
  * True for the server's own call to a worker that was just started. The call is not an invocation to report, but on a

@@ -38,7 +38,7 @@ import { createSubdomains } from "./subdomains.ts";
 import { subdomainReader } from "./subdomains-table.ts";
 import { createTurns } from "./turns.ts";
 import { planUpload } from "./uploading.ts";
-import { createVersionMaker } from "./version-maker.ts";
+import { createVersionBuilder } from "./version-maker.ts";
 import { findVersion, listModules, listVersions } from "./versions-table.ts";
 import { deploymentOf, scriptOf, scriptsOf, versionOf } from "./views.ts";
 
@@ -76,7 +76,7 @@ export function createScripts(options: ScriptsOptions): ScriptStore {
   const parts: Parts = { ...options, clock, ids, log, limits, turns: createTurns(limits.waitingDeploys) };
   const tables = db.tables<ScriptsTables>();
   const read = scriptReader(tables);
-  const make = createVersionMaker(parts);
+  const make = createVersionBuilder(parts);
   const subdomains = createSubdomains({ db, accountName });
   const sweep = createModuleSweep({ db, objects, clock });
 

@@ -64,7 +64,7 @@ const ATTEMPTS = 10;
  * Creates a version: tests it, stores its modules, then writes version and deployment in one transaction. Any failure
  * leaves the worker unchanged; modules without a version are swept.
  */
-export function createVersionMaker(parts: Parts) {
+export function createVersionBuilder(parts: Parts) {
   const { db, objects, secrets, live, targets, clock, ids, limits, turns } = parts;
   const tables = db.tables<ScriptsTables>();
 

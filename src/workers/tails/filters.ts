@@ -16,9 +16,9 @@ export type TailFilter =
   | { query: string }
   | { scriptVersion: string };
 
-const MOST_FILTERS = 20;
-const LONGEST_LIST = 100;
-const LONGEST_TEXT = 1000;
+const MAX_FILTERS = 20;
+const MAX_LIST = 100;
+const MAX_TEXT = 1000;
 
 const refuse = (reason: string) => tailErrors.badFilter({ reason });
 
@@ -30,7 +30,7 @@ export function parseFilters(given: unknown, clientIp: string | undefined): Tail
     if (!isObject(filter)) throw refuse(`a filter is an object, not ${JSON.stringify(filter)}`);
     return Object.entries(filter).map(([name, value]) => parseFilter(name, value, clientIp));
   });
-  if (filters.length > MOST_FILTERS) throw refuse(`there are more than ${MOST_FILTERS} of them`);
+  if (filters.length > MAX_FILTERS) throw refuse(`there are more than ${MAX_FILTERS} of them`);
   return filters;
 }
 
@@ -73,14 +73,14 @@ function parseAddress(address: string, clientIp: string | undefined): string {
 }
 
 function textOf(name: string, value: unknown): string {
-  if (typeof value !== "string" || value === "" || value.length > LONGEST_TEXT)
-    throw refuse(`${name} is a text of 1 to ${LONGEST_TEXT} characters`);
+  if (typeof value !== "string" || value === "" || value.length > MAX_TEXT)
+    throw refuse(`${name} is a text of 1 to ${MAX_TEXT} characters`);
   return value;
 }
 
 function texts(name: string, value: unknown): string[] {
-  if (!Array.isArray(value) || value.length === 0 || value.length > LONGEST_LIST)
-    throw refuse(`${name} is a list of 1 to ${LONGEST_LIST} texts`);
+  if (!Array.isArray(value) || value.length === 0 || value.length > MAX_LIST)
+    throw refuse(`${name} is a list of 1 to ${MAX_LIST} texts`);
   return value.map((each) => textOf(name, each));
 }
 

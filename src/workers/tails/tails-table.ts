@@ -85,7 +85,7 @@ export interface TailRow {
 export type RecordRow = TailTables["tail_records"];
 
 /** No server has this many tails, but a query needs some limit. */
-const MOST_TAILS = 100_000;
+const MAX_TAILS = 100_000;
 
 export function createTailsTable(db: Db) {
   const tables = db.tables<TailTables>();
@@ -138,13 +138,13 @@ export function createTailsTable(db: Db) {
         .where("expires_at", ">", now)
         .orderBy("created_at", "desc")
         .orderBy("id", "desc")
-        .limit(MOST_TAILS)
+        .limit(MAX_TAILS)
         .execute();
       return rows.map(fromRow);
     },
     async all(now: number): Promise<TailRow[]> {
       return (
-        await tables.selectFrom("tails").selectAll().where("expires_at", ">", now).limit(MOST_TAILS).execute()
+        await tables.selectFrom("tails").selectAll().where("expires_at", ">", now).limit(MAX_TAILS).execute()
       ).map(fromRow);
     },
     /** Marks these tails as read. Those missing from the result no longer exist. */

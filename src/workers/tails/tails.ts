@@ -30,7 +30,7 @@ const TAILS = "tails";
 const RECORDS = "tail-records";
 const TAKE = 100;
 /** A longer record is dropped: workerd limits the logs of one invocation to a quarter of it. */
-const LONGEST_RECORD = 1024 * 1024;
+const MAX_RECORD = 1024 * 1024;
 
 interface KnownTail extends TailRow {
   passes: Passes;
@@ -118,7 +118,7 @@ export function createTails({
 
   function recordOf(trace: ReturnType<typeof traceOf>): string {
     const text = JSON.stringify(trace);
-    return text.length <= LONGEST_RECORD ? text : notice(trace.scriptName, 1);
+    return text.length <= MAX_RECORD ? text : notice(trace.scriptName, 1);
   }
 
   function createReader(row: TailRow, connection: ReaderConnection): Reader {

@@ -232,7 +232,7 @@ export function sendingDomainsRoutes({ zones, domains, suppressions, clock }: Se
   ];
 }
 
-const LONGEST_MS = 7 * 86_400_000;
+const MAX_MS = 7 * 86_400_000;
 const instant = z.iso.datetime({ offset: true });
 
 /** The time range [start_at, end_at). Throws badWindow. */
@@ -247,6 +247,6 @@ function windowOf({ start_at: start, end_at: end }: { start_at?: string | undefi
   if (Number.isNaN(from) || Number.isNaN(to))
     throw sendingErrors.badWindow({ reason: "start_at and end_at are needed, as in 2026-11-20T00:00:00Z" });
   if (to <= from) throw sendingErrors.badWindow({ reason: "it ends before it begins" });
-  if (to - from > LONGEST_MS) throw sendingErrors.badWindow({ reason: "it is longer than seven days" });
+  if (to - from > MAX_MS) throw sendingErrors.badWindow({ reason: "it is longer than seven days" });
   return { from, to };
 }

@@ -3,15 +3,15 @@ import { test, type TestContext } from "node:test";
 import { onEveryDatabase, type TestEngine } from "../../../../test/support/databases.ts";
 import type { Caller, Permission } from "../../../accounts/index.ts";
 import { almighty, startApi, TEST_ACCOUNT, TEST_TOKEN } from "../../api.testing.ts";
-import { mimeOf, openSendingRooms } from "./sending.testing.ts";
+import { mimeOf, openSendingModules } from "./sending.testing.ts";
 import { emailSendingRoutes } from "./sending.ts";
 
 async function start(
   t: TestContext,
   engine: TestEngine,
-  { caller = almighty, ...options }: NonNullable<Parameters<typeof openSendingRooms>[2]> & { caller?: Caller } = {},
+  { caller = almighty, ...options }: NonNullable<Parameters<typeof openSendingModules>[2]> & { caller?: Caller } = {},
 ) {
-  const opened = await openSendingRooms(t, engine, options);
+  const opened = await openSendingModules(t, engine, options);
   const { call, url } = await startApi(t, {
     routes: emailSendingRoutes(opened),
     caller,

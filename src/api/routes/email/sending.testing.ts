@@ -26,7 +26,7 @@ const HOSTS = {
 };
 
 /** The modules behind the sending operations. Sent mail goes to `sent`, or to the given transport. */
-export async function openSendingRooms(
+export async function openSendingModules(
   t: TestContext,
   engine: TestEngine,
   { limits, transport }: { limits?: Partial<SendingLimits>; transport?: Transport } = {},

@@ -1,10 +1,10 @@
 import { z } from "@hono/zod-openapi";
-import type { AskedVideo } from "../../../stream/index.ts";
+import type { RequestedVideo } from "../../../stream/index.ts";
 import type { Call } from "../../operation.ts";
 import { creatorField, instant, metaField } from "./video-schemas.ts";
 
 /** Fields that a client may set when it requests a one-time upload URL or a copy. */
-export const askedFields = {
+export const requestedFields = {
   allowedOrigins: z.array(z.string()).nullish(),
   creator: creatorField.optional(),
   meta: metaField.nullish(),
@@ -14,17 +14,17 @@ export const askedFields = {
   watermark: z.object({ uid: z.string().nullish() }).nullish(),
 };
 
-type Given = z.output<z.ZodObject<typeof askedFields>>;
+type Given = z.output<z.ZodObject<typeof requestedFields>>;
 
 /** Converts a request to the domain's terms; a header may specify the creator. */
-export function askedVideo(
+export function requestedVideo(
   { allowedOrigins, creator, meta, requireSignedURLs, scheduledDeletion, thumbnailTimestampPct, watermark }: Given,
   {
     node: {
       incoming: { headers },
     },
   }: Pick<Call, "node">,
-): AskedVideo {
+): RequestedVideo {
   const named = headers["upload-creator"];
   return {
     creator: creator ?? (typeof named === "string" ? named : null),

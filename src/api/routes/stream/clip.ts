@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { showVideo, type Clips, type StreamUrls } from "../../../stream/index.ts";
 import { answer, route, type Route } from "../../operation.ts";
-import { askedFields, askedVideo } from "./asked-video.ts";
+import { requestedFields, requestedVideo } from "./asked-video.ts";
 import { translate } from "./bad-parameter.ts";
 import { videoSchema } from "./video-schemas.ts";
 
@@ -12,7 +12,7 @@ export interface StreamClipDeps {
 
 /** For this operation, the published fields `input` and `url` add nothing to `clippedFromVideoUID`. */
 const clipBody = z.object({
-  ...askedFields,
+  ...requestedFields,
   clippedFromVideoUID: z.string(),
   startTimeSeconds: z.number(),
   endTimeSeconds: z.number(),
@@ -36,7 +36,7 @@ export const streamClipRoutes = ({ clips, urls }: StreamClipDeps): Route[] => [
     },
     async (call) => {
       const { clippedFromVideoUID: from, startTimeSeconds: start, endTimeSeconds: end, name } = call.body;
-      const asked = askedVideo(call.body, call);
+      const asked = requestedVideo(call.body, call);
       const named = name ? { meta: { name, ...asked.meta } } : {};
       return answer(
         showVideo(await clips.create(call.params["account_id"]!, { ...asked, ...named, from, start, end }), urls),

@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { showVideo, streamErrors, type StreamUrls, type Uploads } from "../../../stream/index.ts";
 import { answer, route, type Route } from "../../operation.ts";
-import { askedFields, askedVideo } from "./asked-video.ts";
+import { requestedFields, requestedVideo } from "./asked-video.ts";
 import { translate } from "./bad-parameter.ts";
 import { videoSchema } from "./video-schemas.ts";
 
@@ -12,7 +12,7 @@ export interface StreamCopyDeps {
 
 /** `url` is the former name of `input`; `name` is short for `meta.name`. */
 const copyBody = z.object({
-  ...askedFields,
+  ...requestedFields,
   input: z.string().nullish(),
   url: z.string().nullish(),
   name: z.string().nullish(),
@@ -35,7 +35,7 @@ export const streamCopyRoutes = ({ uploads, urls }: StreamCopyDeps): Route[] => 
       const { input, url, name } = call.body;
       const from = input || url;
       if (!from) throw streamErrors.badParameter({ reason: "input is required: the address of the video" });
-      const asked = askedVideo(call.body, call);
+      const asked = requestedVideo(call.body, call);
       const named = name ? { meta: { name, ...asked.meta } } : {};
       return answer(showVideo(await uploads.copy(call.params["account_id"]!, { ...asked, ...named, url: from }), urls));
     },

@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { showVideo, type StreamUrls, type Uploads } from "../../../stream/index.ts";
 import { answer, route, type Route } from "../../operation.ts";
-import { askedFields, askedVideo } from "./asked-video.ts";
+import { requestedFields, requestedVideo } from "./asked-video.ts";
 import { translate } from "./bad-parameter.ts";
 import { instant, watermarkSchema } from "./video-schemas.ts";
 
@@ -10,7 +10,7 @@ export interface StreamDirectUploadDeps {
   urls: Pick<StreamUrls, "of">;
 }
 
-const directBody = z.object({ ...askedFields, maxDurationSeconds: z.number(), expiry: instant.nullish() });
+const directBody = z.object({ ...requestedFields, maxDurationSeconds: z.number(), expiry: instant.nullish() });
 const directSchema = z.object({
   uploadURL: z.string(),
   uid: z.string(),
@@ -35,7 +35,7 @@ export const streamDirectUploadRoutes = ({ uploads, urls }: StreamDirectUploadDe
     async (call) => {
       const { maxDurationSeconds, expiry } = call.body;
       const { video, uploadUrl } = await uploads.direct(call.params["account_id"]!, {
-        ...askedVideo(call.body, call),
+        ...requestedVideo(call.body, call),
         maxDurationSeconds,
         ...(expiry != null && { uploadExpiry: expiry }),
       });

@@ -11,7 +11,7 @@ export interface LiveAddressesParts {
   clock: Clock;
 }
 
-export interface LiveAddressesRoom extends LiveAddresses {
+export interface LiveAddressesModule extends LiveAddresses {
   /** Target of a playback token: a video of the account, or one of its inputs. Throws videoNotFound. */
   get(account: string, uid: string): Promise<Video>;
   /**
@@ -28,15 +28,15 @@ const FRESH_MS = 1000;
  * another broadcast has begun.
  */
 const RUNNING_MS = 10_000;
-const MOST_KNOWN = 10_000;
+const MAX_KNOWN = 10_000;
 
 /** Resolves the uid of an input to the video that viewers expect. */
-export function createLiveAddresses({ inputs, videos, catalog, clock }: LiveAddressesParts): LiveAddressesRoom {
+export function createLiveAddresses({ inputs, videos, catalog, clock }: LiveAddressesParts): LiveAddressesModule {
   const running = new Map<string, { uid: string; until: number }>();
   const lasts = createRecent<{ uid: string | undefined }>({
     read: async (uid) => ({ uid: await lastOf(uid) }),
     clock,
-    max: MOST_KNOWN,
+    max: MAX_KNOWN,
     freshMs: FRESH_MS,
   });
 
@@ -62,7 +62,7 @@ export function createLiveAddresses({ inputs, videos, catalog, clock }: LiveAddr
     const last = (await lasts.get(uid))?.uid;
     const video = last === undefined ? undefined : await videos.find(last);
     if (video?.state === "live-inprogress") {
-      if (running.size >= MOST_KNOWN) running.delete(running.keys().next().value!);
+      if (running.size >= MAX_KNOWN) running.delete(running.keys().next().value!);
       running.set(uid, { uid: video.uid, until: clock.now() + RUNNING_MS });
     }
     return video;

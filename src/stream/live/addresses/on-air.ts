@@ -3,7 +3,7 @@ import { createOwnHosts } from "../../customers/index.ts";
 import { streamErrors } from "../../errors.ts";
 
 export interface OnAirAccessParts {
-  /** From `LiveAddressesRoom.onAir`: never the fallback of an input that is not live. */
+  /** From `LiveAddressesModule.onAir`: never the fallback of an input that is not live. */
   access: Access;
   /**
    * Hosts `customer-<code>.<domain>` serve only the broadcasts of their account. Absent or empty: there are no such

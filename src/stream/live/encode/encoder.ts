@@ -43,7 +43,7 @@ export interface Encoder {
 
 const END_MS = 1000;
 /** Maximum number of octets queued for the encoder. */
-const MOST_WAITING = 32 * 1024 * 1024;
+const MAX_WAITING = 32 * 1024 * 1024;
 /** Longer than the hub's timeout for a silent publisher. */
 const IDLE_MS = 90_000;
 /**
@@ -157,7 +157,7 @@ export function createEncoder({
     args: encoderArgs({ rungs, video: rungs.length > 0, audio, keyFrames: plan.keyFrames }),
     outputs: all.map(({ take }) => take),
     urgency: "urgent",
-    inputBytes: MOST_WAITING,
+    inputBytes: MAX_WAITING,
     idleMs: IDLE_MS,
     // More threads would delay frames.
     threads: 1,

@@ -21,7 +21,7 @@ export interface LiveEncoderDeps {
 }
 
 /** Maximum number of encoder failures of one session within ten minutes; after that it continues without an encoder. */
-const MOST_LOST = 3;
+const MAX_LOST = 3;
 const LOST_MS = 600_000;
 /** Retry interval of a session that cannot be offered yet: a slot may become free. */
 const AGAIN_MS = 10_000;
@@ -81,7 +81,7 @@ function makeRuns(
   }
 
   function planOf(tracks: LiveTracks): Plan | undefined {
-    const lostTooOften = lostAt.filter((at) => at > clock.now() - LOST_MS).length > MOST_LOST;
+    const lostTooOften = lostAt.filter((at) => at > clock.now() - LOST_MS).length > MAX_LOST;
     const most = lostTooOften ? 0 : mostRungs;
     const { wanted, needed } = encoderDemand(tracks, settings.ladder);
     admitted?.release();
@@ -149,7 +149,7 @@ function makeRuns(
   }
 
   function lost(why: "slow" | "failed", message: string, { needsEncoder, encode: { rungs } }: Plan) {
-    if (why === "failed") lostAt = [...lostAt.slice(-MOST_LOST), clock.now()];
+    if (why === "failed") lostAt = [...lostAt.slice(-MAX_LOST), clock.now()];
     // The encoder is slower than the input: drop a rendition, or reduce the frame size if there is only one.
     else if (rungs.length === 1 && needsEncoder && !small) small = true;
     else mostRungs = Math.max(0, rungs.length - 1);

@@ -27,7 +27,7 @@ export const ticksOf = (microseconds: number): number => Math.round((microsecond
 /** Duration of a frame when unknown. */
 const SOME_DURATION = PICTURE_TICKS / 25;
 /** More frames than a fragment holds at the maximum frame rate: streams whose clock does not advance are cut too. */
-const MOST_PICTURES = 240;
+const MAX_PICTURES = 240;
 export const TRACK = 1;
 /** Tolerance for timestamps rounded to milliseconds; without it, every second fragment would be one frame short. */
 const ROUNDING = (2 * PICTURE_TICKS) / 1000;
@@ -82,7 +82,7 @@ export function createPictureFragments({
       const time = last === undefined ? picture.time : Math.max(picture.time, last.time + 1);
       if (last !== undefined) {
         last.duration = duration = time - last.time;
-        if (picture.key || time - pictures[0]!.time + duration > part || pictures.length >= MOST_PICTURES) cut(picture);
+        if (picture.key || time - pictures[0]!.time + duration > part || pictures.length >= MAX_PICTURES) cut(picture);
       }
       pictures.push({ ...picture, time, shift: picture.shift - (time - picture.time), duration });
     },

@@ -42,7 +42,7 @@ const NEAR_ENOUGH_SECONDS = 0.002;
  * times the drift of a clock.
  */
 const NUDGE = 8;
-const LONGEST_WAIT_FOR_CUT_SECONDS = 2;
+const MAX_WAIT_FOR_CUT_SECONDS = 2;
 /** Maximum audio queued while frames wait for the video, in seconds and, for clocks that do not advance, in frames. */
 const MAX_WAIT_SECONDS = 2;
 const MAX_WAITING = 500;
@@ -150,8 +150,7 @@ export function createSoundFragments({
     cutAt(time) {
       const key = (time * sampleRate) / 1_000_000;
       // A fragment that has been emitted cannot be cut.
-      if (at !== undefined && key > at - frame / 2 && key < at + LONGEST_WAIT_FOR_CUT_SECONDS * sampleRate)
-        cuts.push(key);
+      if (at !== undefined && key > at - frame / 2 && key < at + MAX_WAIT_FOR_CUT_SECONDS * sampleRate) cuts.push(key);
       settle();
     },
     videoAt(time) {

@@ -10,9 +10,9 @@ export interface WaitingLine {
   held(): boolean;
 }
 
-const MOST_BYTES = 32 * 1024 * 1024;
+const MAX_BYTES = 32 * 1024 * 1024;
 
-export function createWaitingLine(mostBytes = MOST_BYTES): WaitingLine {
+export function createWaitingLine(mostBytes = MAX_BYTES): WaitingLine {
   let waiting: { what: () => void; bytes: number }[] = [];
   let size = 0;
   let holding = false;

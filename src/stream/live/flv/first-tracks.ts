@@ -12,8 +12,8 @@ export interface FirstTracks {
 
 /** Tracks that do not arrive within this time of the others are considered absent. */
 const WAIT_US = 1_000_000;
-const MOST_PACKETS = 500;
-const MOST_OCTETS = 4 * 1024 * 1024;
+const MAX_PACKETS = 500;
+const MAX_OCTETS = 4 * 1024 * 1024;
 
 /**
  * Otherwise each broadcast would begin with an audio-only or video-only run, because the configurations arrive one
@@ -57,7 +57,7 @@ export function createFirstTracks({
       if (waiting === undefined) return write(packet);
       waiting.push(packet);
       octets += packet.data.length;
-      if (packet.dts - waiting[0]!.dts > WAIT_US || waiting.length > MOST_PACKETS || octets > MOST_OCTETS) begin();
+      if (packet.dts - waiting[0]!.dts > WAIT_US || waiting.length > MAX_PACKETS || octets > MAX_OCTETS) begin();
     },
     end: begin,
   };

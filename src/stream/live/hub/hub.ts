@@ -31,7 +31,7 @@ const LOOK_EVERY_MS = 10_000;
 const REFUSED_EVERY_MS = 60_000;
 /** An SRT stream id is not secret: clients that know only the id must not fill the history. */
 const WRONG_PASSPHRASE_EVERY_MS = 3_600_000;
-const MOST_REMEMBERED = 1000;
+const MAX_REMEMBERED = 1000;
 
 const WRONG_PASSPHRASE = streamErrors.livePassphraseWrong().kind;
 
@@ -82,7 +82,7 @@ export function createHub({ inputs, status, clock, log, most = 1000 }: HubParts)
     const pause =
       before?.kind === reason.kind && reason.kind === WRONG_PASSPHRASE ? WRONG_PASSPHRASE_EVERY_MS : REFUSED_EVERY_MS;
     if (open.get(input.uid)?.session() !== undefined || now - (before?.at ?? -Infinity) < pause) return;
-    if (refusedAt.size >= MOST_REMEMBERED) refusedAt.clear();
+    if (refusedAt.size >= MAX_REMEMBERED) refusedAt.clear();
     refusedAt.set(input.uid, { at: now, kind: reason.kind });
     status
       .note(input.uid, "failed_to_connect", { protocol, reason: reason.message })

@@ -10,25 +10,25 @@ export interface PictureGroup {
 }
 
 /** Limits of a stored GOP; publishers are advised to shorten GOPs of this length anyway. */
-const MOST_BYTES = 16 * 1024 * 1024;
-const MOST_MICROSECONDS = 12_000_000;
+const MAX_BYTES = 16 * 1024 * 1024;
+const MAX_MICROSECONDS = 12_000_000;
 /** More than 240 video and 400 audio frames per second for that time: only a stopped clock produces so many. */
-const MOST_PACKETS = 10_000;
+const MAX_PACKETS = 10_000;
 
 /**
  * Audio can start anywhere, but a new subscriber needs some time to set up and must not lose the beginning meanwhile.
  */
-const MOST_SOUND_MICROSECONDS = 2_000_000;
-const MOST_SOUNDS = 500;
+const MAX_SOUND_MICROSECONDS = 2_000_000;
+const MAX_SOUNDS = 500;
 
-export function createPictureGroup({ mostBytes = MOST_BYTES } = {}): PictureGroup {
+export function createPictureGroup({ mostBytes = MAX_BYTES } = {}): PictureGroup {
   let packets: MediaPacket[] = [];
   let bytes = 0;
   let onlySound = false;
 
   function addSound(packet: MediaPacket) {
     const from =
-      packets.length < MOST_SOUNDS ? packets.findIndex(({ dts }) => packet.dts - dts <= MOST_SOUND_MICROSECONDS) : 1;
+      packets.length < MAX_SOUNDS ? packets.findIndex(({ dts }) => packet.dts - dts <= MAX_SOUND_MICROSECONDS) : 1;
     packets = [...(from === -1 ? [] : packets.slice(from)), packet];
   }
 
@@ -41,7 +41,7 @@ export function createPictureGroup({ mostBytes = MOST_BYTES } = {}): PictureGrou
       } else if (packets.length === 0) return;
       packets.push(packet);
       bytes += packet.data.length;
-      if (bytes > mostBytes || packets.length > MOST_PACKETS || packet.dts - packets[0]!.dts > MOST_MICROSECONDS)
+      if (bytes > mostBytes || packets.length > MAX_PACKETS || packet.dts - packets[0]!.dts > MAX_MICROSECONDS)
         packets = [];
     },
     packets: () => packets,

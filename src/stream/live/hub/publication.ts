@@ -51,8 +51,8 @@ const WANTED_MS = 500;
  * Consumers buffer a number of seconds on the publisher's clock, which bounds memory only if the clock keeps up with
  * the data: one second may carry at most this many octets, apart from a burst; each packet has a fixed overhead.
  */
-const MOST_IN_A_SECOND = 12_500_000;
-const MOST_BURST = 64 * 1024 * 1024;
+const MAX_IN_A_SECOND = 12_500_000;
+const MAX_BURST = 64 * 1024 * 1024;
 const PACKET_OCTETS = 256;
 
 export function createPublication({
@@ -164,8 +164,8 @@ export function createPublication({
   function watchRate({ dts, data }: MediaPacket) {
     const seconds = Math.max(0, dts - furthest) / 1_000_000;
     furthest = Math.max(furthest, dts);
-    early = Math.max(0, early - seconds * MOST_IN_A_SECOND) + data.length + PACKET_OCTETS;
-    if (early > MOST_BURST) abort(streamErrors.liveBitrateOutOfRange({ megabits: (MOST_IN_A_SECOND * 8) / 1_000_000 }));
+    early = Math.max(0, early - seconds * MAX_IN_A_SECOND) + data.length + PACKET_OCTETS;
+    if (early > MAX_BURST) abort(streamErrors.liveBitrateOutOfRange({ megabits: (MAX_IN_A_SECOND * 8) / 1_000_000 }));
   }
 
   function finish(reason: UserError) {

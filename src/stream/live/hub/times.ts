@@ -43,10 +43,10 @@ const APART = 10 * SECOND;
  * How long one track continues alone before the other one counts as absent. Longer for video: some cameras send a frame
  * every few seconds.
  */
-const MOST_OF_A_GAP = SECOND;
+const MAX_OF_A_GAP = SECOND;
 const GONE = { video: 10 * SECOND, audio: 5 * SECOND };
 /** Maximum presentation delay of a frame. */
-const LONGEST_DELAY = 10 * SECOND;
+const MAX_DELAY = 10 * SECOND;
 
 export function createTimes(announced: Kinds): Times {
   let all = announced;
@@ -109,7 +109,7 @@ export function createTimes(announced: Kinds): Times {
     }
     time = Math.max(time, line.last);
     const other = kind === "video" ? "audio" : "video";
-    line.alone += Math.min(time - line.last, MOST_OF_A_GAP);
+    line.alone += Math.min(time - line.last, MAX_OF_A_GAP);
     if (lines[other] !== undefined) lines[other].alone = 0;
     if (kinds![other] && line.alone > GONE[other]) {
       if (kind === "audio") return begin(packet, { video: false, audio: true });
@@ -141,4 +141,4 @@ export function createTimes(announced: Kinds): Times {
 }
 
 /** Presentation time: never before decoding, and never much later. */
-const delayed = (dts: number, pts: number) => (pts < dts || pts > dts + LONGEST_DELAY ? dts : pts);
+const delayed = (dts: number, pts: number) => (pts < dts || pts > dts + MAX_DELAY ? dts : pts);

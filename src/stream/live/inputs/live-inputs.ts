@@ -27,7 +27,7 @@ export interface LiveInputsParts {
   settings: { min_deletion_days: number; allow_private: boolean };
 }
 
-export interface LiveInputsRoom {
+export interface LiveInputsModule {
   inputs: LiveInputs;
   outputs: OwnedLiveOutputs;
   directory: LiveInputDirectory;
@@ -55,7 +55,7 @@ export function createLiveInputs({
   catalog,
   guard,
   settings,
-}: LiveInputsParts): LiveInputsRoom {
+}: LiveInputsParts): LiveInputsModule {
   const table = createInputsTable(db);
   const history = createStatusTable(db);
   const directory = createDirectory({ table, secrets, events, clock });

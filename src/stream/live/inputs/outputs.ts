@@ -22,7 +22,7 @@ export interface OutputsParts {
 /** The id of the event is the uid of the input. */
 const OUTPUTS_CHANGED = "stream.live.outputs";
 const MOST = 50;
-const LONGEST_REASON = 500;
+const MAX_REASON = 500;
 const sealedFor = (uid: string): string => `stream/live-output/${uid}`;
 
 /** Restream targets of inputs. */
@@ -58,7 +58,7 @@ export function createOutputs({
     async note(output, { state, reason }) {
       const kept: LiveOutputStatus = {
         state,
-        ...(reason !== undefined && { reason: reason.slice(0, LONGEST_REASON) }),
+        ...(reason !== undefined && { reason: reason.slice(0, MAX_REASON) }),
         at: clock.now(),
       };
       if (isHexId(output)) await table.note(output, JSON.stringify(kept));

@@ -35,7 +35,7 @@ export interface LiveOutputsRunner {
   close(): Promise<void>;
 }
 
-const LONGEST_WAIT_MS = 30_000;
+const MAX_WAIT_MS = 30_000;
 /** After this long without a failure, the retry delay is reset. */
 const WELL_MS = 60_000;
 
@@ -173,7 +173,7 @@ export function createLiveOutputsRunner(parts: LiveOutputsRunnerParts): LiveOutp
 
   /** False: sending has ended. */
   async function waited(session: LiveSession, signal: AbortSignal, failures: number): Promise<boolean> {
-    const ms = Math.min(LONGEST_WAIT_MS, (parts.retryMs ?? 1000) * 2 ** Math.min(failures - 1, 20));
+    const ms = Math.min(MAX_WAIT_MS, (parts.retryMs ?? 1000) * 2 ** Math.min(failures - 1, 20));
     const either = AbortSignal.any([signal, session.signal]);
     await clock.sleep(ms, either).catch(() => {});
     return !either.aborted;

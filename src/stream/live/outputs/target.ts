@@ -47,7 +47,7 @@ export function readTarget({ url, streamKey }: Pick<LiveOutput, "url" | "streamK
   };
 }
 
-const MOST_STREAM_ID = 512;
+const MAX_STREAM_ID = 512;
 // oxlint-disable-next-line no-control-regex
 const CONTROLS = /[\u0000-\u001f\u007f]/;
 
@@ -62,8 +62,8 @@ function srtTarget(parsed: URL, host: string, streamKey: string): SrtTarget {
   // Percent-encoded control characters are decoded by now.
   if (CONTROLS.test(streamId) || CONTROLS.test(passphrase))
     throw new OutputError("its stream id and passphrase have no control characters");
-  if (Buffer.byteLength(streamId) > MOST_STREAM_ID)
-    throw new OutputError(`its stream id has more than ${MOST_STREAM_ID} octets`);
+  if (Buffer.byteLength(streamId) > MAX_STREAM_ID)
+    throw new OutputError(`its stream id has more than ${MAX_STREAM_ID} octets`);
   if (passphrase !== "" && (Buffer.byteLength(passphrase) < 10 || Buffer.byteLength(passphrase) > 79))
     throw new OutputError("its passphrase has fewer than 10 or more than 79 octets");
   return {

@@ -40,7 +40,7 @@ export interface BroadcastParts extends OpenPackage {
 }
 
 /** Init segments of the last runs; older ones are read from storage. */
-const MOST_INITS = 100;
+const MAX_INITS = 100;
 
 export function createBroadcast({
   video,
@@ -113,7 +113,7 @@ export function createBroadcast({
     return {
       init(rendition, bytes) {
         inits.set(`${rendition}/${run.id}`, bytes);
-        for (const key of inits.keys()) if (inits.size > MOST_INITS) inits.delete(key);
+        for (const key of inits.keys()) if (inits.size > MAX_INITS) inits.delete(key);
       },
       fragment: (fragment) => running === finish && cutter.fragment(fragment),
       end: finish,

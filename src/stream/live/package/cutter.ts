@@ -25,13 +25,13 @@ export interface Cutter {
  * A segment without a key frame at its end is cut at a fragment after this long: this bounds memory, and players wait
  * for the first segment to end.
  */
-const LONGEST_S = 20;
+const MAX_S = 20;
 /** The same limit in octets of the leading rendition: 25 Mbit/s for that time, or a clock that hardly advances. */
-const MOST_OCTETS = 64 * 1024 * 1024;
+const MAX_OCTETS = 64 * 1024 * 1024;
 /** Maximum lead of audio over video before segments are cut without video. */
-const MOST_AHEAD_S = 4;
+const MAX_AHEAD_S = 4;
 /** Maximum lag of a rendition before it is omitted. */
-const MOST_BEHIND_S = 15;
+const MAX_BEHIND_S = 15;
 const SAME = 0.002;
 
 /** Cuts a run into segments: at key frames of its first rendition, and at the same times in all others. */
@@ -89,7 +89,7 @@ export function createCutter({ run, first, segmentSeconds, partSeconds, onChange
     const [last, before] = [cuts.at(-1)!, cuts.at(-2)];
     if (before === undefined) return;
     for (const track of tracks.values()) {
-      const lagging = cuts.findLast((one) => one.time <= last.time - MOST_BEHIND_S);
+      const lagging = cuts.findLast((one) => one.time <= last.time - MAX_BEHIND_S);
       if (lagging !== undefined) track.closeBefore(lagging.n);
     }
   }
@@ -107,7 +107,7 @@ export function createCutter({ run, first, segmentSeconds, partSeconds, onChange
     const last = cuts.at(-1);
     if (last === undefined) return true;
     const since = time - last.time;
-    return (key && since > segmentSeconds - SAME) || since > LONGEST_S || octets > MOST_OCTETS;
+    return (key && since > segmentSeconds - SAME) || since > MAX_S || octets > MAX_OCTETS;
   }
 
   function place(fragment: LiveFragment): void {
@@ -132,7 +132,7 @@ export function createCutter({ run, first, segmentSeconds, partSeconds, onChange
     }
     queue.push(fragment);
     release(known);
-    const ahead = fragment.time - MOST_AHEAD_S;
+    const ahead = fragment.time - MAX_AHEAD_S;
     if (queue.length === 0 || queue[0]!.time > ahead) return;
     // Video is absent or has stopped: audio continues without it.
     if (cuts.length > 0 && queue[0]!.time - cuts.at(-1)!.time > segmentSeconds) cut(queue[0]!.time, queue[0]!.time);

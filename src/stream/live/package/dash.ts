@@ -16,7 +16,7 @@ export interface LiveDashOptions {
 
 const TIMESCALE = 1_000_000;
 const WINDOW_SECONDS = 30;
-const LEAST_SEGMENTS = 6;
+const MIN_SEGMENTS = 6;
 const MIN_BUFFER = 2;
 /** Target durations behind the live edge. */
 const DELAY = 3;
@@ -29,7 +29,7 @@ export function liveDash(
 ): string {
   const { timeline, targetDuration } = source;
   const { segments, runs, ended } = timeline;
-  const from = ended ? 0 : windowStart(segments, WINDOW_SECONDS, LEAST_SEGMENTS);
+  const from = ended ? 0 : windowStart(segments, WINDOW_SECONDS, MIN_SEGMENTS);
   const zero = runs[0]!.started;
   let played = 0;
   const periods: LivePeriod[] = [];
@@ -150,7 +150,7 @@ function placesOf(
   for (let n = begin; n <= of.at(-1)!.n; n++) {
     const { start, durations, starts } = segments[n]!;
     if (kind === "audio" && starts?.[name] !== undefined) at = starts[name];
-    else if (kind === "video" || Math.abs(at - start) > MOST_APART) at = start;
+    else if (kind === "video" || Math.abs(at - start) > MAX_APART) at = start;
     const duration = durations[name] ?? longest(durations);
     const time = Math.round(at * TIMESCALE);
     if (n >= of[0]!.n) places.push({ time, duration: Math.round((at + duration) * TIMESCALE) - time });
@@ -160,7 +160,7 @@ function placesOf(
 }
 
 /** Seconds: a larger distance between audio and video indicates a gap. */
-const MOST_APART = 0.5;
+const MAX_APART = 0.5;
 
 /** 29.97 is 30000/1001. */
 function fraction(rate: number): { num: number; den: number } {

@@ -28,11 +28,11 @@ const CACHE_RUNNING = 2;
  * Three target durations (rfc8216bis 6.2.5.2), but shorter than players' timeout for the first octet of a response:
  * hls.js waits ten seconds.
  */
-const MOST_WAIT_MS = 9000;
+const MAX_WAIT_MS = 9000;
 /** Wait for the first segment of a broadcast. */
 const BEGIN_MS = 8000;
 /** A request more than two segments ahead is invalid (6.2.5.2). */
-const MOST_AHEAD = 2;
+const MAX_AHEAD = 2;
 
 export type LiveManifests = Record<
   "multivariant" | "media" | "text" | "clip" | "dash",
@@ -127,10 +127,9 @@ export function createLiveManifests({ dvrSeconds, captions, prefersLowLatency }:
     const { broadcast } = source;
     let now = playlist();
     if (broadcast !== undefined && !broadcast.over && typeof extent.what === "string") {
-      if (directives !== undefined && directives.msn > nextOf(now.list, 0) + MOST_AHEAD)
+      if (directives !== undefined && directives.msn > nextOf(now.list, 0) + MAX_AHEAD)
         throw streamErrors.badParameter({ reason: `segment ${directives.msn} is too far ahead` });
-      const ms =
-        now.list.segments.length === 0 ? BEGIN_MS : Math.min(3 * broadcast.targetDuration * 1000, MOST_WAIT_MS);
+      const ms = now.list.segments.length === 0 ? BEGIN_MS : Math.min(3 * broadcast.targetDuration * 1000, MAX_WAIT_MS);
       await waitFor(broadcast, () => (now = playlist()).list.segments.length > 0 && met(now.list), {
         ms,
         signal: viewing.signal,

@@ -5,7 +5,7 @@ export interface LivePackagesParts {
   settings: { segment_seconds: number; part_ms: number };
 }
 
-export interface LivePackagesRoom extends LivePackages {
+export interface LivePackagesModule extends LivePackages {
   /** A broadcast that is being packaged in this process, or was until a minute ago. */
   of(video: string): Broadcast | undefined;
   open(video: string, options?: OpenPackage): Broadcast;
@@ -16,7 +16,7 @@ const LINGER_MS = 60_000;
 
 export function createLivePackages({
   settings: { segment_seconds: segmentSeconds, part_ms: partMs },
-}: LivePackagesParts): LivePackagesRoom {
+}: LivePackagesParts): LivePackagesModule {
   const open = new Map<string, Broadcast>();
   const lingering = new Set<NodeJS.Timeout>();
 

@@ -5,13 +5,13 @@ import { notPlayableYet, type Video } from "../../videos/index.ts";
 import type { SegmentLength } from "../../viewed/index.ts";
 import type { LiveTimeline } from "../timeline.ts";
 import { createLiveManifests } from "./manifests.ts";
-import type { LivePackagesRoom } from "./packages.ts";
+import type { LivePackagesModule } from "./packages.ts";
 import { createLivePieces, type StoredPiece } from "./pieces.ts";
 import { createLiveSources } from "./sources.ts";
 import { createLiveLength } from "./watched.ts";
 
 export interface LivePlaybackParts {
-  packages: Pick<LivePackagesRoom, "of">;
+  packages: Pick<LivePackagesModule, "of">;
   /**
    * Stored timeline of a recording, or of a broadcast in another process. Called for every playlist of broadcasts that
    * run in other processes.

@@ -24,7 +24,7 @@ export interface PlaylistSettings {
 export type Suffix = string;
 
 const WINDOW_SECONDS = 30;
-const LEAST_SEGMENTS = 6;
+const MIN_SEGMENTS = 6;
 /**
  * Multiples of the target duration: rfc8216bis 4.4.3.8 requires at least six, and parts are useful for three (6.2.2).
  */
@@ -41,7 +41,7 @@ const segmentUri = (rendition: string, file: string, suffix: Suffix) => `../segm
 /** Number of the first listed segment. */
 function firstOf({ timeline: { segments } }: Source, { what }: Extent, { dvrSeconds }: PlaylistSettings): number {
   if (typeof what === "object") return what.from;
-  return what === "whole" ? 0 : windowStart(segments, what === "dvr" ? dvrSeconds : WINDOW_SECONDS, LEAST_SEGMENTS);
+  return what === "whole" ? 0 : windowStart(segments, what === "dvr" ? dvrSeconds : WINDOW_SECONDS, MIN_SEGMENTS);
 }
 
 export interface WrittenPlaylist {

@@ -5,8 +5,8 @@ import { secondsOf } from "./lists.ts";
 import type { Extent } from "./playlists.ts";
 
 /** Seconds: longest preview of a live broadcast, and longest instant clip. */
-const LONGEST_PREVIEW = 300;
-const LONGEST_CLIP = 60;
+const MAX_PREVIEW = 300;
+const MAX_CLIP = 60;
 
 /** Parses the query of a media playlist, as written by the multivariant playlist. Throws badParameter. */
 export function readExtent(query: URLSearchParams, ended: boolean): Extent {
@@ -40,12 +40,12 @@ function whole(query: URLSearchParams, name: string): number | undefined {
 
 /** `duration` of a preview. Undefined: not requested. Throws badParameter. */
 export const readPreview = (query: URLSearchParams): number | undefined =>
-  query.has("duration") ? seconds(query, "duration", LONGEST_PREVIEW) : undefined;
+  query.has("duration") ? seconds(query, "duration", MAX_PREVIEW) : undefined;
 
 /** Throws badParameter. */
 export const readClip = (query: URLSearchParams): { time: number; duration: number } => ({
   time: seconds(query, "time", Infinity, 0),
-  duration: seconds(query, "duration", LONGEST_CLIP),
+  duration: seconds(query, "duration", MAX_CLIP),
 });
 
 function seconds(query: URLSearchParams, name: string, most: number, least = 0.1): number {

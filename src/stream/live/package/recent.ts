@@ -13,12 +13,12 @@ export interface RecentSegments {
 
 /** Enough for players at the usual distance from the live edge; older segments are read from storage. */
 const KEPT_SECONDS = 24;
-const LEAST_KEPT = 4;
+const MIN_KEPT = 4;
 /**
  * Octets of one broadcast in all renditions. Slightly more is allowed if nothing is listed: unlisted segments must not
  * be lost.
  */
-const MOST_BYTES = 96 * 1024 * 1024;
+const MAX_BYTES = 96 * 1024 * 1024;
 
 export function createRecentSegments(): RecentSegments {
   const all = new Map<string, TrackSegment[]>();
@@ -34,9 +34,9 @@ export function createRecentSegments(): RecentSegments {
       let bytes = [...all.values()].flat().reduce((sum, one) => sum + sizeOf(one), 0);
       for (const segments of all.values()) {
         let seconds = segments.reduce((sum, { duration }) => sum + duration, 0);
-        while (segments.length > LEAST_KEPT && segments[0]!.n < listed && segments[0]!.whole) {
+        while (segments.length > MIN_KEPT && segments[0]!.n < listed && segments[0]!.whole) {
           const [{ duration }] = segments as [TrackSegment];
-          if (seconds - duration < KEPT_SECONDS && bytes <= MOST_BYTES) break;
+          if (seconds - duration < KEPT_SECONDS && bytes <= MAX_BYTES) break;
           seconds -= duration;
           bytes -= sizeOf(segments.shift()!);
         }

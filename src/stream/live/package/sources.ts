@@ -21,7 +21,7 @@ export interface LiveSourcesParts {
 }
 
 /** Recordings do not change: the most recently used timelines stay in memory, up to this many segments in total. */
-const MOST_SEGMENTS = 500_000;
+const MAX_SEGMENTS = 500_000;
 
 export interface LiveSources {
   /** Undefined: the video is neither a broadcast nor a recording. */
@@ -45,7 +45,7 @@ export function createLiveSources({ packages, timelineOf }: LiveSourcesParts): L
     recordings.set(uid, source);
     let segments = [...recordings.values()].reduce((sum, one) => sum + one.timeline.segments.length, 0);
     for (const [oldest, one] of recordings) {
-      if (segments <= MOST_SEGMENTS || oldest === uid) break;
+      if (segments <= MAX_SEGMENTS || oldest === uid) break;
       segments -= one.timeline.segments.length;
       recordings.delete(oldest);
     }

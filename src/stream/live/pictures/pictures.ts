@@ -40,10 +40,10 @@ const MADE_HERE = new Set(["thumbnails/thumbnail.jpg", GIF]);
 const FRESH_MS = 5000;
 /** Cache time of images for moments that no longer change. */
 const CACHE_S = 3600;
-const MOST_KEPT = 300;
-const MOST_OCTETS = 32 * 1024 * 1024;
+const MAX_KEPT = 300;
+const MAX_OCTETS = 32 * 1024 * 1024;
 /** Larger segments are not read for an image: a segment at the highest bitrate has a tenth of this size. */
-const LARGEST_SEGMENT = 128 * 1024 * 1024;
+const MAX_SEGMENT = 128 * 1024 * 1024;
 
 export function createLivePictures({
   tools,
@@ -56,7 +56,7 @@ export function createLivePictures({
   const scratch = createScratch(folder);
   const stills = createStills({ tools, objects: { file: async (path) => path } });
   const queue = createImageQueue();
-  const kept = createKept({ most: MOST_KEPT, octets: MOST_OCTETS });
+  const kept = createKept({ most: MAX_KEPT, octets: MAX_OCTETS });
 
   async function draw(timeline: LiveTimeline, moment: Moment, image: ImageRequest): Promise<Buffer> {
     const { run, rendition, offset } = moment;
@@ -64,7 +64,7 @@ export function createLivePictures({
     const pieces: Buffer[] = [];
     for (const what of [{ run: run.id }, ...segments]) {
       const bytes = await (await stored(timeline.video, rendition.name, what))?.bytes();
-      if (bytes === undefined || bytes.length + pieces.reduce((sum, { length }) => sum + length, 0) > LARGEST_SEGMENT)
+      if (bytes === undefined || bytes.length + pieces.reduce((sum, { length }) => sum + length, 0) > MAX_SEGMENT)
         throw streamErrors.imageFailed({ reason: "this part is not stored" });
       pieces.push(bytes);
     }

@@ -22,7 +22,7 @@ const folder = (video: string) => `stream/${video}/live/open/`;
 const DIGITS = 10;
 const keyOf = (video: string, number: number) => `${folder(video)}${String(number).padStart(DIGITS, "0")}`;
 /** Each page holds a few seconds: one broadcast cannot leave more pages. */
-const MOST_PAGES = 10_000;
+const MAX_PAGES = 10_000;
 
 export function createJournal(objects: Pick<ObjectStore, "put" | "open" | "list" | "delete">): Journal {
   return {
@@ -32,7 +32,7 @@ export function createJournal(objects: Pick<ObjectStore, "put" | "open" | "list"
     async read(video) {
       const pages: { number: number; page: JournalPage }[] = [];
       for await (const { key } of objects.list(folder(video))) {
-        if (pages.length >= MOST_PAGES) break;
+        if (pages.length >= MAX_PAGES) break;
         const page = decodePage((await (await objects.open(key))?.bytes()) ?? Buffer.alloc(0));
         if (page !== undefined) pages.push({ number: Number(key.slice(folder(video).length)), page });
       }

@@ -24,7 +24,7 @@ export interface RecordingsParts {
 }
 
 /** Half a minute at the maximum bitrate, in all renditions. */
-const MOST_WAITING = 128 * 1024 * 1024;
+const MAX_WAITING = 128 * 1024 * 1024;
 
 export function createRecordings({
   db,
@@ -33,7 +33,7 @@ export function createRecordings({
   log,
   segmentSeconds = 2,
   pageMs = 500,
-  mostWaiting = MOST_WAITING,
+  mostWaiting = MAX_WAITING,
   remembered = 100,
 }: RecordingsParts): Recordings {
   const table = createRecordTable(db);

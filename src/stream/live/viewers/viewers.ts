@@ -38,7 +38,7 @@ const TELL_MS = 10_000;
 /** Validity period of viewers published by another process, and how long they are cached. */
 const TOLD_MS = 25_000;
 const READ_MS = 5000;
-const MOST_READ = 1000;
+const MAX_READ = 1000;
 
 export function createLiveViewers({ db, clock, ids, log }: LiveViewersParts): LiveViewers {
   const table = createViewersTable(db);
@@ -67,7 +67,7 @@ export function createLiveViewers({ db, clock, ids, log }: LiveViewersParts): Li
     if (known !== undefined && now - known.at < READ_MS) return known.sketches;
     const sketches = table.ofOthers(input, process, now - TOLD_MS).then((texts) => texts.map(readSketch));
     others.delete(input);
-    if (others.size >= MOST_READ) others.delete(others.keys().next().value!);
+    if (others.size >= MAX_READ) others.delete(others.keys().next().value!);
     others.set(input, { at: now, sketches });
     sketches.catch(() => others.delete(input));
     return sketches;

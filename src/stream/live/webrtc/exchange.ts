@@ -5,7 +5,7 @@ import { streamErrors } from "../../errors.ts";
 export const SDP = "application/sdp";
 export const FRAGMENT = "application/trickle-ice-sdpfrag";
 
-const MOST_OCTETS = 64 * 1024;
+const MAX_OCTETS = 64 * 1024;
 const PATIENCE_MS = 10_000;
 /** Any origin may publish and play: access is controlled by the secret, or by tokens and allowed origins. */
 const OPEN_TO_ALL = {
@@ -47,13 +47,13 @@ export async function readText(request: IncomingMessage): Promise<string> {
   try {
     for await (const chunk of request as AsyncIterable<Buffer>) {
       octets += chunk.length;
-      if (octets <= MOST_OCTETS) chunks.push(chunk);
+      if (octets <= MAX_OCTETS) chunks.push(chunk);
     }
   } catch (cause) {
     throw streamErrors.webrtcBadOffer({ reason: "its body broke off" }, { cause });
   } finally {
     clearTimeout(late);
   }
-  if (octets > MOST_OCTETS) throw streamErrors.webrtcBadOffer({ reason: `it has more than ${MOST_OCTETS} octets` });
+  if (octets > MAX_OCTETS) throw streamErrors.webrtcBadOffer({ reason: `it has more than ${MAX_OCTETS} octets` });
   return Buffer.concat(chunks).toString("utf8");
 }

@@ -39,13 +39,13 @@ export interface Feeds {
 }
 
 /** Maximum payload of an RTP packet: with its headers it must fit the smallest MTU (1280 octets of IPv6). */
-const MOST_PAYLOAD = 1180;
+const MAX_PAYLOAD = 1180;
 /** Maximum backlog for a new viewer: more would take longer to decode than the wait for the next key frame. */
 const BACKLOG = { octets: 4 * 1024 * 1024, units: 600, us: 5_000_000 };
 /** How long viewers stay connected after the publisher disconnects: it may reconnect. */
 const STAY_MS = 30_000;
 /** Maximum encoder failures. */
-const MOST_FAILURES = 3;
+const MAX_FAILURES = 3;
 /**
  * Lag in microseconds below which an encoder counts as caught up. It first receives all packets since the last key
  * frame, and more arrive meanwhile. Without skipping them, a viewer would play audio, and video in sync with it,
@@ -189,10 +189,10 @@ function openFeed({
   function pack({ kind, key, pts, data }: MediaPacket): void {
     if (kind === "audio") return give({ kind, key, pts, payloads: [data] });
     if (tracks.video?.codec === "vp8")
-      return give({ kind, key, pts, payloads: packVp8(data, MOST_PAYLOAD, pictures++ & 0x7fff) });
+      return give({ kind, key, pts, payloads: packVp8(data, MAX_PAYLOAD, pictures++ & 0x7fff) });
     const nals = splitLengths(data).filter((nal) => nalType(nal) !== NAL.delimiter);
     const own = nals.some((nal) => nalType(nal) === NAL.sps);
-    give({ kind, key, pts, payloads: packH264(key && !own ? [...parameterSets, ...nals] : nals, MOST_PAYLOAD) });
+    give({ kind, key, pts, payloads: packH264(key && !own ? [...parameterSets, ...nals] : nals, MAX_PAYLOAD) });
   }
 
   function startRun(given: LiveTracks): void {
@@ -231,8 +231,8 @@ function openFeed({
 
   /** Continues without audio instead of ending. */
   function recover(wanted: typeof transcoded): void {
-    if (++failures > MOST_FAILURES && wanted.video) return close();
-    if (failures <= MOST_FAILURES) connectTranscoder(wanted);
+    if (++failures > MAX_FAILURES && wanted.video) return close();
+    if (failures <= MAX_FAILURES) connectTranscoder(wanted);
     else transcoding = undefined;
   }
 

@@ -6,7 +6,7 @@ interface NackScheduler {
 
 /** Longer than a typical round trip: a packet requested again sooner would arrive twice. */
 const AGAIN_MS = 80;
-const MOST_TIMES = 5;
+const MAX_TIMES = 5;
 /** Maximum packets per message. */
 const MOST = 100;
 
@@ -19,7 +19,7 @@ export function createNackScheduler(): NackScheduler {
       const due: number[] = [];
       for (const number of missing) {
         const before = asked.get(number);
-        const again = before === undefined || (now - before.at >= AGAIN_MS && before.times < MOST_TIMES);
+        const again = before === undefined || (now - before.at >= AGAIN_MS && before.times < MAX_TIMES);
         if (again && due.length < MOST) due.push(number);
         if (before !== undefined || again)
           next.set(number, again ? { at: now, times: (before?.times ?? 0) + 1 } : before!);

@@ -52,12 +52,12 @@ export interface Peers {
 
 const NAMES = { h264: "video/H264", vp8: "video/VP8", opus: "audio/opus" } as const;
 /** Maximum number of this machine's addresses to use: each needs a socket for every peer. */
-const MOST_ADDRESSES = 8;
+const MAX_ADDRESSES = 8;
 /**
  * Maximum number of answered viewers that have not connected, which normally takes a second. The oldest one is evicted,
  * so that unconnected clients cannot lock out viewers.
  */
-const MOST_WAITING = 100;
+const MAX_WAITING = 100;
 
 /**
  * WebRTC connections, on this machine's IP addresses or the configured ones. Uses ICE-lite (RFC 8445, 2.5): the server
@@ -80,12 +80,12 @@ export function createPeers({ settings, now = () => performance.now() }: PeersPa
       .filter(({ internal, scopeid }) => !internal && !scopeid)
       .map(({ address }) => address);
     // Clients on this machine use loopback, even if it is the only address.
-    return [...new Set([...(near || own.length === 0 ? ["127.0.0.1"] : []), ...own])].slice(0, MOST_ADDRESSES);
+    return [...new Set([...(near || own.length === 0 ? ["127.0.0.1"] : []), ...own])].slice(0, MAX_ADDRESSES);
   }
 
   return {
     open(codecs, { kind, near }) {
-      if (kind === "play" && waiting.size >= MOST_WAITING) waiting.values().next().value!.close();
+      if (kind === "play" && waiting.size >= MAX_WAITING) waiting.values().next().value!.close();
       if (counts[kind] >= settings.connections) throw streamErrors.webrtcTooMany({ limit: settings.connections });
       let since = now();
       const hear = () => void (since = now());

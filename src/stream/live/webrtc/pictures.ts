@@ -36,7 +36,7 @@ export interface Pictures {
 
 /** How long to wait for a lost packet after requesting it. */
 const WAIT_MS = 500;
-const MOST_WAITING = 1024;
+const MAX_WAITING = 1024;
 
 interface Codec {
   /** Undefined: unusable. */
@@ -48,7 +48,7 @@ interface Codec {
  * to the next key frame.
  */
 export function createPictures(codec: "h264" | "vp8", listener: PicturesListener): Pictures {
-  const ordering = createOrdering({ waitMs: WAIT_MS, most: MOST_WAITING });
+  const ordering = createOrdering({ waitMs: WAIT_MS, most: MAX_WAITING });
   const framing = createFraming();
   const reader = codec === "h264" ? h264() : vp8();
   let track: LiveVideoTrack | undefined;

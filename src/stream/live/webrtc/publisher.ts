@@ -63,7 +63,7 @@ export function receivePublisher({
   quiet(peer);
 
   let videoSsrc: number | undefined;
-  let askedAt = -Infinity;
+  let requestedAt = -Infinity;
   let keyAt = now();
 
   function send(packet: RtcpPacket): void {
@@ -71,8 +71,8 @@ export function receivePublisher({
   }
 
   function askForKeyFrame(): void {
-    if (videoSsrc === undefined || now() - askedAt < ASK_AGAIN_MS) return;
-    askedAt = now();
+    if (videoSsrc === undefined || now() - requestedAt < ASK_AGAIN_MS) return;
+    requestedAt = now();
     send(
       new RtcpPayloadSpecificFeedback({ feedback: new PictureLossIndication({ senderSsrc, mediaSsrc: videoSsrc }) }),
     );

@@ -6,16 +6,16 @@ export interface SdpFragment {
   candidates: { candidate: string; mid: string }[];
 }
 
-const MOST_LINES = 500;
-const LONGEST_LINE = 1000;
+const MAX_LINES = 500;
+const MAX_LINE = 1000;
 
 /** Undefined if invalid. */
 export function readSdpFragment(text: string): SdpFragment | undefined {
   const lines = text.split(/\r?\n/).filter((line) => line !== "");
   if (
     lines.length === 0 ||
-    lines.length > MOST_LINES ||
-    lines.some((line) => !/^[a-z]=/.test(line) || line.length > LONGEST_LINE)
+    lines.length > MAX_LINES ||
+    lines.some((line) => !/^[a-z]=/.test(line) || line.length > MAX_LINE)
   )
     return undefined;
   const fragment: SdpFragment = { candidates: [] };

@@ -23,7 +23,7 @@ const WAIT_MS = 1500;
 /** A camera may take longer than a microphone, and video starts with the first key frame. */
 const WAIT_FOR_PICTURES_MS = 4000;
 /** Maximum buffered packets: a few seconds of small packets. */
-const MOST_WAITING = 500;
+const MAX_WAITING = 500;
 
 /** Starts one run with both tracks, instead of one run with the first track and another with both. */
 export function createTracksGate({ video, audio, publication, now }: TracksGateParts): TracksGate {
@@ -61,7 +61,7 @@ export function createTracksGate({ video, audio, publication, now }: TracksGateP
     write(packet) {
       if (waiting === undefined) return publication.write(packet);
       waiting.push(packet);
-      if (waiting.length > MOST_WAITING) waiting.shift();
+      if (waiting.length > MAX_WAITING) waiting.shift();
     },
     tick() {
       if (waiting === undefined || since === undefined) return;

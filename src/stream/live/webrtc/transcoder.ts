@@ -34,7 +34,7 @@ const AUDIO = { aac: "A_AAC", mp3: "A_MPEG/L3", opus: "A_OPUS" };
 /** For an unknown frame size: decoders use the one in the bitstream. */
 const SOME_SIZE = { width: 1280, height: 720 };
 /** A longer queue would be too late for live viewing. */
-const MOST_WAITING = 16 * 1024 * 1024;
+const MAX_WAITING = 16 * 1024 * 1024;
 /**
  * The delay of libopus (RFC 7845, 4.2), in samples: its first packet is presented that much earlier than its source.
  */
@@ -103,7 +103,7 @@ export function createTranscoder({
         ],
         outputs: readers,
         urgency: "urgent",
-        inputBytes: MOST_WAITING,
+        inputBytes: MAX_WAITING,
         threads: 1,
       });
       if (wanted.video) encoding++;

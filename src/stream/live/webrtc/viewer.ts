@@ -30,7 +30,7 @@ const REPORT_MS = 1000;
 const BURST = 40;
 const BURST_MS = 5;
 /** Maximum queued packets: above it, packets are dropped up to the next key frame. */
-const MOST_WAITING = 8000;
+const MAX_WAITING = 8000;
 /** Packets stored for retransmission: werift stores only the last 128, fewer than a key frame has. */
 const KEPT = 2048;
 const KEPT_BY_WERIFT = 128;
@@ -97,7 +97,7 @@ export function showTo({ peer, feed, now = () => performance.now() }: ViewerPart
   function enqueue({ kind, key, payloads }: Unit, us: number): void {
     if (kind === "video" && key) needsKey = false;
     if (kind === "video" && needsKey) return;
-    if (waiting.length > MOST_WAITING) {
+    if (waiting.length > MAX_WAITING) {
       waiting = [];
       needsKey = true;
       feed.wantKeyFrame();

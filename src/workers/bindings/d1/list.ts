@@ -77,7 +77,7 @@ const BATCH = 100;
 const REMEMBERED_MS = 3600_000;
 /** How long a response waits for the file of a deleted database to be removed: an import may be using it. */
 const REMOVAL_MS = 2_000;
-const LONGEST_NAME = 128;
+const MAX_NAME = 128;
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_-]*$/;
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
@@ -112,8 +112,8 @@ export function createD1DatabaseList({
 
   return {
     async create(account, { name, readReplication = "disabled", jurisdiction = null, locationHint = null }) {
-      if (name.length > LONGEST_NAME || !NAME.test(name))
-        throw d1Errors.badName({ name: JSON.stringify(name.slice(0, LONGEST_NAME)), longest: LONGEST_NAME });
+      if (name.length > MAX_NAME || !NAME.test(name))
+        throw d1Errors.badName({ name: JSON.stringify(name.slice(0, MAX_NAME)), longest: MAX_NAME });
       const row: DatabaseRow = {
         id: ids.uuid(),
         account,

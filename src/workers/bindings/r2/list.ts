@@ -5,7 +5,7 @@ import type { KeyRange, ObjectTable, PageRow } from "./r2-table.ts";
 import { listedObject } from "./rows.ts";
 
 /** Minimum number of rows per query; the number is adapted to how many rows became entries. */
-const FEWEST_ROWS = 16;
+const MIN_ROWS = 16;
 
 export async function listObjects(
   table: ObjectTable,
@@ -20,7 +20,7 @@ export async function listObjects(
   const entries: Entry[] = [];
   let bytes = 0;
   let position: KeyRange | undefined = begin(prefix, options, limits);
-  let rowsAtOnce = delimiter === "" ? limit + 1 : Math.min(limit + 1, 8 * FEWEST_ROWS);
+  let rowsAtOnce = delimiter === "" ? limit + 1 : Math.min(limit + 1, 8 * MIN_ROWS);
 
   while (position) {
     const rows = await table.page(bucket, position, rowsAtOnce, columns);
@@ -36,7 +36,7 @@ export async function listObjects(
     }
     if (rows.length < rowsAtOnce) break;
     position = after(entries.at(-1)!, position.before);
-    rowsAtOnce = Math.min(limits.listKeys + 1, Math.max(FEWEST_ROWS, 2 * (entries.length - before)));
+    rowsAtOnce = Math.min(limits.listKeys + 1, Math.max(MIN_ROWS, 2 * (entries.length - before)));
   }
   return page(entries);
 }

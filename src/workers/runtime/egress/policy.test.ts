@@ -14,7 +14,8 @@ describe("the egress policy", () => {
 
   it("blocks workers on a server from its own network, in every notation of an address", () => {
     const inside = ["127.0.0.1", "127.9.9.9", "::1", "10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.0.0.0", "224.0.0.1", "255.255.255.255", "fe80::1", "fc00::1", "fd12::1", "::", "::ffff:127.0.0.1", "::ffff:7f00:1", "::127.0.0.1", "fec0::1", "fe80::1%lo", "::FFFF:10.0.0.1", "::ffff:a9fe:a9fe", "0:0:0:0:0:ffff:a00:1", "metadata.internal", "", "64:ff9b::7f00:1"]; // prettier-ignore
-    for (const address of inside) assert.match(serve(address, 80) ?? "allowed", /closed to workers$/, address);
+    for (const address of inside)
+      assert.match(serve(address, 80) ?? "allowed", /(closed to workers|not an IP address)$/, address);
   });
 
   it("blocks the SMTP port everywhere", () => {

@@ -3,7 +3,7 @@
 // class.
 import { WorkerEntrypoint } from "cloudflare:workers";
 import { NO_HANDLER, NO_SCHEDULED_HANDLER, dispatch, dispatchScheduled } from "./message.ts";
-import { EVENT_HEADER, type AskedEvent } from "./shared.ts";
+import { EVENT_HEADER, type RequestedEvent } from "./shared.ts";
 
 type Name = "email" | "scheduled";
 type Handlers = Record<string, unknown>;
@@ -38,7 +38,7 @@ export const mailEntrypoint = (exported: Exported | undefined, options: { always
   class extends WorkerEntrypoint {
     override async fetch(request: Request): Promise<Response> {
       const run = (name: Name) => (event: unknown) => handle(exported, name, event, this.env, this.ctx);
-      switch (request.headers.get(EVENT_HEADER) as AskedEvent | null) {
+      switch (request.headers.get(EVENT_HEADER) as RequestedEvent | null) {
         case "handlers":
           return Response.json({ handlers: namesOf(exported) });
         case "scheduled":

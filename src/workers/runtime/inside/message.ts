@@ -14,7 +14,7 @@ interface Meta {
 }
 
 /** Maximum length of texts from a handler; the server does not accept responses of unlimited length. */
-const LONGEST_TEXT = 64 * 1024;
+const MAX_TEXT = 64 * 1024;
 
 /** The handler's decisions about one message. */
 interface Verdict {
@@ -43,7 +43,7 @@ export class ForwardableMessage {
   }
 
   setReject(reason: string): void {
-    this.#verdict.rejected = String(reason).slice(0, LONGEST_TEXT);
+    this.#verdict.rejected = String(reason).slice(0, MAX_TEXT);
   }
 
   async forward(recipient: string, headers?: HeadersInit): Promise<EmailSendResult> {
@@ -197,7 +197,7 @@ export const NO_HANDLER = "Handler does not export an email() function";
 export const NO_SCHEDULED_HANDLER = "Handler does not export a scheduled() function";
 
 function describe(thrown: unknown): { name: string; message: string; stack?: string } {
-  const cut = (text: unknown) => String(text).slice(0, LONGEST_TEXT);
+  const cut = (text: unknown) => String(text).slice(0, MAX_TEXT);
   if (thrown instanceof Error)
     return {
       name: cut(thrown.name),

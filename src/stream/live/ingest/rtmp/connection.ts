@@ -42,7 +42,7 @@ export interface Connection {
 /** Maximum octets of one message: commands before admission, media after it. */
 const MOST = { command: 16 * 1024, media: 8 * 1024 * 1024 };
 /** Maximum backlog of a client, above the worst case of a legitimate one. */
-const MOST_WAITING = 2 * LAG_LIMIT;
+const MAX_WAITING = 2 * LAG_LIMIT;
 /** Time for the last messages to arrive. */
 const LINGER_MS = 2000;
 
@@ -233,7 +233,7 @@ export function createConnection(options: ConnectionOptions): Connection {
 
   socket.on("data", (bytes: Buffer) => {
     if (over) return;
-    if (socket.writableLength > MOST_WAITING || (leave === undefined && socket.writableLength > MOST.command))
+    if (socket.writableLength > MAX_WAITING || (leave === undefined && socket.writableLength > MOST.command))
       return failed(new RtmpViolation("it does not take what it is sent"));
     try {
       take(peer.push(bytes));

@@ -14,8 +14,8 @@ export interface TsPublisher {
  * and packets.
  */
 const PATIENCE = 2_000_000;
-const MOST_OCTETS = 16 * 1024 * 1024;
-const MOST_PACKETS = 2000;
+const MAX_OCTETS = 16 * 1024 * 1024;
+const MAX_PACKETS = 2000;
 
 export function createTsPublisher(publication: Pick<Publication, "configure" | "unsupported" | "write">): TsPublisher {
   const readers = new Map<number, StreamReader>();
@@ -66,7 +66,7 @@ export function createTsPublisher(publication: Pick<Publication, "configure" | "
     pending.push(packet);
     octets += packet.data.length;
     const complete = [...readers.values()].every(({ kind }) => tracks[kind] !== undefined);
-    if (complete || packet.dts - pending[0]!.dts > PATIENCE || octets > MOST_OCTETS || pending.length > MOST_PACKETS)
+    if (complete || packet.dts - pending[0]!.dts > PATIENCE || octets > MAX_OCTETS || pending.length > MAX_PACKETS)
       announce();
   }
 

@@ -86,7 +86,7 @@ const HOUR_MS = 3600_000;
 const STALE_MS = 24 * HOUR_MS;
 const WAIT_MS = 10_000;
 /** Maximum number of files per database that are waiting to be imported or downloaded. */
-const MOST_FILES = 20;
+const MAX_FILES = 20;
 const BATCH = 100;
 
 export function createD1Transfers({
@@ -227,8 +227,8 @@ export function createD1Transfers({
       )
         return known;
       const row = newRow(account, database, "import", { etag: md5, filename: `${database}-${md5}.sql` });
-      if (!(await table.insert(row, MOST_FILES, ["waiting", "uploaded"])))
-        throw d1Errors.tooManyTransfers({ limit: MOST_FILES });
+      if (!(await table.insert(row, MAX_FILES, ["waiting", "uploaded"])))
+        throw d1Errors.tooManyTransfers({ limit: MAX_FILES });
       return row;
     },
 
@@ -291,9 +291,9 @@ export function createD1Transfers({
         expires_at: clock.now() + STALE_MS,
       });
       row.filename = `${database}-${bookmarkAt(row)}.sql`;
-      if (await table.insert(row, MOST_FILES, ["active", "complete"])) return show(await begin(row));
+      if (await table.insert(row, MAX_FILES, ["active", "complete"])) return show(await begin(row));
       const active = await table.findActive(database, "export");
-      if (!active) throw d1Errors.tooManyTransfers({ limit: MOST_FILES });
+      if (!active) throw d1Errors.tooManyTransfers({ limit: MAX_FILES });
       if (active.options !== row.options) throw d1Errors.exporting();
       return show(await look(active));
     },

@@ -9,7 +9,7 @@ import type { SqliteConnection } from "./sqlite-connection.ts";
  * exclude all other writes: otherwise an acknowledged write of another caller would be rolled back with the
  * transaction.
  */
-export interface WriteTurns {
+export interface WriteQueue {
   /** Runs the query alone, as soon as no transaction is open. */
   alone<Row>(query: CompiledQuery): Promise<Result<Row>>;
   /** Runs the query in one commit with all other writes of this event loop turn. */
@@ -37,7 +37,7 @@ const MAX_TOGETHER = 512;
 /** Another process is writing: retry after this time instead of blocking the event loop inside SQLite. */
 const BUSY_RETRY_MS = 10;
 
-export function createWriteTurns(writer: SqliteConnection, { patienceMs = 30_000 } = {}): WriteTurns {
+export function createWriteQueue(writer: SqliteConnection, { patienceMs = 30_000 } = {}): WriteQueue {
   const waiting: Waiting[] = [];
   const transaction = new AsyncLocalStorage<object>();
   let open: object | undefined;

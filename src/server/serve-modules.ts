@@ -17,7 +17,7 @@ import type { ServeOptions } from "./serve-options.ts";
 import { composeServeWorkers } from "./serve-workers.ts";
 
 /** The modules of a platform process, without its listeners. */
-export interface ServeRooms {
+export interface ServeModules {
   platform: Platform;
   bindings: Bindings;
   certificates: ServeCertificates;
@@ -38,14 +38,14 @@ export const d1Of = (roles: ReadonlySet<Role>) => ({
 /** Time limit for pending work after a stop request. */
 export const GRACE_MS = 30_000;
 
-export async function openRooms(
+export async function openModules(
   settings: Settings,
   roles: ReadonlySet<Role>,
   baseUrl: () => string,
   limits: ServeOptions["limits"],
   basics: Basics,
   exposed = false,
-): Promise<ServeRooms> {
+): Promise<ServeModules> {
   const { data_dir: dataDir, database } = settings;
   const { lifecycle } = basics;
   const secrets = openSecrets(settings, dataDir);

@@ -4,13 +4,13 @@ import type { Clock } from "../../kernel/index.ts";
  * Wakes one sleeper. A signal that arrives while no one sleeps is remembered, so that none is lost between checking and
  * sleeping.
  */
-export interface Bell {
+export interface WakeSignal {
   ring(): void;
   /** Waits for the signal, at most `ms`. */
   wait(ms: number): Promise<void>;
 }
 
-export function createBell(clock: Clock): Bell {
+export function createWakeSignal(clock: Clock): WakeSignal {
   let rung = false;
   let wake: (() => void) | undefined;
   return {

@@ -172,7 +172,7 @@ describe("the command line sends mail and shows the status of all mail: each ste
     assert.deepEqual([listed.email, listed.reason, listed.note], ["gone@example.net", "manual", "moved"]);
     assert.match(
       (await run("email", "sending", "suppressions", "list")).stdout,
-      /^gone@example\.net +manual +\S+ \S+ UTC +\S+ \S+ UTC +the account/m,
+      /^gone@example\.net +manual +\S+ \S+ UTC +\S+ \S+ UTC +account/m,
     );
     assert.match(
       (

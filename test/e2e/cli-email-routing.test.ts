@@ -123,7 +123,7 @@ describe("the command line routes the mail of a domain: each step builds on the 
     );
     assert.match(
       (await run("email", "routing", "rules", "get", "example.com", "catch-all")).stdout,
-      /for +everything else\n *does +drop\n *enabled +yes/,
+      /matches +everything else\n *action +drop\n *enabled +yes/,
     );
     assert.match(
       (await run("email", "routing", "rules", "list", "example.com")).stdout,

@@ -335,7 +335,7 @@ test("a large message is checked on another thread, from a file or from memory, 
 
 test("a broken source or a slow thread defers the message; the next message is still checked", async () => {
   const stuck = authenticator(
-    { inlineBytes: 0, threads: { threads: 1, jobMs: 1500, waiting: 1 } },
+    { inlineBytes: 0, threads: { threads: 1, jobMs: 5000, waiting: 1 } },
     { "rsa._domainkey.a.example TXT": noAnswer("ETIMEOUT") },
   );
   const source = await signedMail(`${HEADER}\nHello\n`, ED);

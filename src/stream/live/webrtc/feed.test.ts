@@ -150,7 +150,7 @@ test("rejects viewers of a broadcast that cannot be played", async () => {
     { video: { codec: "av1", config: Buffer.alloc(4), width: 320, height: 180 } },
     busy,
   );
-  assert.throws(() => feeds.of(hub.input.uid), /transcoded for WebRTC/);
+  assert.throws(() => feeds.of(hub.input.uid), /already transcoding 1 broadcasts for WebRTC/);
   publication.end(true);
   assert.equal(feeds.of(hub.input.uid), undefined);
   feeds.close();

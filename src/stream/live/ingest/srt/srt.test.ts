@@ -129,16 +129,16 @@ describe("publishers", { ...needsFfmpeg, concurrency: true }, () => {
     add("far", SECRET);
     const line = await relay(t, port, { loss: 0.08, delayMs: 15 });
     const { code } = await ffmpeg(t, [
-      ...live(3, ["-b:v", "2M", "-maxrate", "2M", "-minrate", "2M", "-bufsize", "1M", "-x264-params", "nal-hrd=cbr"]),
+      ...live(7, ["-b:v", "2M", "-maxrate", "2M", "-minrate", "2M", "-bufsize", "1M", "-x264-params", "nal-hrd=cbr"]),
       "-f",
       "mpegts",
-      address(line.port, "far", SECRET, "&latency=800000&connect_timeout=20000"),
+      address(line.port, "far", SECRET, "&latency=2000000&connect_timeout=20000"),
     ]).done;
     assert.equal(code, 0);
     await until("it to be over", () => published[0]?.ended !== undefined);
     assert.ok(line.dropped > 20, `${line.dropped} datagrams were lost`);
-    // A receiver cannot detect the loss of the last packets before the sender disconnects.
-    assertWhole(published[0]!, 2.2);
+    // A receiver cannot detect the loss of the last packets before the sender disconnects: a loaded machine may lose two seconds.
+    assertWhole(published[0]!, 3);
   });
 
   test("are given the reason for a rejection", async (t) => {

@@ -146,7 +146,10 @@ test("reports an unreachable server, another HTTP server and an empty response d
     (await caught(api.result("GET", "/page"))).message,
     /GET \/page returned status 502, but the response is not from the API: <html>bad gateway<\/html>/,
   );
-  assert.match((await caught(api.result("GET", "/fine"))).message, /status 200, but the response is not from the API: hello/);
+  assert.match(
+    (await caught(api.result("GET", "/fine"))).message,
+    /status 200, but the response is not from the API: hello/,
+  );
   const silent = await startFakeApi(t, {});
   silent.server.removeAllListeners("request");
   const late = await caught(

@@ -4,7 +4,7 @@ import type { Clock } from "../../kernel/index.ts";
  * Wakes one sleeper. A signal that arrives while no one sleeps is remembered, so that none is lost between checking and
  * sleeping.
  */
-export interface WakeSignal {
+interface WakeSignal {
   ring(): void;
   /** Waits for the signal, at most `ms`. */
   wait(ms: number): Promise<void>;

@@ -22,7 +22,7 @@ export interface Clips {
   create(account: string, asked: RequestedClip): Promise<Video>;
 }
 
-export type RequestedClip = Omit<RequestedVideo, "maxDurationSeconds" | "uploadExpiry"> & {
+type RequestedClip = Omit<RequestedVideo, "maxDurationSeconds" | "uploadExpiry"> & {
   from: string;
   start: number;
   end: number;

@@ -125,7 +125,7 @@ describe("the API under abuse", () => {
           assert.ok(status < 500, `${method} ${path}: ${status}`);
           assert.ok(
             status >= 400 || ![...strangers].some((id) => id.length >= 32 && found.includes(id)),
-            `${method} ${path} tells of another account: ${found}`,
+            `${method} ${path} exposes another account: ${found}`,
           );
           asked++;
         }

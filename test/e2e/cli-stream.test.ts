@@ -324,7 +324,7 @@ describe("the command line uploads, shows and downloads videos", needsFfmpeg, ()
     ) {
       delivered = (await deliveries()).find(({ video, status }) => video === failed.uid && status === "delivered");
     }
-    assert.match((await run("webhook", "replay", delivered!.id)).stdout, /is on its way/);
+    assert.match((await run("webhook", "replay", delivered!.id)).stdout, /is queued/);
     assert.match(
       (await run("webhook", "deliveries")).stdout,
       new RegExp(`^${delivered!.id} .* ${failed.uid} +error +delivered +1 +200, \\d+ ms$`, "m"),

@@ -33,7 +33,7 @@ test(
     small.fill();
     await until(
       async () => (await server.history(show)).includes("ERR_STORAGE_QUOTA_EXHAUSTED"),
-      "it is told of the full disk",
+      "the full disk is reported",
     );
     const before = await lastOf(show);
     await until(async () => (await lastOf(show)) >= before + 3, "the broadcast goes on");

@@ -62,7 +62,7 @@ describe("faulty publishers while another broadcast continues", { ...needsFfmpeg
     const show = await server.input("b-frames");
     const file = await clip({ seconds: 6, fps: "25", video: [...X264, "-bf", "3"] });
     const publisher = push(scope, file, rtmp(show));
-    await until(async () => (await server.health(show))?.bFrames === true, "its health tells of them");
+    await until(async () => (await server.health(show))?.bFrames === true, "the health status reports B-frames");
     assert.equal(await publisher.ended, 0, publisher.words());
     const [pictures, sound] = await oneRun(show, await countFrames(file));
     assert.ok(Math.abs(pictures!.last - sound!.last) < 0.3, JSON.stringify([pictures, sound]));
@@ -80,7 +80,7 @@ describe("faulty publishers while another broadcast continues", { ...needsFfmpeg
       const pushed = [push(scope, files[0], rtmp(loose)), push(scope, files[1], rtmp(long), TWICE)];
       await until(
         async () => (await server.health(long))?.problems.includes("ERR_GOP_OUT_OF_RANGE") === true,
-        "its health tells of it",
+        "the health status reports the key frame interval",
       );
       for (const { ended, words } of pushed) assert.equal(await ended, 0, words());
       await oneRun(loose, 150);
@@ -139,7 +139,7 @@ describe("faulty publishers while another broadcast continues", { ...needsFfmpeg
     await publisher.done;
     await until(
       async () => (await server.history(show)).includes("ERR_UNSUPPORTED_VIDEO_CODEC"),
-      "it is told of the codec",
+      "the codec is reported",
     );
     const runs = await readRuns((await server.recording(show)).playback.hls);
     assert.deepEqual(

@@ -60,7 +60,7 @@ test(
     // The second state applies if the server was down for longer than the reconnect time.
     await until(
       async () => ["failed_to_reconnect", "client_disconnect"].includes((await server.history(goneFor)).at(-1)!),
-      "it is told of who did not come back",
+      "the missing publisher is reported",
     );
     assert.ok(!server.log().includes('"level":50'), server.log());
   },

@@ -85,7 +85,7 @@ test(
     await until(async () => (await metric(server, "reelpost_media_running")) > 0, "an encoder runs for them");
     gone.abort();
     await Promise.all(left);
-    await until(async () => (await metric(server, "reelpost_media_running")) === 0, "nothing is encoded for nobody");
+    await until(async () => (await metric(server, "reelpost_media_running")) === 0, "encoding stops without viewers");
     const kept = objectsBelow(objects, `stream/${leaving}/${RUNG}`).filter((name) => name.endsWith(".m4s"));
     assert.ok(kept.length < SEGMENTS, "most of it was not made");
 

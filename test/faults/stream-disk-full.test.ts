@@ -79,7 +79,7 @@ async function fillAndFree(t: TestContext, whole: boolean): Promise<void> {
   // A disk that fills up during encoding.
   const encoded = await uploadForm(server, source);
   small.fill();
-  await until(() => /No space|no space|ENOSPC|DISK_FULL/.test(server.log()), "the log tells of the full disk");
+  await until(() => /No space|no space|ENOSPC|DISK_FULL/.test(server.log()), "the log reports the full disk");
   // A full database cannot even record a failed attempt. On the other disk, there are more attempts than the limit
   // after which a video fails.
   const tried = whole ? /jobs: failed to store the outcome, will retry/g : /failed, will retry/g;

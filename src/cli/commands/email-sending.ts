@@ -301,7 +301,12 @@ const emailSendingSuppressionsCreate = defineCommand({
     note: { type: "string", placeholder: "text", summary: "why" },
     ...serverOptions,
   },
-  examples: [["reelpost email sending suppressions create nobody@example.net --note 'asked us to'", "permanently"]],
+  examples: [
+    [
+      "reelpost email sending suppressions create nobody@example.net --note 'unsubscribe request'",
+      "suppresses the address permanently",
+    ],
+  ],
   async run({ days, note, ...values }, [email], surroundings) {
     const { api, base } = await connect(values, surroundings);
     const until = days === undefined ? undefined : new Date(surroundings.clock.now() + days * 86_400_000).toISOString();

@@ -100,7 +100,7 @@ function secretsIn(value: unknown, file: string): [name: string, text: string | 
   if (typeof value !== "object" || value === null || Array.isArray(value))
     throw fail("it is no JSON object of names and texts");
   const entries = Object.entries(value);
-  if (entries.length === 0) throw fail("there is no secret in it");
+  if (entries.length === 0) throw fail("it contains no secret");
   return entries.map(([name, text]: [string, unknown]) => {
     if (typeof text !== "string" && text !== null) throw fail(`the value of ${name} is not a string`);
     return [name, text];

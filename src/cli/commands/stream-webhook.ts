@@ -100,7 +100,7 @@ const streamWebhookReplay = defineCommand({
       `${await endpointPath(connection, endpoint)}/deliveries${at`/${id!}`}/replay`,
     );
     printResult(surroundings, delivery, () => [
-      `${delivery.id} is on its way: \`reelpost stream webhook deliveries\` tells what becomes of it`,
+      `${delivery.id} is queued: \`reelpost stream webhook deliveries\` shows its status`,
     ]);
     return 0;
   },

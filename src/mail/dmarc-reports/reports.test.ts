@@ -97,7 +97,7 @@ describe("DMARC reports of a zone", () => {
       );
     });
 
-    test("are no longer accepted after their zone has been deleted, whichever process is notified", async (t) => {
+    test("are no longer accepted after their zone has been deleted, in every process", async (t) => {
       const { db, events, zones, clock, newZone } = await openRouting(t, engine);
       let hear: (zone: string) => void = () => {};
       const lossy: Events = { ...events, subscribe: (_topic, listener) => ((hear = listener), () => {}) };

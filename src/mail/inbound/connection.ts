@@ -123,7 +123,7 @@ export function createConnection<User>(deps: ConnectionDeps<User>): Connection {
   function listen() {
     socket
       .on("data", receive)
-      .on("drain", process)
+      .on("drain", advance)
       .on("error", deps.onError)
       .on("close", close)
       .setTimeout(limits.commandMs, endIdle)
@@ -140,7 +140,7 @@ export function createConnection<User>(deps: ConnectionDeps<User>): Connection {
       }
     }
     session.push(octets);
-    process();
+    advance();
   }
 
   const blocked = () =>
@@ -153,7 +153,7 @@ export function createConnection<User>(deps: ConnectionDeps<User>): Connection {
     socket.writableNeedDrain;
 
   /** Processes the buffered input as far as possible, then continues reading or waits. */
-  function process() {
+  function advance() {
     if (processing) return;
     processing = true;
     let commands = false;
@@ -181,7 +181,7 @@ export function createConnection<User>(deps: ConnectionDeps<User>): Connection {
       case "delay":
         tarpit = setTimeout(() => {
           tarpit = undefined;
-          process();
+          advance();
         }, limits.tarpitMs).unref();
         return;
       case "mail":
@@ -191,7 +191,7 @@ export function createConnection<User>(deps: ConnectionDeps<User>): Connection {
       case "credentials":
         return decide(authenticate(event.credentials.username, event.credentials.password));
       case "data":
-        message = createIncomingMessage(process);
+        message = createIncomingMessage(advance);
         outcome = handlers.onData(message.data, client);
         return;
       case "content":
@@ -219,7 +219,7 @@ export function createConnection<User>(deps: ConnectionDeps<User>): Connection {
       if (closed) return;
       session.decide(reply);
       then();
-      process();
+      advance();
     };
     decision.then(settle, (err: Error) => {
       deps.onError(err);
@@ -290,7 +290,7 @@ export function createConnection<User>(deps: ConnectionDeps<User>): Connection {
     flush();
     upgrading = true;
     const plain = socket;
-    plain.off("data", receive).off("drain", process).off("close", close).setTimeout(0, endIdle);
+    plain.off("data", receive).off("drain", advance).off("close", close).setTimeout(0, endIdle);
     // RFC 3207 4.2: discards pipelined plaintext. Node would read it as part of the handshake.
     while (plain.read() !== null);
     const secure = serverTls(plain, deps.tls!);
@@ -303,7 +303,7 @@ export function createConnection<User>(deps: ConnectionDeps<User>): Connection {
       client.user = undefined;
       secure.off("error", deps.onError).off("close", close);
       listen();
-      process();
+      advance();
     });
     secure.on("error", deps.onError).on("close", close);
   }
@@ -366,6 +366,6 @@ export function createConnection<User>(deps: ConnectionDeps<User>): Connection {
   output = formatReply({ code: 220, text: `${name} ESMTP` });
   handlers.onConnect?.(client);
   listen();
-  process();
+  advance();
   return connection;
 }

@@ -94,7 +94,7 @@ function onlyAuthor({ from, fields }: Message): Mailbox {
   const places = headerValues(fields, "from").length;
   if (author === undefined || others.length > 0 || places > 1)
     throw mailErrors.authorUnclear({
-      what: author === undefined ? "nobody" : places > 1 ? `authors in ${places} fields` : `${from.length} authors`,
+      what: author === undefined ? "no address" : places > 1 ? `authors in ${places} fields` : `${from.length} authors`,
     });
   return author;
 }

@@ -306,7 +306,7 @@ export function sendingConformance(engine: TestEngine): void {
 
     test("rejects an invalid message", async (t) => {
       const { raw, transport } = await open(t, engine);
-      await assert.rejects(raw("To: a@b.example\r\n\r\nx"), { message: "The From field contains nobody" });
+      await assert.rejects(raw("To: a@b.example\r\n\r\nx"), { message: "The From field contains no address" });
       await assert.rejects(raw(messageOf({ From: "a@example.com, b@example.com" })), {
         message: "The From field contains 2 authors",
       });

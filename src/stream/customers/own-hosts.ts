@@ -2,7 +2,7 @@ import { codeOfHost, customerCode } from "./customer-code.ts";
 
 /**
  * Whether content of the account may be served under a host: `customer-<code>.<domain>` serves only that account.
- * Without a domain there are no such hosts.
+ * Without a domain, these hosts do not exist.
  */
 export type OwnHosts = (host: string | undefined, account: string) => boolean;
 

@@ -164,7 +164,7 @@ test(
         ...tools,
         ready: () =>
           missing
-            ? Promise.reject(streamErrors.mediaToolsMissing({ reason: "there is no ffmpeg on the PATH" }))
+            ? Promise.reject(streamErrors.mediaToolsMissing({ reason: "ffmpeg is not on the PATH" }))
             : tools.ready(),
       }),
     });

@@ -69,7 +69,7 @@ test("without ffmpeg a video waits, and is processed once ffmpeg is installed", 
   const away = <Run>(run: () => Promise<Run>): Promise<Run> => {
     if (!missing) return run();
     refused.resolve();
-    return Promise.reject(streamErrors.mediaToolsMissing({ reason: "there is no ffmpeg on the PATH" }));
+    return Promise.reject(streamErrors.mediaToolsMissing({ reason: "ffmpeg is not on the PATH" }));
   };
   const around = (tools: MediaTools): MediaTools => ({
     ...tools,

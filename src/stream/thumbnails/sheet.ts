@@ -136,7 +136,7 @@ export function sheetArgs(
   const middles = Array.from({ length: pictures }, (_, i) => start + i * interval).map(
     (begin) => (begin + Math.min(model.duration, begin + interval)) / 2,
   );
-  // Key frames before the middles have negative times, at which there is no output.
+  // Key frames before the midpoints have negative timestamps, for which ffmpeg outputs nothing.
   const chains = middles.map((middle, i) =>
     pictureFilter(model, {
       ...size,

@@ -26,7 +26,7 @@ export async function draftOf(
   const profile = watermark === undefined ? undefined : await findWatermark?.(account, watermark);
   if (watermark !== undefined && profile === undefined)
     throw streamErrors.badParameter({
-      reason: `there is no watermark profile ${JSON.stringify(watermark.slice(0, 64))}`,
+      reason: `watermark profile ${JSON.stringify(watermark.slice(0, 64))} does not exist`,
     });
   return {
     ...asked,

@@ -190,7 +190,7 @@ test("invalid creations are rejected before a video is created", async (t) => {
     [
       { "upload-length": "5", "upload-metadata": `watermark ${Buffer.from("x").toString("base64")}` },
       400,
-      /there is no watermark profile "x"/,
+      /watermark profile "x" does not exist/,
     ],
     [
       { "upload-length": "5", "upload-metadata": `expiry ${Buffer.from("2020-01-01T00:00:00Z").toString("base64")}` },

@@ -239,7 +239,7 @@ export function createQueue(parts: QueueParts): Queue {
       const found = await table.message(id);
       if (rows === undefined || found === undefined)
         throw found === undefined ? mailErrors.outboundNotFound({ id }) : mailErrors.outboundGone({ id });
-      // There are no recipients left to send to.
+      // All recipients have a result.
       if (rows.length === 0) await parts.finished(id);
       for (const { rcpt } of rows)
         trace({

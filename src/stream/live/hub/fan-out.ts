@@ -13,7 +13,7 @@ export interface FanOut {
 interface Listener {
   subscriber: LiveSubscriber;
   /**
-   * Receives nothing until the next key frame: the subscriber is too slow, or the earlier packets are no longer stored.
+   * The subscriber is too slow, or earlier packets have been discarded: it receives nothing until the next key frame.
    */
   waits: boolean;
   gone: boolean;

@@ -12,7 +12,7 @@ interface PublicStatusDeps {
   broadcasts: LiveBroadcasts;
   /** Number of clients that watch an input. */
   viewers(input: string): Promise<number>;
-  /** Hosts `customer-<code>.<domain>` serve only their account. Absent or empty: there are no such hosts. */
+  /** Hosts `customer-<code>.<domain>` serve only their account. Absent or empty: no such hosts. */
   domain?: string;
 }
 

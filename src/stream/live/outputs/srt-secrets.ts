@@ -7,7 +7,7 @@ import type { SrtTarget } from "./target.ts";
  * ffmpeg options in a file with restricted permissions: process arguments are readable by every user of the machine.
  */
 export interface SrtSecrets {
-  /** For `-fpre`. Undefined: there are no secrets. */
+  /** For `-fpre`. Undefined without secrets. */
   readonly path: string | undefined;
   remove(): Promise<void>;
 }

@@ -338,7 +338,7 @@ test("a dropped rendition remains available while part of it is listed, and its 
     assert.equal(
       readPlaylist((await get(`manifest/${gone}.m3u8?protocol=hls`)).text).ended,
       true,
-      "who follows it is told of the end",
+      "followers receive the end",
     );
   }
 });

@@ -61,7 +61,7 @@ const SAME = 0.002;
 
 /**
  * Range of segments (both numbers inclusive) covering the seconds from `time` onwards, and the offset in the first one.
- * Seconds are those of the recording: gaps between runs do not count. Undefined: there are no such segments.
+ * Seconds are those of the recording: gaps between runs do not count. Undefined without such segments.
  */
 export function segmentsBetween(
   timeline: LiveTimeline,

@@ -1,8 +1,10 @@
 import { onEveryDatabase } from "../../../test/support/databases.ts";
 import { logConformance } from "./log.conformance.ts";
-import { storyConformance } from "./story.conformance.ts";
+import { entriesConformance } from "./entries.conformance.ts";
+import { statusConformance } from "./status.conformance.ts";
 
 onEveryDatabase((engine) => {
-  storyConformance(engine);
+  statusConformance(engine);
+  entriesConformance(engine);
   logConformance(engine);
 });

@@ -83,7 +83,7 @@ export const mutations: Mutation[] = [
     file: "src/stream/uploads/http.ts",
     from: "return now > uploadExpiry + DAY || now - row.touched_at > ARRIVING_MS;",
     to: "return now - row.touched_at > ARRIVING_MS;",
-    test: "src/stream/uploads/tus.test.ts",
+    test: "src/stream/uploads/one-time-urls.test.ts",
     name: "a day after",
   },
   {

@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
+import type { IncomingMessage, Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createAdaptorServer } from "@hono/node-server";
 import { publishedOpenApi } from "../../test/support/published-openapi.ts";
 import type { Caller } from "../accounts/index.ts";
-import { randomIds, silentLog, systemClock, type Clock, type Log } from "../kernel/index.ts";
+import { HTTP_SERVER_OPTIONS, randomIds, silentLog, systemClock, type Clock, type Log } from "../kernel/index.ts";
 import { createApi } from "./app.ts";
 import { API_BASE } from "./base.ts";
+import { lingerBeforeClose } from "./lingering-close.ts";
 import type { Route } from "./operation.ts";
 import type { Gate } from "./ports.ts";
 import type { RateLimit } from "./rate-limit.ts";
@@ -90,13 +92,19 @@ export async function startApi(
     ...(bodyMemory !== undefined && { bodyMemory }),
     checkAnswers: true,
   });
-  const server = createAdaptorServer({ fetch: app.fetch, overrideGlobalObjects: false });
+  const server = createAdaptorServer({
+    fetch: app.fetch,
+    overrideGlobalObjects: false,
+    serverOptions: HTTP_SERVER_OPTIONS,
+  }) as Server;
+  // As in production: without it, a body that is rejected early could reset the connection before the response is read.
+  server.prependListener("request", (request: IncomingMessage) => lingerBeforeClose(request));
   await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
   scope.after(
     () =>
       new Promise((resolve) => {
         server.close(() => resolve());
-        if ("closeAllConnections" in server) server.closeAllConnections();
+        server.closeAllConnections();
       }),
   );
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}${API_BASE}`;

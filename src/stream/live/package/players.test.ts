@@ -14,8 +14,13 @@ const PLAYERS = {
     script: "hls.js/dist/hls.js",
     page: `async function load(video, url) {
       const hls = (window.hls = new Hls({ enableWorker: false, lowLatencyMode: true }));
-      // A seek gives up what was asked for; where nobody publishes for a while, and on a machine that is busy, there is nothing to play for a while.
-      hls.on(Hls.Events.ERROR, (_name, data) => /^(aborted|buffer(StalledError|SeekOverHole|NudgeOnStall))$/.test(data.details) || problem(data.type + " " + data.details + " " + (data.error?.message ?? data.response?.code ?? "")));
+      // Not failures: a seek cancels pending requests; between two runs there is nothing to play; and hls.js gives a
+      // blocking playlist reload only 0.8 s (80 % of the target duration), which a busy machine can miss. It retries.
+      const recovered = /^(aborted|buffer(StalledError|SeekOverHole|NudgeOnStall)|(level|audioTrack)LoadTimeOut)$/;
+      hls.on(Hls.Events.ERROR, (_name, data) => {
+        if (data.fatal || !recovered.test(data.details))
+          problem(data.type + " " + data.details + " " + (data.error?.message ?? data.response?.code ?? ""));
+      });
       hls.loadSource(url);
       hls.attachMedia(video);
     }`,

@@ -101,7 +101,9 @@ function isUsed(path: string, name: string): boolean {
 
 /** Files that other programs load by name: workers of the examples and the runtime, benchmarks, drills. */
 function isEntry(path: string): boolean {
-  return /^examples\/|^src\/workers\/runtime\/inside\/|^drills\/mutations\/|\.(bench|drill|d)\.ts$/.test(path);
+  return /^examples\/|^src\/workers\/runtime\/inside\/|^drills\/mutations\/|^bench\/[\w-]+\/worker\.ts$|\.(bench|drill|d)\.ts$/.test(
+    path,
+  );
 }
 
 function wideDomains(): Record<string, number> {

@@ -9,7 +9,7 @@ import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "no
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-export type Purpose = "start" | "test";
+type Purpose = "start" | "test";
 
 interface Need {
   name: string;

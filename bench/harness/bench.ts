@@ -36,4 +36,4 @@ export interface Arm {
 }
 
 /** One number per arm, by name. */
-export type Samples = (arm: string) => number;
+type Samples = (arm: string) => number;

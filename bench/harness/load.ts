@@ -2,7 +2,7 @@ import { connect, type Socket } from "node:net";
 
 const answerTimeoutMs = 60_000;
 
-export interface Answer {
+interface Answer {
   status: number;
   body: string;
 }

@@ -2,8 +2,8 @@
  * The time of day as a frame: 8 by 5 black or white fields that encode 40 bits of milliseconds, most significant bit
  * first. It survives every encoder and shows when the frame was created.
  */
-export const COLUMNS = 8;
-export const ROWS = 5;
+const COLUMNS = 8;
+const ROWS = 5;
 const BITS = COLUMNS * ROWS;
 
 /** One gray frame of width * height bytes. */

@@ -2,7 +2,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { systemClock } from "../../src/kernel/index.ts";
 import { createSigner } from "../../src/mail/authenticate/index.ts";
 
-export interface SignedMessage {
+interface SignedMessage {
   octets: Buffer;
   /** The TXT record at `<selector>._domainkey.<domain>`. */
   record: string;

@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import type { Kit } from "../harness/bench.ts";
 import { freePort, untilOpen } from "../smtp-accept/ports.ts";
 
-export interface NginxRtmp {
+interface NginxRtmp {
   version: string;
   port: number;
   /** The master process; the worker is its child. */

@@ -6,7 +6,7 @@ const answerTimeoutMs = 30_000;
  * Fetches paths over keep-alive connections, counts the bytes of the bodies and discards them. The load shares the
  * machine with the server, so bodies are not inspected and reads share one buffer.
  */
-export interface Drain {
+interface Drain {
   /** Resolves with the number of bytes in the body. Rejects for any status other than 200. */
   get(path: string): Promise<number>;
   close(): void;

@@ -5,7 +5,7 @@ import { promisify } from "node:util";
 import type { Kit } from "../harness/bench.ts";
 import { freePort, untilOpen } from "../smtp-accept/ports.ts";
 
-export interface Nginx {
+interface Nginx {
   version: string;
   url: string;
   /** The master process; the worker is its child. */

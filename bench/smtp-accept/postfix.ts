@@ -7,7 +7,7 @@ import { freePort, untilOpen } from "./ports.ts";
 
 const run = promisify(execFile);
 
-export interface Postfix {
+interface Postfix {
   version: string;
   port: number;
   /** Process id of the ancestor of all Postfix processes. */

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 
-export interface Load {
+interface Load {
   port: number;
   from: string;
   to: string;

@@ -18,7 +18,7 @@ import { videosMigrations } from "../../src/stream/videos/videos-table.ts";
 import { createMediaTools, createVideos, type Video } from "../../src/stream/index.ts";
 
 /** All components between an upload and its ladder, as in a server, in this process. */
-export interface Studio {
+interface Studio {
   segments: SegmentsModule;
   /** Registers a completed upload: resolves when it is stored and queued. */
   upload(path: string): Promise<string>;

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 /** The data a player fetches before it shows the first frame and plays the first audio. */
-export interface Start {
+interface Start {
   /** Name of the first variant, with which players start. */
   variant: string;
   /** Arrival time of the last byte, by performance.now(). */

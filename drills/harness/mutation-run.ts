@@ -4,7 +4,7 @@ import { copyCheckout } from "./checkout.ts";
 import { type ListedMutation, mutate } from "./mutation-lists.ts";
 import { runTest, type TestOutcome } from "./test-process.ts";
 
-export interface MutationRunOptions {
+interface MutationRunOptions {
   root: string;
   /** Folder for copies of the checkout and temporary files. */
   dir: string;
@@ -15,7 +15,7 @@ export interface MutationRunOptions {
   signal?: AbortSignal;
 }
 
-export interface MutationReport {
+interface MutationReport {
   killed: number;
   /** Number of killed mutations whose test hung, as declared by the mutation. */
   killed_by_timeout: number;

@@ -11,7 +11,7 @@ export type TestOutcome =
   /** The file did not load, crashed outside a test, or ran no tests. */
   | { kind: "broken"; problem: string };
 
-export interface TestOptions {
+interface TestOptions {
   /** Root of the checkout. */
   root: string;
   /** Test file, relative to the root. */

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
-export interface FirstSegment {
+interface FirstSegment {
   /** `640x360` */
   size: string;
   /** True if it was cut from the uploaded file; otherwise it was encoded. */

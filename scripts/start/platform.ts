@@ -7,7 +7,7 @@ const root = join(import.meta.dirname, "..", "..");
 const main = join(root, "src", "cli", "main.ts");
 
 /** The ready line of `reelpost serve --json`. */
-export interface Ready {
+interface Ready {
   url: string;
   api: string;
   token: string;

@@ -40,7 +40,7 @@ export interface Accounts {
   delete(id: string): Promise<void>;
 }
 
-export interface AccountRequest {
+interface AccountRequest {
   name: string;
   type?: Account["type"] | undefined;
   settings?: Partial<Account["settings"]> | undefined;
@@ -52,7 +52,7 @@ export interface AccountRequest {
  */
 export type AccountContents = (account: string) => Promise<string | undefined>;
 
-export interface AccountsParts {
+interface AccountsParts {
   db: Db;
   clock: Clock;
   ids: Ids;

@@ -26,7 +26,7 @@ export const accountErrors = defineErrors("accounts", {
     code: 9109,
     http: 403,
     message: "Unauthorized to access requested resource",
-    fix: "A token cannot create a token with broader limits than its own: set {bound}.",
+    fix: "A token cannot create a token with fewer restrictions than its own: set {bound}.",
   },
 
   // ---- tokens

@@ -12,7 +12,7 @@ export interface Users {
   update(by: Caller, change: UserChange): Promise<User>;
 }
 
-export type UserChange = Partial<Pick<User, "firstName" | "lastName" | "telephone" | "country" | "zipcode">>;
+type UserChange = Partial<Pick<User, "firstName" | "lastName" | "telephone" | "country" | "zipcode">>;
 
 export function createUsers({ db }: { db: Db }): Users {
   const tables = db.tables<AccountTables>();

@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 
-export const CORS = {
+const CORS = {
   // Scripts send tokens explicitly, and browsers never send them automatically, so any origin may call the API.
   "access-control-allow-origin": "*",
   "access-control-expose-headers":
@@ -15,7 +15,7 @@ export const PREFLIGHT = {
 };
 
 /** Headers of every response. Clients of the hosted API look for a request id in cf-ray. */
-export const headersOf = (id: string): Record<string, string> => ({
+const headersOf = (id: string): Record<string, string> => ({
   ...CORS,
   "cf-ray": id.slice(0, 16),
   "x-request-id": id,

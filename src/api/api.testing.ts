@@ -15,7 +15,7 @@ import type { RateLimit } from "./rate-limit.ts";
 export const TEST_ACCOUNT = "a".repeat(32);
 export const TEST_ZONE = "b".repeat(32);
 export const TEST_TOKEN = "test-token";
-export const TEST_USER = { id: "c".repeat(32), email: "admin@example.com" };
+const TEST_USER = { id: "c".repeat(32), email: "admin@example.com" };
 
 export const almighty: Caller = {
   tokenId: "d".repeat(32),

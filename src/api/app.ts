@@ -18,7 +18,7 @@ import { createFailureLimiter, createRateLimiter, DEFAULT_RATE_LIMIT, type RateL
 import { createReadCache } from "./read-cache.ts";
 import { createSegmentRouter } from "./router.ts";
 
-export interface ApiOptions {
+interface ApiOptions {
   routes: Route[];
   gate: Gate;
   clock: Clock;

@@ -1,7 +1,7 @@
 import { apiErrors } from "./errors.ts";
 
 /** Limits the memory used by the bodies of all concurrent requests, in bytes. */
-export interface BodyMemory {
+interface BodyMemory {
   /**
    * Opens one request: `take` counts bytes as they arrive; above the limit it releases those of this request and throws
    * busy. `free` releases them.
@@ -10,7 +10,7 @@ export interface BodyMemory {
 }
 
 /** Sufficient for several concurrent deployments and bulk writes; parsing needs about twice as much in addition. */
-export const DEFAULT_BODY_MEMORY = 256 * 1024 * 1024;
+const DEFAULT_BODY_MEMORY = 256 * 1024 * 1024;
 
 /** Always granted to each body, so that the server remains manageable when others use up the limit. */
 const SMALL = 64 * 1024;

@@ -8,7 +8,7 @@ export const DEFAULT_BODY_BYTES = MIB;
 /** Maximum number of parts in a form: more than the modules of a worker and its other fields. */
 const MAX_PARTS = 5000;
 
-export interface BodyBounds {
+interface BodyBounds {
   /** Maximum size in bytes. */
   limit: number;
   /** Called with the number of bytes as they arrive; if it throws, reading stops. */

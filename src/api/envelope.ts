@@ -3,7 +3,7 @@ import { UserError } from "../kernel/index.ts";
 import { apiErrors } from "./errors.ts";
 import type { Answer } from "./operation.ts";
 
-export interface ErrorItem {
+interface ErrorItem {
   code: number;
   message: string;
   documentation_url?: string;

@@ -3,7 +3,7 @@ import { isStoreError } from "../store/index.ts";
 import { errorItem, failure } from "./envelope.ts";
 import { apiErrors } from "./errors.ts";
 
-export interface Failure {
+interface Failure {
   status: number;
   envelope: ReturnType<typeof failure>;
   headers: Record<string, string>;

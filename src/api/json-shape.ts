@@ -1,7 +1,7 @@
 import { apiErrors } from "./errors.ts";
 
 /** Default maximum number of values in one JSON text. */
-export const DEFAULT_VALUES = 100_000;
+const DEFAULT_VALUES = 100_000;
 /** Deeper than any valid request, but far below the recursion limit. */
 const MAX_DEPTH = 200;
 

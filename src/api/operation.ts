@@ -90,7 +90,7 @@ export interface Answer<Result = unknown> {
   status?: number;
 }
 
-export interface ResultInfo {
+interface ResultInfo {
   page?: number;
   per_page?: number;
   count?: number;

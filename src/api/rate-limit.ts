@@ -32,7 +32,7 @@ export function createRateLimiter({ requests, seconds }: RateLimit, clock: Clock
   };
 }
 
-export interface FailureLimiter {
+interface FailureLimiter {
   /** Throws tooManyRequests for a network with too many failures, unless the token is cached as valid. */
   check(ip: string | undefined, isKnown: () => boolean): void;
   /** Counts a failed attempt. */

@@ -2,7 +2,7 @@
  * A cache of read responses, each with the version of its data. Limited in bytes; evicts the least recently used
  * entries.
  */
-export interface ReadCache {
+interface ReadCache {
   /** Undefined if not cached or outdated. */
   get(url: string, version: number): string | undefined;
   /** Read `version` before reading the data: a concurrent change then makes the entry outdated instead of wrong. */

@@ -21,7 +21,7 @@ const TAIL_PATH = new RegExp(`^${tailPath("([0-9a-f]{32})")}/?(?:\\?.*)?$`);
 /** The only subprotocol: one JSON object per text frame. */
 const PROTOCOL = "trace-v1";
 
-export interface TailSockets {
+interface TailSockets {
   /** Handles upgrade requests for tails; returns true if the request was for a tail. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): boolean;
   /** Closes every reader; they reconnect to another process or to this server after its restart. */

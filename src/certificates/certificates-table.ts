@@ -1,6 +1,6 @@
 import type { Db } from "../store/index.ts";
 
-export interface CertificateTables {
+interface CertificateTables {
   tls_certificates: {
     id: string;
     directory: string;
@@ -116,7 +116,7 @@ export function createCertificatesTable(db: Db): CertificatesTable {
   };
 }
 
-export interface ProofsTable {
+interface ProofsTable {
   add(token: string, keyAuthorization: string, expiresAt: number): Promise<void>;
   find(token: string, now: number): Promise<string | undefined>;
   remove(token: string, now: number): Promise<void>;

@@ -36,7 +36,7 @@ export const certificateErrors = defineErrors("certificates", {
     code: "tls_bad_name",
     http: 400,
     message: "{name} in tls.acme_names is not a valid host name for a certificate.",
-    fix: "Use a full name such as mx1.example.com, or *.example.com with tls.acme_challenge dns-01.",
+    fix: "Use a fully qualified domain name such as mx1.example.com, or *.example.com with tls.acme_challenge dns-01.",
   },
   wildcardByHttp: {
     code: "tls_wildcard_by_http",

@@ -35,7 +35,7 @@ export interface AcmeCertificatesOptions {
   limits?: { requestMs?: number; orderMs?: number };
 }
 
-export interface AcmeCertificates extends Certificates {
+interface AcmeCertificates extends Certificates {
   /**
    * Starts requesting certificates. Call it once the listeners for HTTP-01 exist. Until then only stored certificates
    * are served.

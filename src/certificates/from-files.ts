@@ -6,7 +6,7 @@ import { certificateErrors } from "./errors.ts";
 import { createHeldCertificates } from "./held.ts";
 import { readPair } from "./pair.ts";
 
-export interface FileCertificatesOptions {
+interface FileCertificatesOptions {
   /** PEM: the certificate and its chain. */
   certFile: string;
   /** PEM: its private key. */

@@ -2,7 +2,7 @@ import type { TlsSource } from "../kernel/tls-source.ts";
 import type { Pair } from "./pair.ts";
 
 /** A TlsSource with certificates set by its owner. */
-export interface HeldCertificates extends TlsSource {
+interface HeldCertificates extends TlsSource {
   /**
    * Serves these certificates from now on, by name; clients that request any other name get the first one. At least one
    * is required.

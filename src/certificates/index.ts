@@ -1,11 +1,10 @@
 export { createHttpSolver, type HttpSolver } from "./acme/http-solver.ts";
-export { createDnsSolver, type DnsTexts, type Proof, type Solver } from "./acme/solver.ts";
-export type { Certificates } from "./certificates.ts";
+export { createDnsSolver, type DnsTexts } from "./acme/solver.ts";
 export { certificateErrors } from "./errors.ts";
-export { createAcmeCertificates, type AcmeCertificates, type AcmeCertificatesOptions } from "./from-acme.ts";
-export { createFileCertificates, type FileCertificatesOptions } from "./from-files.ts";
-export { createHeldCertificates, type HeldCertificates } from "./held.ts";
-export { keepSelfSigned, type KeptOptions } from "./kept.ts";
+export { createAcmeCertificates, type AcmeCertificatesOptions } from "./from-acme.ts";
+export { createFileCertificates } from "./from-files.ts";
+export { createHeldCertificates } from "./held.ts";
+export { keepSelfSigned } from "./kept.ts";
 export { certificatesMigrations } from "./migrations.ts";
 export { readPair, type Pair } from "./pair.ts";
-export { makeSelfSigned, type SelfSignedRequest } from "./self-signed.ts";
+export { makeSelfSigned } from "./self-signed.ts";

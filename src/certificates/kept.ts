@@ -5,7 +5,7 @@ import type { Clock } from "../kernel/index.ts";
 import { readPair, type Pair } from "./pair.ts";
 import { makeSelfSigned } from "./self-signed.ts";
 
-export interface KeptOptions {
+interface KeptOptions {
   /** File that stores certificate and key, readable only by its owner. Its folder is created if missing. */
   file: string;
   /** Host names; at least one. */

@@ -4,7 +4,7 @@ import { readPair, type Pair } from "./pair.ts";
 import { certificate } from "./x509/certificate.ts";
 import { pem } from "./x509/der.ts";
 
-export interface SelfSignedRequest {
+interface SelfSignedRequest {
   /** Host names; the first is the subject. At least one. */
   names: readonly string[];
   days?: number;

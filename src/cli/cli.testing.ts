@@ -105,7 +105,7 @@ async function bodyOf(request: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-export interface RunSettings {
+interface RunSettings {
   cwd: string;
   /** Sets API_BASE_URL, API_TOKEN and ACCOUNT_ID. */
   api?: Pick<FakeApi, "url">;

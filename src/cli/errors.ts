@@ -90,7 +90,7 @@ export const commandErrors = defineErrors("cli", {
   storageUnnamed: {
     code: "E_STORAGE_UNNAMED",
     http: 400,
-    message: "Which {what}?",
+    message: "No {what} specified.",
     fix: "Pass it with {options}. Bindings in the configuration: {names}.",
   },
   bindingUnknown: {

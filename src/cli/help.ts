@@ -120,7 +120,7 @@ function table(rows: readonly (readonly [string, string])[], { width }: Screen):
   });
 }
 
-export function wrap(text: string, width: number): string[] {
+function wrap(text: string, width: number): string[] {
   const lines: string[] = [];
   for (const word of text.trim().split(/\s+/)) {
     const last = lines.at(-1);

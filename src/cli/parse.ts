@@ -5,7 +5,7 @@ import { COMMON_OPTIONS, type Command, type Option, type Options } from "./comma
 import { usageErrors } from "./errors.ts";
 import { usageLine } from "./help.ts";
 
-export interface Parsed {
+interface Parsed {
   /** undefined: no command was given, or only the first words of one ("secret" of "secret put"). */
   command: Command | undefined;
   /** The words of the command name. */

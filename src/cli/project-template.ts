@@ -9,7 +9,7 @@ export type TemplateName = (typeof TEMPLATES)[number];
 
 const FOLDER = fileURLToPath(new URL("../../templates/", import.meta.url));
 
-export interface TemplateFacts {
+interface TemplateFacts {
   name: string;
   date: string;
   /** The version of Reelpost. */

@@ -6,7 +6,7 @@ import { parseCommandLine } from "./parse.ts";
 import type { Noun } from "./registry.ts";
 import { reportError } from "./report-error.ts";
 
-export interface RunOptions {
+interface RunOptions {
   argv: readonly string[];
   nouns: readonly Noun[];
   /** Commands that the line can name. */

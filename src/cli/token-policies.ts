@@ -4,7 +4,7 @@ export interface PermissionGroup {
   scopes: string[];
 }
 
-export interface Policy {
+interface Policy {
   effect: "allow";
   resources: Record<string, string | Record<string, string>>;
   permission_groups: { id: string }[];

@@ -84,7 +84,7 @@ export interface ScheduledEvent {
 }
 
 /** Mail that cannot be attributed to one invocation, because several invocations or none were running. */
-export interface SentEvent extends MailAction {
+interface SentEvent extends MailAction {
   event: "sent";
   worker: string;
 }

@@ -25,14 +25,14 @@ interface Options {
   graceMs?: number;
 }
 
-export interface DevHttp {
+interface DevHttp {
   /** Port 0 selects a free port. Rejects with UserError if the port is in use. */
   listen(address: { host: string; port: number }): Promise<{ url: string; port: number }>;
   close(): Promise<void>;
 }
 
-export const HEALTH_PATH = "/cdn-cgi/reelpost/health";
-export const METRICS_PATH = "/cdn-cgi/reelpost/metrics";
+const HEALTH_PATH = "/cdn-cgi/reelpost/health";
+const METRICS_PATH = "/cdn-cgi/reelpost/metrics";
 
 /** Prefix of `/<video>/…` and `/upload/…`; all other paths belong to the worker. */
 export const VIDEO_PREFIX = "/cdn-cgi/stream/";

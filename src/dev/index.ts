@@ -1,12 +1,12 @@
-export { renderBanner, type BannerFacts } from "./banner.ts";
+export { renderBanner } from "./banner.ts";
 export { openBrowser } from "./browser.ts";
 export { createConsole, createJsonLines } from "./console.ts";
 export { devErrors } from "./errors.ts";
 export type * from "./events.ts";
 export { listenForHotkeys, type Hotkey } from "./hotkeys.ts";
-export { createDevHttp, HEALTH_PATH, refuse, VIDEO_PREFIX, type DevHttp } from "./http.ts";
+export { createDevHttp, refuse, VIDEO_PREFIX } from "./http.ts";
 export { createOutput, type Output } from "./output.ts";
 export { claimedBy, workerFor } from "./recipients.ts";
-export { createReceive, type Receive } from "./receive.ts";
+export { createReceive } from "./receive.ts";
 export { createStories, type Stories } from "./stories.ts";
 export { openDevWorker, type DevWorker } from "./worker.ts";

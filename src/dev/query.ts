@@ -1,5 +1,5 @@
 /** Query parameters of the receive forms. */
-export interface ReceiveQuery {
+interface ReceiveQuery {
   from?: string;
   to?: string;
   format?: string;

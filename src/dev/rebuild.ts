@@ -1,5 +1,5 @@
 /** Runs `work` on request, one run at a time; all requests made during a run share the next one. */
-export interface Coalesced {
+interface Coalesced {
   /**
    * Resolves when a run that started after this call has finished. `work` must report its own failures and must not
    * reject.

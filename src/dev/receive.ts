@@ -16,7 +16,7 @@ import { joinReplies, jsonReply, plainReply, send, textReply, TEXTS, type Reply 
 import { noSuchWorker } from "./worker-choice.ts";
 
 /** A request to a receive form: the envelope is in the query, or in the From and To headers of the message. */
-export interface ReceiveRequest {
+interface ReceiveRequest {
   form: "query" | "headers";
   /** The worker selected by path or host; `?worker=` overrides it. */
   worker: string;

@@ -1,6 +1,6 @@
 const PREFIX = "/cdn-cgi/worker/";
 
-export type WorkerChoice =
+type WorkerChoice =
   | {
       unknown?: undefined;
       worker: string;

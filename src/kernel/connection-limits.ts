@@ -10,7 +10,7 @@ export interface ConnectionLimits {
   shared?: NetworkSet;
 }
 
-export interface ConnectionCount {
+interface ConnectionCount {
   /** Counts a connection until it closes. Returns undefined if the connection is admitted. */
   admit(socket: Socket): "total" | "network" | undefined;
   readonly open: number;

@@ -8,7 +8,7 @@
  *     });
  *     throw mailErrors.recipientNotAllowed({ address });
  */
-export interface ErrorEntry {
+interface ErrorEntry {
   /** The code that clients match on: a v4 number (7003) or a runtime name ("E_FIELD_MISSING"). */
   code: number | string;
   /** HTTP status, 400-599. */

@@ -7,7 +7,7 @@ export interface Repetition {
   stop(): Promise<void>;
 }
 
-export interface EveryOptions {
+interface EveryOptions {
   /** Name of the work in the log: "<name> failed, will retry". */
   name: string;
   log: Pick<Log, "warn">;

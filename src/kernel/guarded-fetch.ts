@@ -11,7 +11,7 @@ import { createOwnAddresses } from "./own-addresses.ts";
  * Errors when fetching a user's URL. The messages reveal neither the response of a blocked address nor the resolved
  * address; these details are only logged.
  */
-export const fetchErrors = defineErrors("fetch", {
+const fetchErrors = defineErrors("fetch", {
   badUrl: { code: 10010, http: 400, message: "Invalid URL: {reason}" },
   refused: {
     code: 10010,
@@ -28,7 +28,7 @@ export const fetchErrors = defineErrors("fetch", {
 /** Resolves a host name to its addresses. */
 export type AddressLookup = (host: string) => Promise<string[]>;
 
-export interface GuardedFetchOptions {
+interface GuardedFetchOptions {
   /**
    * Whether to allow loopback, private and link-local addresses and those of this machine. A function is called for
    * each request.
@@ -43,7 +43,7 @@ export interface GuardedFetchOptions {
   userAgent?: string;
 }
 
-export interface GuardedRequest {
+interface GuardedRequest {
   method?: "GET" | "HEAD" | "POST";
   headers?: Record<string, string>;
   /** Sent with POST. */

@@ -3,7 +3,7 @@ import { Server as NetServer, type AddressInfo } from "node:net";
 import { defineErrors } from "./errors.ts";
 
 /** Errors of listening on a port. */
-export const listenErrors = defineErrors("listen", {
+const listenErrors = defineErrors("listen", {
   portBusy: {
     code: "port_busy",
     http: 500,
@@ -81,7 +81,7 @@ export function closeGracefully(server: Server, graceMs: number, idleMs = 0): Pr
 }
 
 /** Wildcard addresses are reachable through loopback. */
-export const urlHost = (host: string): string =>
+const urlHost = (host: string): string =>
   host === "0.0.0.0" || host === "::" ? "localhost" : host.includes(":") ? `[${host}]` : host;
 
 export const isLoopback = (host: string): boolean => host === "localhost" || host === "::1" || host.startsWith("127.");

@@ -1,4 +1,4 @@
-export interface KeyedQueueOptions {
+interface KeyedQueueOptions {
   /** Number of tasks of one key that may run concurrently. Default 1. */
   concurrency?: number;
   /** Number of tasks of one key that may wait. Default: unbounded. */

@@ -21,7 +21,7 @@ export interface Metrics {
 }
 
 /** Suitable for fast to slow handlers. */
-export const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
 /**
  * `processMetrics`: memory, CPU, event loop and garbage collection of this process; disable it if several servers share

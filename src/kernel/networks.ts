@@ -3,7 +3,7 @@ import { BlockList, isIP, isIPv6 } from "node:net";
 /** IP addresses and ranges, as used in settings, tokens and limits. */
 
 /** A single address is a range of one. */
-export interface Network {
+interface Network {
   address: string;
   /** Number of common prefix bits. */
   prefix: number;

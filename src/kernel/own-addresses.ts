@@ -14,7 +14,7 @@ export interface OwnAddresses {
   listening(port: number): void;
 }
 
-export interface OwnAddressesOptions {
+interface OwnAddressesOptions {
   /** Addresses and ranges that reach this machine but are not on its interfaces: 1:1 NAT, a load balancer. */
   addresses?: readonly string[];
   ports?: readonly number[];

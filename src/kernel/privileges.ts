@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 const CAPABILITIES = { chown: 0, dacOverride: 1, kill: 5, setgid: 6, setuid: 7, sysAdmin: 21 } as const;
 
 /** True if this process has the capabilities. Outside Linux: true if it is root. */
-export function holds(...names: (keyof typeof CAPABILITIES)[]): boolean {
+function holds(...names: (keyof typeof CAPABILITIES)[]): boolean {
   const held = effective();
   return held === undefined
     ? process.getuid?.() === 0

@@ -16,7 +16,7 @@ export interface SettingField {
   example: unknown;
 }
 
-export interface SettingGroup {
+interface SettingGroup {
   name: string;
   description: string;
   fields: SettingField[];

@@ -18,7 +18,7 @@ import { defineErrors, messageOf } from "./errors.ts";
 import { fromVariable, settingFields } from "./settings-fields.ts";
 import { type Settings, type SettingsInput, settingsSchema } from "./settings.ts";
 
-export const settingsErrors = defineErrors("settings", {
+const settingsErrors = defineErrors("settings", {
   invalid: { code: "E_SETTINGS", http: 400, message: "Invalid settings: {count}\n\n{report}" },
   unreadable: {
     code: "E_SETTINGS_UNREADABLE",
@@ -27,7 +27,7 @@ export const settingsErrors = defineErrors("settings", {
   },
 });
 
-export interface ReadSettingsOptions {
+interface ReadSettingsOptions {
   cwd: string;
   /** A .jsonc, .json or .toml file. Optional. */
   file?: string;

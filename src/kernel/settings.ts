@@ -397,7 +397,7 @@ export const settingsSchema = z.strictObject({
       200,
       1,
       10_000,
-      "Maximum number of worker processes; the longest idle one is stopped for a new one",
+      "Maximum number of worker processes; to make room for a new one, the one that has been idle longest is stopped",
     ),
     idle_ms: count(300_000, 100, 86_400_000, "Idle time in milliseconds after which a process stops"),
     uid_range: z

@@ -36,7 +36,7 @@ export const mailErrors = defineErrors("mail", {
     http: 400,
     smtp: 554,
     enhanced: "5.4.6",
-    message: "Mail loop detected: message passed {hops} servers",
+    message: "Mail loop detected: message passed through {hops} servers",
     fix: "Check for two addresses that forward to each other.",
   },
   storageFull: {
@@ -111,7 +111,7 @@ export const mailErrors = defineErrors("mail", {
     smtp: 554,
     enhanced: "5.4.6",
     message: "Mail loop detected: message was already forwarded for {address}",
-    fix: "Check for an address that returns forwarded mail.",
+    fix: "Check for a destination that forwards mail back to this address.",
   },
   rejected: { code: "E_REJECTED", http: 400, smtp: 555, enhanced: "5.7.1", message: "{reason}" },
   handlerFailed: {
@@ -340,7 +340,7 @@ export const mailErrors = defineErrors("mail", {
     code: "E_GONE",
     http: 410,
     message: "Cannot resend message {id}: its content was deleted",
-    fix: "Send a new message. A setting of the queue defines how long contents of failed messages are kept.",
+    fix: "Send a new message. A queue setting determines how long the content of failed messages is kept.",
   },
 
   // ---- sender authentication
@@ -374,7 +374,7 @@ export const mailErrors = defineErrors("mail", {
     smtp: 550,
     enhanced: "5.7.1",
     message: "The From field contains {what}",
-    fix: "Use one From field with authors of a single domain (RFC 5322 3.6).",
+    fix: "Use a single From field whose addresses are all in one domain (RFC 5322 3.6).",
   },
   authenticationUnclear: {
     code: "E_REJECTED",

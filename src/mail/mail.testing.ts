@@ -17,7 +17,7 @@ import {
 
 /** Helpers for the authentication tests. */
 
-export const NOW = Date.UTC(2026, 0, 5, 7, 8, 9);
+const NOW = Date.UTC(2026, 0, 5, 7, 8, 9);
 export const clock = createManualClock(NOW);
 export const ids = randomIds;
 export const log = silentLog;
@@ -36,7 +36,7 @@ export async function newSpool(
   return { ...createSpool({ dir, ids, ...options }), files: () => readdir(dir).catch(() => []) };
 }
 
-export type Sent = Omit<Outbound, "raw"> & { raw: string };
+type Sent = Omit<Outbound, "raw"> & { raw: string };
 
 /** A transport that stores its messages; `answer` returns the result for a recipient. */
 export function memoryTransport(

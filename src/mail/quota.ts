@@ -1,11 +1,11 @@
 import type { Clock } from "../kernel/index.ts";
 
-export interface Quota {
+interface Quota {
   /** Counts one event and returns 0; if the quota is used up, counts nothing and returns the seconds to wait. */
   take(key: string): number;
 }
 
-export interface QuotaOptions {
+interface QuotaOptions {
   clock: Pick<Clock, "now">;
   /** Maximum per period; 0 means no limit. */
   limit: number;

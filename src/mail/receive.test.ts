@@ -165,7 +165,7 @@ test("rejects a message with more than 100 hops as a loop", async () => {
   const passed = (hops: number) => `Received: ours\r\n${"Received: x\r\n".repeat(hops)}\r\nbody`;
   assert.deepEqual(await receive(["b@here.example"], passed(100)), ["ok"]);
   assert.deepEqual(await receive(["b@here.example"], passed(101)), [
-    "554 5.4.6 Mail loop detected: message passed 101 servers",
+    "554 5.4.6 Mail loop detected: message passed through 101 servers",
   ]);
 });
 

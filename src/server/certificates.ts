@@ -24,7 +24,7 @@ import { createDnsTexts } from "./dns-texts.ts";
 import { smtpName } from "../mail/index.ts";
 import { asciiName, checkTls } from "./tls-settings.ts";
 
-export interface CertificatesParts {
+interface CertificatesParts {
   store: Pick<Store, "db" | "events">;
   secrets: Secrets;
   settings: Settings;

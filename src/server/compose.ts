@@ -31,7 +31,7 @@ import { migrations } from "./migrations.ts";
 export type { Basics, Store };
 
 /** Storage outside the data directory. */
-export interface StorePlaces {
+interface StorePlaces {
   database?: { url: string; connections: number } | undefined;
   /** A relative path is relative to the data directory. */
   objects?: string | undefined;
@@ -64,7 +64,7 @@ export interface Bindings extends Omit<BindingServices, "sendEmail" | "stream"> 
   d1: D1Service & { list: D1DatabaseList; transfers: D1Transfers };
 }
 
-export interface BindingOptions {
+interface BindingOptions {
   /** `files`: D1 databases are in this data directory. `transfers`: imports and exports run in this process. Default: both. */
   d1?: { files: boolean; transfers: boolean };
 }

@@ -5,7 +5,7 @@ import type { MediaCapabilities } from "../stream/index.ts";
 import { workerUsers } from "../workers/index.ts";
 import { fine, type Finding } from "./doctor/finding.ts";
 
-export interface ConfinementParts {
+interface ConfinementParts {
   settings: Pick<Settings, "workers">;
   /** Undefined if this process does not run ffmpeg. */
   media: (() => Promise<MediaCapabilities>) | undefined;

@@ -10,14 +10,14 @@ import type { StreamPort } from "../workers/index.ts";
 import type { Basics, Store } from "./compose.ts";
 import { ROLES } from "./roles.ts";
 
-export interface DevVideoParts {
+interface DevVideoParts {
   store: Store;
   dataDir: string;
   settings: Settings;
   base: () => string;
 }
 
-export interface DevVideo {
+interface DevVideo {
   binding: StreamPort;
   /** Serves paths under VIDEO_PREFIX: videos, their player, uploads, and the video operations of the v4 API. */
   handle(request: IncomingMessage, response: ServerResponse): Promise<boolean>;

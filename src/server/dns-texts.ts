@@ -3,7 +3,7 @@ import type { Clock } from "../kernel/index.ts";
 import type { DnsChange, DnsProvider, Zone, Zones } from "../zones/index.ts";
 import { serverErrors } from "./errors.ts";
 
-export interface DnsTextsParts {
+interface DnsTextsParts {
   zones: Pick<Zones, "byName">;
   /** The provider that stores a zone's records. */
   providerOf(zone: Zone): DnsProvider;

@@ -21,7 +21,7 @@ import type { Basics, Store } from "./compose.ts";
 import { dnsProvider } from "./dns-provider.ts";
 import type { Role } from "./roles.ts";
 
-export interface ServeDnsParts {
+interface ServeDnsParts {
   settings: Settings;
   zones: Zones;
   metrics: Metrics;

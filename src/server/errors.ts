@@ -35,8 +35,8 @@ export const serverErrors = defineErrors("start", {
   otherKey: {
     code: "other_key",
     http: 500,
-    message: "The secrets in this database were sealed with a different key than the configured one.",
-    fix: "Restore the key: secrets.key of the original data directory, or REELPOST_SECRETS_KEY. All processes of a database use the same key.",
+    message: "The secrets in this database were encrypted with a different key than the configured one.",
+    fix: "Restore the key: secrets.key of the original data directory, or REELPOST_SECRETS_KEY. All processes that share a database must use the same key.",
   },
   otherObjects: {
     code: "other_objects",

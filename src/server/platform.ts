@@ -28,7 +28,7 @@ export interface Platform {
   defaultAccount(): Promise<{ id: string; name: string } | undefined>;
 }
 
-export interface PlatformParts {
+interface PlatformParts {
   store: Store;
   bindings: Bindings;
   secrets: Secrets;

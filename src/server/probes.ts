@@ -6,7 +6,7 @@ import { frontPageHtml, frontPageText, type FrontPageRow } from "./front-page.ts
 
 type Page = (request: IncomingMessage, response: ServerResponse) => void | Promise<void>;
 
-export interface ProbeParts {
+interface ProbeParts {
   metrics: Metrics;
   /** Bearer token for /metrics; if empty, only this machine may read it. */
   metricsToken: string;

@@ -30,7 +30,7 @@ import type { ServeModules } from "./serve-modules.ts";
 
 const RATE_WINDOW_SECONDS = 300;
 
-export interface ServeHttpParts {
+interface ServeHttpParts {
   rooms: ServeModules;
   settings: Settings;
   roles: ReadonlySet<Role>;
@@ -42,7 +42,7 @@ export interface ServeHttpParts {
 }
 
 /** Public URLs of the server. Its own URL is known once it listens. */
-export interface ServeUrls {
+interface ServeUrls {
   /** Set once the port is known. */
   listening: string;
   /** The URL that clients use, without a trailing slash. */

@@ -14,7 +14,7 @@ import {
 import type { Basics } from "./compose.ts";
 import { egressOf, limitsOf, processesOf, runFolderOf } from "./runtime-settings.ts";
 
-export interface ServeWorkersParts {
+interface ServeWorkersParts {
   bindings: Omit<BindingServices, "sendEmail" | "stream">;
   settings: Settings;
   own: OwnAddresses;

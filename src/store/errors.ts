@@ -101,7 +101,7 @@ export const storeErrors = defineErrors("store", {
     code: "E_STORE_BAD_OFFSET",
     http: 409,
     message: "wrong offset {offset}: {key} has {size} bytes so far",
-    fix: "Continue at its end.",
+    fix: "Resume from the end of the stored data.",
   },
   objectChanged: {
     code: "E_STORE_OBJECT_CHANGED",
@@ -120,8 +120,8 @@ export const storeErrors = defineErrors("store", {
   cannotOpenSecret: {
     code: "E_STORE_CANNOT_OPEN_SECRET",
     http: 500,
-    message: "cannot open the secret {context}: {reason}",
-    fix: "Start with the key that sealed it, or set the secret again.",
+    message: "cannot decrypt the secret {context}: {reason}",
+    fix: "Start the server with the key that encrypted it, or set the secret again.",
   },
   badJob: {
     code: "E_STORE_BAD_JOB",
@@ -131,7 +131,7 @@ export const storeErrors = defineErrors("store", {
   leaseLost: {
     code: "E_STORE_LEASE_LOST",
     http: 409,
-    message: "lost the lease of job {id}: it expired, and another worker has the job",
+    message: "lost the lease on job {id}: it expired, and another worker has taken the job",
   },
 });
 

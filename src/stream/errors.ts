@@ -71,7 +71,7 @@ export const streamErrors = defineErrors("stream", {
     message: "The video is not playable yet: it is {state}",
     fix: "Retry when its readyToStream is true.",
   },
-  segmentNotFound: { code: 10961, http: 404, message: "The video has no segment {segment} of {rendition}" },
+  segmentNotFound: { code: 10961, http: 404, message: "Rendition {rendition} of the video has no segment {segment}" },
   liveOnly: {
     code: 10962,
     http: 400,
@@ -201,7 +201,7 @@ export const streamErrors = defineErrors("stream", {
     code: 10972,
     http: 409,
     message: "Another publisher is live on this input",
-    fix: "Stop the other publisher, or retry once it has been silent for {seconds} seconds.",
+    fix: "Stop the other publisher, or retry once it has sent no data for {seconds} seconds.",
   },
   liveTooMany: {
     code: 10973,
@@ -230,7 +230,7 @@ export const streamErrors = defineErrors("stream", {
   liveReplaced: {
     code: 10977,
     http: 409,
-    message: "Another publisher took over after {seconds} seconds of silence",
+    message: "Another publisher took over after {seconds} seconds without data",
     fix: "Rotate the keys if you do not recognize that publisher.",
   },
   liveGopOutOfRange: {

@@ -35,7 +35,7 @@ export interface MediaModel {
   primedAudio?: true;
 }
 
-export interface MediaSource {
+interface MediaSource {
   /** Object that ffmpeg reads: the uploaded file, or an indexed copy of it ("mezzanine"). */
   key: string;
   /** The uploaded file, if it is a different object. */

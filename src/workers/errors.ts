@@ -89,7 +89,7 @@ export const workerErrors = defineErrors("workers", {
   scriptTooLarge: {
     code: 10027,
     http: 413,
-    message: "Your Worker exceeded the size limit of {limit}: it has {size}.",
+    message: "Your Worker exceeded the size limit of {limit}: it is {size}.",
     fix: "Remove large dependencies, move data to R2 or KV, or raise the limit.",
   },
   bindingUnnamed: {

@@ -7,8 +7,8 @@ export { createSendEmailService } from "./bindings/send-email/service.ts";
 export { createStreamService } from "./bindings/stream/service.ts";
 export { workerUsers } from "./runtime/identities.ts";
 export { createRuntime, type RuntimeOptions } from "./runtime/pool.ts";
-export { createEgressCheck, DEV_EGRESS, SERVE_EGRESS, type EgressPolicy } from "./runtime/egress/policy.ts";
-export { DEFAULT_LIMITS, type RuntimeLimits } from "./runtime/watchdog.ts";
+export { createEgressCheck, DEV_EGRESS, type EgressPolicy } from "./runtime/egress/policy.ts";
+export { type RuntimeLimits } from "./runtime/watchdog.ts";
 export type * from "./runtime/port.ts";
 export {
   createD1Bookmarks,
@@ -23,9 +23,7 @@ export {
   type D1Database,
   type D1DatabaseList,
   type D1Databases,
-  type D1ExportOptions,
   type D1Limits,
-  type D1Statement,
   type D1Transfer,
   type D1Transfers,
   type D1Service,
@@ -37,7 +35,6 @@ export {
   kvErrors,
   kvLimits,
   kvMigrations,
-  type BulkPair,
   type KvBulk,
   type KvEntry,
   type KvNamespace,
@@ -61,14 +58,11 @@ export {
   type R2Buckets,
   type R2Object,
   type R2Service,
-  type StorageClass as R2StorageClass,
 } from "./bindings/r2/index.ts";
 export * from "./project/index.ts";
-export { createScripts, type ScriptsOptions, type ScriptStore } from "./scripts/scripts.ts";
-export { DEFAULT_UPLOAD_LIMITS, type UploadLimits } from "./scripts/limits.ts";
+export { createScripts, type ScriptStore } from "./scripts/scripts.ts";
 export type { LiveVersions } from "./scripts/live-versions.ts";
 export { scriptsMigrations } from "./scripts/schema.ts";
-export { createLiveWorkers, type LiveOptions } from "./live/live.ts";
-export { DEFAULT_LIVE_LIMITS, type LiveLimits } from "./live/limits.ts";
-export { createSchedules, type Schedules, type SchedulesOptions } from "./schedules/schedules.ts";
+export { createLiveWorkers } from "./live/live.ts";
+export { createSchedules } from "./schedules/schedules.ts";
 export * from "./tails/index.ts";

@@ -53,7 +53,7 @@ export interface StreamPort {
   call(caller: StreamCaller, operation: string, args: unknown[], bytes?: Readable): Promise<unknown>;
 }
 
-export interface StreamCaller {
+interface StreamCaller {
   /** 32 hex digits; absent in `reelpost dev`, which has no accounts. */
   account?: string;
   script: string;

@@ -19,7 +19,7 @@ export const zoneErrors = defineErrors("zones", {
     code: 1061,
     http: 400,
     message: "{name} already exists",
-    fix: "List the zones, or delete the other one first.",
+    fix: "Use the existing zone, or delete it first.",
   },
   othersZone: {
     code: 1097,

@@ -2,7 +2,7 @@ import type { Events } from "../store/index.ts";
 
 export const ZONE_DELETED = "zones.deleted";
 
-export interface ZoneAccounts {
+interface ZoneAccounts {
   /**
    * The account of a zone, or undefined if the zone does not exist. Called for every request about a zone, and usually
    * cached.

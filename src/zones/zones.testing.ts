@@ -2,7 +2,8 @@ import type { TestContext } from "node:test";
 import type { TestEngine } from "../../test/support/databases.ts";
 import { createManualClock, randomIds, silentLog, UserError } from "../kernel/index.ts";
 import { createLocalEvents } from "../store/index.ts";
-import { createZones, zonesMigrations, type ZonesOptions } from "./index.ts";
+import { createZones, zonesMigrations } from "./index.ts";
+import { type ZonesOptions } from "./create.ts";
 
 export const ACCOUNT = "a".repeat(32);
 export const OTHER_ACCOUNT = "b".repeat(32);

@@ -39,13 +39,13 @@ export interface ZoneList {
   count(account: string): Promise<number>;
 }
 
-export interface ZoneChange {
+interface ZoneChange {
   paused?: boolean | undefined;
   type?: ZoneType | undefined;
   vanityNameServers?: string[] | undefined;
 }
 
-export interface ZoneListParts {
+interface ZoneListParts {
   db: Db;
   clock: Clock;
   ids: Ids;

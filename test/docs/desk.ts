@@ -28,7 +28,7 @@ exec "${process.execPath}" "${programMain}" "$@"`;
 /** Lines that a server prints when it is ready, or that `tail` prints when it is connected. */
 export const readyLine = /http:\/\/127\.0\.0\.1:\d+|^connected to /m;
 
-export interface Desk {
+interface Desk {
   /** An empty directory except for `examples/`. */
   dir: string;
   env: NodeJS.ProcessEnv;

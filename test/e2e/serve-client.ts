@@ -18,14 +18,14 @@ export interface Target {
   smtp?: { host: string; port: number } | undefined;
 }
 
-export interface Answer {
+interface Answer {
   status: number;
   headers: Headers;
   // oxlint-disable-next-line no-explicit-any
   body: any;
 }
 
-export interface CallOptions {
+interface CallOptions {
   body?: unknown;
   headers?: Record<string, string>;
   token?: string;
@@ -107,13 +107,13 @@ export function formOf(source: string, metadata: Record<string, unknown> = {}): 
   return form;
 }
 
-export interface Asked {
+interface Asked {
   status: number;
   body: string;
   headers: IncomingHttpHeaders;
 }
 
-export interface AskOptions {
+interface AskOptions {
   /** Sent as the Host header; the connection still goes to the server. */
   host?: string;
   method?: string;

@@ -134,7 +134,7 @@ test("configured files are used, and reloaded when replaced, while a connection 
   assert.match(String((await once(open, "data"))[0]), /^HTTP\/1\.1 200/);
 });
 
-test("missing files are rejected with a fix", async (t) => {
+test("missing files are reported with a suggested fix", async (t) => {
   await assert.rejects(
     spawnServe(t, { env: { REELPOST_TLS_CERT_FILE: "/nowhere/cert.pem", REELPOST_TLS_KEY_FILE: "/nowhere/key.pem" } }),
     /Cannot read \/nowhere\/cert\.pem/,

@@ -6,15 +6,8 @@ import type { Platform } from "./platform.ts";
 // The actual package, from the clients directory. It is not a dependency of this project, so it is untyped here, as for
 // a JavaScript user.
 const client = createRequire(join(import.meta.dirname, "..", "clients", "package.json"));
-export const {
-  Cloudflare,
-  toFile,
-  NotFoundError,
-  AuthenticationError,
-  PermissionDeniedError,
-  BadRequestError,
-  ConflictError,
-} = client("cloudflare");
+export const { Cloudflare, toFile, NotFoundError, AuthenticationError, PermissionDeniedError, BadRequestError } =
+  client("cloudflare");
 
 /** No retries: a single failure fails the test. */
 export const sdk = (

@@ -19,7 +19,7 @@ export function createScope(): Scope & { close(): Promise<void> } {
   };
 }
 
-export interface Heard {
+interface Heard {
   status: number;
   text: string;
 }

@@ -108,7 +108,7 @@ export async function startVideoPlatform(scope: Scope, env: Record<string, strin
   };
 }
 
-export interface Posted {
+interface Posted {
   uid: string;
   status: { state: string };
 }

@@ -4,7 +4,7 @@ import { readFragments, readInit } from "../../src/protocol/mp4/index.ts";
  * Plays a low-latency broadcast like a player and reports violations of draft-pantos-hls-rfc8216bis: it loads the multivariant playlist, follows
  * every rendition by blocking reloads, and requests every part as soon as a preload hint names it.
  */
-export interface HlsCheck {
+interface HlsCheck {
   /** Violations of the specification, as sentences. */
   findings: string[];
   playlists: number;

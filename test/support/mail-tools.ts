@@ -21,7 +21,7 @@ export function lacking(...names: string[]): string | false {
   return missing.length > 0 && process.env["REQUIRE_ALL"] !== "1" && `not installed: ${missing.join(", ")}`;
 }
 
-export interface Ran {
+interface Ran {
   code: number;
   output: string;
 }

@@ -25,7 +25,7 @@ export interface MailWorld<Server extends Target = ServeServer> {
   story(subject: string, enough: (story: Story) => boolean): Promise<Story>;
 }
 
-export interface Story {
+interface Story {
   id: string;
   status: string;
   to: string;
@@ -35,7 +35,7 @@ export interface Story {
   events: { step: string; detail: Record<string, unknown> }[];
 }
 
-export interface MailWorldOptions {
+interface MailWorldOptions {
   /** Port of the smart host. Without it, outgoing mail is only written to files. */
   nextPort?: number;
   domain?: string;

@@ -4,7 +4,6 @@ import { existsSync, mkdirSync } from "node:fs";
 import { readFile, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
-import type { TestContext } from "node:test";
 
 /**
  * Small videos, generated on first use and stored in the system's temp directory (or TEST_CLIPS_FOLDER) under the hash
@@ -83,12 +82,6 @@ export const needsPrograms = (...names: string[]): { skip: string | false } => {
   const absent = [...missing, ...names.filter((name) => pathOf(name) === undefined)];
   return { skip: absent.length > 0 && process.env["REQUIRE_ALL"] !== "1" && `not installed: ${absent.join(", ")}` };
 };
-
-/** For a test that finds out while running whether it needs ffmpeg. Returns true if the test can continue. */
-export function hasFfmpeg(t: TestContext): boolean {
-  if (needsFfmpeg.skip !== false) t.skip(needsFfmpeg.skip);
-  return needsFfmpeg.skip === false;
-}
 
 /** Incremented when the same recipe produces a different file. */
 const GENERATION = 1;

@@ -3,7 +3,7 @@ import type { Scope } from "../e2e/serve-client.ts";
 
 /** A receiving SMTP server that can be scripted to fail. */
 
-export interface Taken {
+interface Taken {
   from: string;
   to: string[];
   /** Every octet of the message, with dots unstuffed, as one character each. */

@@ -11,7 +11,7 @@ import formatsModule from "ajv-formats";
  */
 const FOLDER = process.env.REELPOST_OPENAPI ?? join(import.meta.dirname, "../../../shared/contract/openapi");
 
-export interface PublishedOpenApi {
+interface PublishedOpenApi {
   /**
    * Violations in this JSON response; empty if it is valid. Undefined if the operation or the status is not published.
    */

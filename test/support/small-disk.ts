@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Scope } from "../e2e/serve-client.ts";
 
-export interface SmallDisk {
+interface SmallDisk {
   /** An empty directory on the disk. */
   folder: string;
   /** Fills the free space. */

@@ -10,7 +10,7 @@ import { createInterface } from "node:readline";
 // A CommonJS module without types whose default export is the path of the binary.
 const { default: workerd } = createRequire(import.meta.url)("workerd") as { default: string };
 
-export interface WorkerdOptions {
+interface WorkerdOptions {
   /** Module names and their ES module sources. The first module is the worker. */
   modules: Record<string, string>;
   /** Text inside `bindings = [ ... ]`: `(name = "KV", kvNamespace = "kv")`. */

@@ -2,7 +2,7 @@ import { isMessage, PROPERTIES, READINGS, TYPE, type FromPlayer, type ToPlayer }
 import { readSpans, timeRanges } from "./time-ranges.ts";
 
 /** Controls the player in a frame, with an API similar to a media element. */
-export interface StreamApi extends EventTarget {
+interface StreamApi extends EventTarget {
   play(): Promise<void>;
   pause(): void;
   readonly buffered: TimeRanges;

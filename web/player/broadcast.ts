@@ -5,14 +5,14 @@ import { interruptedText, reconnectingText, stalledText } from "./texts.ts";
 import { readVideo, VideoUnavailable } from "./waiting.ts";
 
 /** Monitors a broadcast during playback, and the URL of an input after the broadcast has ended. */
-export interface Broadcast {
+interface Broadcast {
   /** Monitors this video from now on, in any state; ignored if it was never broadcast. */
   follow(video: PlayerVideo): void;
   /** Called when loading has failed. Returns false if the caller must report the failure. */
   failed(): boolean;
 }
 
-export interface BroadcastParts {
+interface BroadcastParts {
   media: HTMLVideoElement;
   hint: Hint;
   window(): LiveWindow | undefined;

@@ -8,7 +8,7 @@ export interface Hint {
   hide(): void;
 }
 
-export interface HintText {
+interface HintText {
   text: string;
   busy?: boolean;
   action?: { label: string; run(): void };

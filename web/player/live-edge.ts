@@ -1,7 +1,7 @@
 import { h } from "./elements.ts";
 import type { LiveWindow } from "./source.ts";
 
-export interface LiveEdge {
+interface LiveEdge {
   /** The badge, which jumps to the live edge and shows the distance to it. */
   element: HTMLElement;
   /** Jumps to the live edge and plays. */
@@ -10,7 +10,7 @@ export interface LiveEdge {
   isAtEdge(): boolean;
 }
 
-export interface LiveEdgeParts {
+interface LiveEdgeParts {
   video: HTMLVideoElement;
   controller: HTMLElement;
   window(): LiveWindow | undefined;

@@ -108,7 +108,7 @@ const spansOf = (ranges: TimeRanges): TimeSpan[] =>
 const ID = /^[A-Za-z0-9_.-]{16,8192}$/;
 
 /** Finds a uid or token, alone or as the first path segment of a URL, whatever its host. */
-export function idOf(value: unknown): string | undefined {
+function idOf(value: unknown): string | undefined {
   if (typeof value !== "string") return undefined;
   const address = webAddress(value);
   const id = address === undefined ? value : new URL(address).pathname.split("/").find((part) => ID.test(part));

@@ -91,7 +91,7 @@ class SoundTracks extends SourceList<SoundTrack> {
   }
 }
 
-export interface SourceLists {
+interface SourceLists {
   /** Shows the renditions of this source and keeps them up to date. */
   follow(hls: HlsPlayer): void;
   clear(): void;

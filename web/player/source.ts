@@ -4,7 +4,7 @@ import type { PlayerOptions } from "./options.ts";
 import { addSourceLists } from "./source-lists.ts";
 import { playWhep, type Whep } from "./whep.ts";
 
-export interface Source {
+interface Source {
   /** Opens this manifest and loads as much of it as `preload` allows. */
   open(
     manifest: string,

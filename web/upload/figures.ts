@@ -22,7 +22,7 @@ export function timeText(seconds: number): string {
 }
 
 /** Transfer rate over the last seconds; times in milliseconds. */
-export interface Pace {
+interface Pace {
   note(octets: number, now: number): void;
   /** Bytes per second; 0 while unknown. */
   speed(): number;

@@ -6,7 +6,7 @@ export interface Transfer {
   resume(): void;
 }
 
-export interface TransferEvents {
+interface TransferEvents {
   progress(sent: number): void;
   done(): void;
   /** `rejected`: the server does not accept this file. */

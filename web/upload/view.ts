@@ -2,7 +2,7 @@ import type { UploadPageConfig } from "../../src/stream/player/upload-config.ts"
 import { h, icon } from "../player/elements.ts";
 import { sizeText, timeText } from "./figures.ts";
 
-export type Shown =
+type Shown =
   | { step: "choose"; problem?: string }
   | { step: "sending" | "paused"; name: string; size: number; sent: number; speed: number }
   | { step: "failed"; name: string; problem: string }
@@ -11,7 +11,7 @@ export type Shown =
   | { step: "unusable"; code: string; problem: string; retry: boolean }
   | { step: "expired" };
 
-export interface ViewEvents {
+interface ViewEvents {
   file(file: File): void;
   pause: () => void;
   resume: () => void;

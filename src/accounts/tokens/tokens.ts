@@ -47,7 +47,7 @@ export interface Tokens {
   verify(by: Caller, owner: "user" | { account: string }): Promise<Token>;
 }
 
-export interface TokensParts {
+interface TokensParts {
   db: Db;
   clock: Clock;
   ids: Ids;

@@ -19,7 +19,7 @@ export interface IpCondition {
   notIn?: string[];
 }
 
-export type TokenStatus = "active" | "disabled" | "expired";
+type TokenStatus = "active" | "disabled" | "expired";
 
 export interface Token {
   /** 32 hex digits. */

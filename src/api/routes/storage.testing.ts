@@ -10,7 +10,7 @@ import { startApi, TEST_TOKEN } from "../api.testing.ts";
 import { kvRoutes } from "./kv/routes.ts";
 import { r2Routes } from "./r2/routes.ts";
 
-export interface RawAnswer {
+interface RawAnswer {
   status: number;
   headers: IncomingMessage["headers"];
   bytes: Buffer;

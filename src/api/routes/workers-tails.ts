@@ -4,7 +4,7 @@ import type { ClientAddress } from "../../kernel/client-address.ts";
 import { answer, route, type Call, type Route } from "../operation.ts";
 import { tailPath } from "../tail-socket.ts";
 
-export interface WorkersTailsRoutesOptions {
+interface WorkersTailsRoutesOptions {
   tails: Pick<Tails, "create" | "list" | "delete">;
   scripts: Pick<Scripts, "get">;
   address: ClientAddress;

@@ -7,7 +7,7 @@ import { answer, pageAnswer, route, type Route } from "../operation.ts";
 import { pageRequest } from "../paging.ts";
 import { createZoneBody, showZone, updateZoneBody, zoneListQuery, zoneSchema } from "./zone-schemas.ts";
 
-export interface ZoneRoutesDeps {
+interface ZoneRoutesDeps {
   zones: Zones;
   accounts: Pick<Accounts, "list">;
 }

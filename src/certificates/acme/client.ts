@@ -19,7 +19,7 @@ export interface Authorization {
   challenges: Challenge[];
 }
 
-export interface Challenge {
+interface Challenge {
   type: string;
   url: string;
   token: string;
@@ -49,7 +49,7 @@ export interface AcmeClient {
   keyAuthorization(token: string): string;
 }
 
-export interface AcmeClientOptions {
+interface AcmeClientOptions {
   directory: string;
   /** Private key on P-256. */
   key: KeyObject;

@@ -5,7 +5,7 @@ import type { AcmeClient, Authorization, Looked, Order } from "./client.ts";
 import { AcmeProblem, textOf } from "./problem.ts";
 import type { Proof, Solver } from "./solver.ts";
 
-export interface OrderParts {
+interface OrderParts {
   client: AcmeClient;
   contact: readonly string[];
   solver: Solver;

@@ -10,7 +10,7 @@ import { orderCertificate } from "./order.ts";
 import { AcmeProblem } from "./problem.ts";
 import type { Solver } from "./solver.ts";
 
-export interface RenewParts {
+interface RenewParts {
   table: CertificatesTable;
   secrets: Secrets;
   clock: Clock;

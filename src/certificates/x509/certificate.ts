@@ -16,7 +16,7 @@ import {
 
 const ECDSA_WITH_SHA256 = sequence(oid("1.2.840.10045.4.3.2"));
 
-export interface CertificateDraft {
+interface CertificateDraft {
   /** Host names; the first one is also the subject. */
   names: readonly string[];
   /** Milliseconds since the Unix epoch. */

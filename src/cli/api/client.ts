@@ -16,7 +16,7 @@ export interface ApiRequest {
 
 export type SentBody = NonNullable<RequestInit["body"]> | { stream: AsyncIterable<Uint8Array>; size?: number };
 
-export interface Envelope<Result> {
+interface Envelope<Result> {
   result: Result;
   result_info?: Record<string, unknown> | null;
   messages?: { code?: number; message: string }[];
@@ -33,7 +33,7 @@ export interface Api {
   raw(method: string, path: string, request?: ApiRequest): Promise<Response>;
 }
 
-export interface ApiOptions {
+interface ApiOptions {
   url: string;
   token: string;
   version: string;

@@ -12,7 +12,7 @@ export interface Given {
   account?: string | undefined;
 }
 
-export interface Credentials {
+interface Credentials {
   url: string;
   token: string | undefined;
   account: string | undefined;

@@ -12,7 +12,7 @@ export interface Login {
   account?: string;
 }
 
-export const loginErrors = defineErrors("login", {
+const loginErrors = defineErrors("login", {
   unreadable: {
     code: "E_LOGIN_UNREADABLE",
     http: 400,

@@ -9,7 +9,7 @@ interface Change {
   remote?: Pick<Rule, "id" | "matchers" | "actions"> & { owner_worker_name?: string };
 }
 
-export interface SetAddresses {
+interface SetAddresses {
   added: string[];
   updated: string[];
   deleted: string[];

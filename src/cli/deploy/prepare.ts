@@ -5,7 +5,7 @@ import type { CommandContext } from "../command.ts";
 import { commandErrors } from "../errors.ts";
 import { uploadForm } from "./form.ts";
 
-export interface DeployValues {
+interface DeployValues {
   config: string | undefined;
   env: string | undefined;
   name: string | undefined;

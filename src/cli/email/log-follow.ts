@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { LogEntry } from "./log.ts";
 
-export interface FollowOptions {
+interface FollowOptions {
   /** The newest entries, newest first, up to a constant limit. */
   read: () => Promise<LogEntry[]>;
   /** Maximum number of entries printed by the first poll. */

@@ -38,7 +38,7 @@ export const logOptions = {
   until: { type: "string", placeholder: "time", summary: "only entries before" },
 } as const satisfies Options;
 
-export interface LogValues {
+interface LogValues {
   status: string | undefined;
   kind: string | undefined;
   from: string | undefined;

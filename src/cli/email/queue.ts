@@ -3,7 +3,7 @@ import { facts, moment, table, type Paint } from "../print.ts";
 import { saidOf, timeOf } from "./log.ts";
 
 /** State of one recipient of an outbound message. */
-export interface QueuedRecipient {
+interface QueuedRecipient {
   to: string;
   state: string;
   attempts: number;
@@ -17,7 +17,7 @@ export interface QueuedRecipient {
   finished: string | null;
 }
 
-export interface QueuedMessage {
+interface QueuedMessage {
   id: string;
   cause: string;
   from: string;

@@ -48,7 +48,7 @@ export const ruleOptions = {
   priority: { type: "number", placeholder: "number", min: 0, summary: "priority: lower values match first" },
 } as const satisfies Options;
 
-export interface RuleValues {
+interface RuleValues {
   name: string | undefined;
   enabled: "true" | "false" | undefined;
   "match-type": string | undefined;

@@ -16,14 +16,14 @@ export const zoneOptions = {
   ...serverOptions,
 } as const satisfies Options;
 
-export interface ZoneValues {
+interface ZoneValues {
   "zone-id": string | undefined;
   url: string | undefined;
   token: string | undefined;
   account: string | undefined;
 }
 
-export interface Zone {
+interface Zone {
   id: string;
   name: string;
   status: string;

@@ -65,7 +65,7 @@ export function outputPath(connection: Pick<Connection, "base">, input: string, 
 }
 
 /** The state in human-readable form: `connected`, `disabled`, `never published to`. */
-export const stateText = ({ enabled, status }: Pick<LiveInput, "enabled" | "status">): string =>
+const stateText = ({ enabled, status }: Pick<LiveInput, "enabled" | "status">): string =>
   enabled ? (status ?? "never published to") : `disabled${status === null ? "" : `, ${status}`}`;
 
 /** The URL in the form that ffmpeg and OBS accept. */

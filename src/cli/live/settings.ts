@@ -59,7 +59,7 @@ export const inputOptions = {
   },
 } as const satisfies Options;
 
-export interface InputSettings {
+interface InputSettings {
   name: string | undefined;
   creator: string | undefined;
   recording: "automatic" | "off" | undefined;

@@ -16,7 +16,7 @@ export const namespaceOptions = {
   ...storageOptions,
 } as const satisfies Options;
 
-export interface NamespaceValues extends StorageValues {
+interface NamespaceValues extends StorageValues {
   "namespace-id": string | undefined;
   binding: string | undefined;
 }

@@ -6,7 +6,7 @@ import type { D1Connection } from "./d1-database.ts";
 import { runSql } from "./d1-query.ts";
 
 /** The directory of a database's migrations and the table that records the applied ones. */
-export interface MigrationPlace {
+interface MigrationPlace {
   dir: string;
   table: string;
 }
@@ -17,7 +17,7 @@ export const placeOf = ({ configured, name }: Pick<D1Connection, "configured" | 
 };
 
 /** Names of the .sql files in execution order: by number, then by name. */
-export async function migrationFiles(dir: string): Promise<string[]> {
+async function migrationFiles(dir: string): Promise<string[]> {
   const entries = await readdir(dir, { withFileTypes: true }).catch((cause: NodeJS.ErrnoException) => {
     if (cause.code === "ENOENT") return [];
     throw commandErrors.fileUnreadable({ file: dir, reason: messageOf(cause) }, { cause });

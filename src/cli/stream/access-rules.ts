@@ -1,7 +1,7 @@
 import { commandErrors } from "../errors.ts";
 
 /** An access rule in a token; the first matching rule applies. */
-export interface AccessRule {
+interface AccessRule {
   type: "any" | "ip.src" | "ip.geoip.country";
   action: "allow" | "block";
   country?: string[];

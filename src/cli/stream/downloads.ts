@@ -3,7 +3,7 @@ import { videoErrors } from "./errors.ts";
 import { poll } from "./poll.ts";
 import { videoPath } from "./video.ts";
 
-export interface Download {
+interface Download {
   status: "inprogress" | "ready" | "error";
   percentComplete: number;
   url: string;

@@ -29,7 +29,7 @@ export const videoErrors = defineErrors("video", {
   downloadFailed: {
     code: "E_DOWNLOAD_FAILED",
     http: 424,
-    message: "Cannot create the download of the video {uid}.",
+    message: "Cannot create the download for video {uid}.",
     fix: "Check the server's log; `reelpost stream download {uid}` retries.",
   },
   stopped: {

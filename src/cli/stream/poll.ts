@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { UserError } from "../../kernel/index.ts";
 
-export interface PollOptions<Seen> {
+interface PollOptions<Seen> {
   until: (seen: Seen) => boolean;
   /** Fingerprint of the progress. If it stays the same for `patienceMs`, polling fails. */
   changes: (seen: Seen) => string;

@@ -9,12 +9,12 @@ import { videoErrors } from "./errors.ts";
 import { shortText } from "./short-text.ts";
 
 /** A started upload. Its URL is the credential to resume it. */
-export interface TusUpload {
+interface TusUpload {
   address: string;
   uid: string;
 }
 
-export interface TusCreation {
+interface TusCreation {
   /** Maximum size in bytes. */
   size: number;
   /** `true`: a key without a value. */

@@ -58,7 +58,7 @@ export const pictureText = ({ input: { width, height } }: Pick<Video, "input">):
   width > 0 && height > 0 ? `${width}x${height}` : "";
 
 /** The preview page and the URLs for players. */
-export const addressFacts = ({
+const addressFacts = ({
   uid,
   preview,
   playback: { hls, dash },

@@ -2,7 +2,7 @@ import { commandErrors } from "../errors.ts";
 
 export const STATUSES = ["ok", "error", "canceled"] as const;
 
-export interface FilterValues {
+interface FilterValues {
   status: (typeof STATUSES)[number][];
   method: string[];
   header: string[];

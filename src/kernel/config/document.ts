@@ -12,7 +12,7 @@ import { type Problem, errorAt, warningAt } from "./problems.ts";
 import { tomlPositions } from "./toml-positions.ts";
 
 export type Path = readonly (string | number)[];
-export interface DocumentPlace {
+interface DocumentPlace {
   file: string;
   line: number;
   column: number;

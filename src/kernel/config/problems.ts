@@ -34,7 +34,7 @@ export const warningsOf = (problems: readonly Problem[]): Problem[] =>
   problems.filter((problem) => problem.severity === "warning");
 
 /** In reading order: by file, line and column; problems without a position come first. */
-export function inOrder(problems: readonly Problem[]): Problem[] {
+function inOrder(problems: readonly Problem[]): Problem[] {
   return [...problems].sort(
     (a, b) => compare(a.file ?? "", b.file ?? "") || (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0),
   );
@@ -54,7 +54,7 @@ export function formatProblems(problems: readonly Problem[], options: { cwd?: st
     .join("\n");
 }
 
-export function formatProblem(problem: Problem, { cwd }: { cwd?: string } = {}): string {
+function formatProblem(problem: Problem, { cwd }: { cwd?: string } = {}): string {
   const place = formatPlace(problem, cwd);
   const lines = [`${place === "" ? "" : `${place}: `}${problem.severity}: ${problem.message}`];
   if (problem.frame !== undefined) lines.push(...problem.frame.split("\n"));

@@ -12,7 +12,7 @@ export interface FieldMeta {
   fix?: string;
 }
 
-export interface Checked<T> {
+interface Checked<T> {
   /** Undefined if there are errors. */
   value: T | undefined;
   problems: Problem[];
@@ -111,7 +111,7 @@ const KINDS: Record<string, string> = {
 };
 
 /** Describes a value in the user's terms: "the number 5", "a list". Long text is truncated. */
-export function kindOf(value: unknown): string {
+function kindOf(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "a list";
   if (typeof value === "string") return `the string ${shown(value)}`;
@@ -145,7 +145,7 @@ export function valueAt(value: unknown, path: Path): unknown {
 }
 
 /** The field schema at `path`, including its wrappers (optional, default). */
-export function schemaAt(schema: z.ZodType, path: Path): z.ZodType | undefined {
+function schemaAt(schema: z.ZodType, path: Path): z.ZodType | undefined {
   let inner: z.ZodType | undefined = schema;
   for (const part of path) {
     const bare = unwrap(inner);

@@ -1,7 +1,7 @@
 import type { Path } from "./document.ts";
 
 /** Offsets of an element's name and value. For a table with a header, both are the header's offset. */
-export interface TomlPosition {
+interface TomlPosition {
   name: number;
   value: number;
 }

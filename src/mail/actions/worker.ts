@@ -18,7 +18,7 @@ export interface Handled extends Pick<EmailOutcome, "outcome" | "exception" | "e
   events: { type: "received" | "forward" | "reply" | "reject"; timestamp: string; messageId?: string }[];
 }
 
-export interface WorkerAction {
+interface WorkerAction {
   runtime: Pick<WorkerRuntime, "email">;
   transport: Transport;
   forwarding?: Forwarding | undefined;

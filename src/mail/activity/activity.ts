@@ -22,7 +22,7 @@ export interface ActivityOptions {
   limits?: Partial<ActivityLimits>;
 }
 
-export interface ActivityLimits {
+interface ActivityLimits {
   /** Maximum number of steps in the write buffer. Default 20,000. */
   waiting: number;
   /** Milliseconds for which steps are collected before a write. Default 100. */

@@ -48,7 +48,7 @@ export interface Count {
 const WINDOW = 20_000;
 const MAX_GROUPS = 20_000;
 
-export interface CountsOptions {
+interface CountsOptions {
   /** Maximum number of entries a query may cover. */
   most: number;
 }
@@ -140,8 +140,6 @@ export function createCounts(db: Db, { most }: CountsOptions) {
 }
 
 type Found = Record<string, ColumnValue>;
-
-export type Counts = ReturnType<typeof createCounts>;
 
 function expression(column: CountColumn): RawBuilder<ColumnValue> {
   if (column === "session") return sql`substr(id, 1, 12)`;

@@ -4,7 +4,7 @@ import type { Queue, QueuedMessage, QueuedRecipient } from "../outbound/index.ts
 import type { EntriesTable } from "./entries-table.ts";
 import type { Writer } from "./writer.ts";
 
-export interface InterruptedDeps {
+interface InterruptedDeps {
   table: Pick<EntriesTable, "unfinished">;
   writer: Pick<Writer, "add" | "flush">;
   queue: Pick<Queue, "ofInbound">;

@@ -9,8 +9,6 @@ import type { Entry, EntryPage, EntryQuery } from "./types.ts";
 const WINDOW = 5000;
 const MAX_PAGE = 1000;
 
-export type Search = ReturnType<typeof createSearch>;
-
 /** Search queries of the log. */
 export function createSearch(db: Db) {
   const tables = db.tables<EntryTables>();

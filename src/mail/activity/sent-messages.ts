@@ -15,7 +15,7 @@ export interface SentMessages {
   sweep(): Promise<number>;
 }
 
-export interface SentMessagesOptions {
+interface SentMessagesOptions {
   objects: ObjectStore;
   clock: Pick<Clock, "now">;
   log: Log;

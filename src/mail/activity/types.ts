@@ -100,7 +100,7 @@ export interface Delivery {
 }
 
 /** The final reply to the sender, if it was negative. */
-export interface Answer {
+interface Answer {
   temporary: boolean;
   /** The sender got a positive reply before the failure: the server retries, or has given up. */
   accepted?: true;

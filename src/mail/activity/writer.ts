@@ -6,7 +6,7 @@ import type { Owners } from "./owners.ts";
 import { entryId, messagePrefix, placeOf, placeOfReply, rcptKey, type Place } from "./place.ts";
 import type { Entry } from "./types.ts";
 
-export interface WriterParts {
+interface WriterParts {
   table: EntriesTable;
   owners: Owners;
   clock: Pick<Clock, "now">;
@@ -53,7 +53,7 @@ export function createWriter({ table, owners, clock, log, most, flushMs }: Write
     lost += count;
     if (clock.now() - complainedAt < COMPLAIN_MS) return;
     complainedAt = clock.now();
-    log.warn({ err, lost }, "mail: message log overloaded; events are missing");
+    log.warn({ err, lost }, "mail: message log overloaded; events dropped");
   }
 
   function schedule() {

@@ -7,7 +7,7 @@ import type { DkimKey } from "./sign.ts";
 
 /** Helpers for the authentication tests. */
 
-export const NOW = Date.UTC(2026, 0, 5, 7, 8, 9);
+const NOW = Date.UTC(2026, 0, 5, 7, 8, 9);
 export const clock: Clock = {
   now: () => NOW,
   sleep: (_, signal) =>

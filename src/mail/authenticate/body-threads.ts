@@ -9,7 +9,7 @@ import type { SignatureOptions, SignatureResults } from "./signatures.ts";
  * Threads that check the signatures of large messages: hashing 20 MB takes almost 200 ms and would block all other
  * sessions. They start on demand and end when idle.
  */
-export interface BodyThreads {
+interface BodyThreads {
   /**
    * `header` replaces the header section of the source. Rejects with a UserError that has a 4xx reply on a temporary
    * failure.
@@ -41,7 +41,7 @@ export interface VerifyJob {
   options: SignatureOptions;
 }
 
-export type Answer = { ok: true; value: unknown[] } | { ok: false; code: string; message: string };
+type Answer = { ok: true; value: unknown[] } | { ok: false; code: string; message: string };
 export type ToThread =
   | { kind: "verify"; job: VerifyJob }
   | { kind: "piece"; bytes: Uint8Array }

@@ -53,10 +53,7 @@ export const DEFAULT_AUTHENTICATION_POLICY: AuthenticationPolicy = {
 /** Number of authors in From. */
 export type Authors = "one" | "none" | "several";
 
-export type Decision =
-  | { kind: "accept" }
-  | { kind: "quarantine"; why: string }
-  | { kind: "refuse"; refusal: UserError };
+type Decision = { kind: "accept" } | { kind: "quarantine"; why: string } | { kind: "refuse"; refusal: UserError };
 
 interface Case extends Results {
   authors: Authors;

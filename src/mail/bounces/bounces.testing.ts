@@ -29,7 +29,7 @@ export const KEY = generateKeyPairSync("rsa", {
   publicKeyEncoding: { type: "spki", format: "pem" },
 });
 
-export type Entry = Parameters<BounceList["add"]>[0];
+type Entry = Parameters<BounceList["add"]>[0];
 
 export const MAIL =
   "From: alice@example.org\r\nTo: info@here.example\r\nMessage-ID: <first@example.org>\r\nSubject: hello\r\n\r\nthe body\r\n";
@@ -66,7 +66,7 @@ export interface Room {
   steps(): string[];
 }
 
-export interface RoomOptions {
+interface RoomOptions {
   rules?: SinkRules;
   limits?: BouncesOptions["limits"];
   outbound?: Partial<OutboundOptions>;

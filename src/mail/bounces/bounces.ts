@@ -56,7 +56,7 @@ interface BouncesLimits {
 }
 
 /** Servers retry for five days, and people take longer to react. The same values as for SRS. */
-export const DEFAULT_RETURNS_LIMITS: BouncesLimits = {
+const DEFAULT_RETURNS_LIMITS: BouncesLimits = {
   pathDays: 21,
   reportsPerSender: 100,
   perPath: 200,

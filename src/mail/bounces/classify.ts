@@ -1,7 +1,7 @@
 import type { BounceReason } from "./types.ts";
 
 /** A delivery failure, reduced to what matters for the address. */
-export interface Failed {
+interface Failed {
   /** RFC 3463 status, such as "5.1.1"; the last two numbers may be 0 if only the class is known. */
   status: string;
   /** SMTP code, if there was one. */

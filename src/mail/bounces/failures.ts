@@ -11,7 +11,7 @@ import type { Tale } from "./reporter.ts";
 import type { PathRow, BouncesTable } from "./bounces-table.ts";
 import type { BounceList, BounceReason } from "./types.ts";
 
-export interface FailureParts {
+interface FailureParts {
   srs: Srs;
   paths: Paths;
   table: BouncesTable;

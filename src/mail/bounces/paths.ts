@@ -22,7 +22,7 @@ export interface Paths {
   abuseDeskOf(address: string): string | undefined;
 }
 
-export interface PathsOptions {
+interface PathsOptions {
   /** Newest first: the first key signs, all keys are accepted. */
   keys: readonly [string, ...string[]];
   forwardDomain: string;

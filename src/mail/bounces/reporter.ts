@@ -6,7 +6,7 @@ import { composeReport, type ReportParts, type Story, type Told as Recipient } f
 import type { BouncesTable } from "./bounces-table.ts";
 
 /** Whether a report was sent; `before` means that everything had already been reported. */
-export type Told = "told" | "null sender" | "not vouched for" | "not asked" | "before";
+type Told = "told" | "null sender" | "not vouched for" | "not asked" | "before";
 
 /** A failure that may have to be reported. */
 export interface Tale extends Omit<Story, "recipients"> {
@@ -20,7 +20,7 @@ export interface Tale extends Omit<Story, "recipients"> {
   onlyIfRequested?: boolean;
 }
 
-export interface ReporterParts extends ReportParts {
+interface ReporterParts extends ReportParts {
   table: BouncesTable;
   /** Adds a message to the queue. */
   queue: Transport;

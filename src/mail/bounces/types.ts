@@ -44,7 +44,7 @@ export interface BounceRequest extends Owner {
 }
 
 /** Result for a recipient, by the address the sender used. */
-export interface Outcome {
+interface Outcome {
   rcpt: string;
   reply: SmtpReply;
   /**
@@ -97,7 +97,7 @@ export interface Bounces {
 /** The interface used by the owner of the queue and the database. */
 export interface BouncesService extends Bounces {
   /**
-   * For the outbound queue: reports failures to the sender, and suppresses addresses that sent mail cannot reach. If it
+   * For the outbound queue: reports failures to the sender, and suppresses addresses to which sent mail cannot be delivered. If it
    * rejects, it must be called again.
    */
   onFailed(failure: Failure): Promise<void>;

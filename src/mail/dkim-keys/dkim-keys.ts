@@ -15,7 +15,7 @@ import {
 import type { DkimAlgorithm, DkimKey, DkimRecord, DkimState, DkimUse, SigningKey } from "./types.ts";
 
 /** Published with a zone's id after every change of its keys. */
-export const DKIM_CHANGED = "mail.dkim";
+const DKIM_CHANGED = "mail.dkim";
 
 export interface DkimName {
   zone: string;
@@ -23,7 +23,7 @@ export interface DkimName {
   use: DkimUse;
 }
 
-export interface DkimRequest extends DkimName {
+interface DkimRequest extends DkimName {
   account: string;
   /** Selector of the first key. */
   selector: string;
@@ -57,7 +57,7 @@ export interface DkimKeys {
   close(): void;
 }
 
-export interface DkimKeysParts {
+interface DkimKeysParts {
   db: Db;
   secrets: Secrets;
   events: Events;

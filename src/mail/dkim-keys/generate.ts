@@ -11,7 +11,7 @@ const RSA_BITS = 2048;
 /** The header in front of the 32 octets of an Ed25519 key in its SubjectPublicKeyInfo (RFC 8410 4). */
 const ED25519_HEADER = 12;
 
-export interface KeyPair {
+interface KeyPair {
   publicKey: string;
   privateKey: string;
 }

@@ -23,7 +23,7 @@ export interface DkimTables {
   };
 }
 
-export type DkimExecutor = Kysely<DkimTables>;
+type DkimExecutor = Kysely<DkimTables>;
 type Row = DkimTables["dkim_keys"];
 
 export const dkimMigration: Migration = {

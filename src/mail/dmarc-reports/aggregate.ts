@@ -4,7 +4,7 @@ import { z } from "zod";
 import { reportText } from "./report-text.ts";
 
 /** The parts of an aggregate report (RFC 7489 Appendix C) that the statistics need. */
-export interface AggregateReport {
+interface AggregateReport {
   orgName: string;
   reportId: string;
   /** Epoch milliseconds. */
@@ -31,7 +31,7 @@ export type Disposition = "none" | "quarantine" | "reject";
 
 export type Reading<Report> = { ok: true; report: Report } | { ok: false; why: string };
 
-export const MAX_RECORDS = 5_000;
+const MAX_RECORDS = 5_000;
 const MAX_DEPTH = 12;
 /**
  * The parser blocks the event loop: a small file can decompress to a million elements, and distinct names are the most

@@ -85,7 +85,7 @@ ${records
 </feedback>
 `);
 
-export interface TlsFixture {
+interface TlsFixture {
   domain?: string;
   reportId?: string;
   begin?: number;

@@ -3,15 +3,15 @@ import { gunzip } from "node:zlib";
 import { fromBuffer, type Entry, type ZipFile } from "yauzl";
 import { readParts } from "../../protocol/dsn/index.ts";
 
-export type ReportFormat = "xml" | "json";
+type ReportFormat = "xml" | "json";
 
 /** The decompressed file of a report, or the reason why it cannot be read. */
-export type ReportFile = { ok: true; format: ReportFormat; content: Buffer } | { ok: false; why: string };
+type ReportFile = { ok: true; format: ReportFormat; content: Buffer } | { ok: false; why: string };
 
 /** Maximum size in bytes of a message that carries a report. Large receivers send about 100 KiB. */
 export const MAX_REPORT_MESSAGE_BYTES = 2 * 1024 * 1024;
 /** Maximum size in bytes of a decompressed report: 4 MiB of XML hold about 6,000 records. */
-export const MAX_REPORT_BYTES = 4 * 1024 * 1024;
+const MAX_REPORT_BYTES = 4 * 1024 * 1024;
 /** Maximum number of files in a ZIP archive. RFC 7489 7.2.1.1 allows one. */
 const MAX_ARCHIVE_FILES = 10;
 

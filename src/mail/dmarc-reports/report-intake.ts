@@ -12,7 +12,7 @@ import type { ReportHead, ReportRows } from "./report-rows-table.ts";
 import { readTlsReport } from "./tls-report.ts";
 
 /** Mail to the report address of a zone. */
-export interface ReportMail {
+interface ReportMail {
   /** Id of the zone. */
   zone: string;
   envelope: Pick<Envelope, "from">;
@@ -21,7 +21,7 @@ export interface ReportMail {
   verdict?: Pick<Verdict, "spf" | "dkim" | "dmarc"> | undefined;
 }
 
-export type Intake = { recorded: true } | { recorded: false; why: string };
+type Intake = { recorded: true } | { recorded: false; why: string };
 
 export interface ReportIntake {
   /**
@@ -31,7 +31,7 @@ export interface ReportIntake {
   take(mail: ReportMail): Promise<Intake>;
 }
 
-export interface ReportIntakeDeps {
+interface ReportIntakeDeps {
   rows: Pick<ReportRows, "recordDmarc" | "recordTls">;
   zones: Pick<Zones, "find">;
   clock: Pick<Clock, "now">;

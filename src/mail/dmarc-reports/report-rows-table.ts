@@ -53,7 +53,7 @@ interface TlsRow {
   sessions: number;
 }
 
-export interface ReportRowTables {
+interface ReportRowTables {
   email_reports_received: Received;
   email_dmarc_rows: DmarcRow;
   email_tls_rows: TlsRow;
@@ -156,7 +156,7 @@ export interface ReportBounds {
 }
 
 /** Scope of a query: a range of days, and optionally one author domain with its subdomains. */
-export interface ReportFilter {
+interface ReportFilter {
   zone: string;
   since: string;
   until: string;
@@ -186,7 +186,7 @@ const DAY_MS = 86_400_000;
 /** Rows per INSERT. */
 const BATCH = 500;
 
-export const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10);
+const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10);
 
 export type ReportRows = ReturnType<typeof createReportRows>;
 

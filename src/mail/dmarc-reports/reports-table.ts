@@ -14,7 +14,7 @@ export interface DmarcReportTables {
   };
 }
 
-export type DmarcReportExecutor = Kysely<DmarcReportTables>;
+type DmarcReportExecutor = Kysely<DmarcReportTables>;
 
 export const dmarcReportsMigration: Migration = {
   name: "mail-007-dmarc-reports",

@@ -18,7 +18,7 @@ import {
   type DmarcReportTables,
 } from "./reports-table.ts";
 
-export type DmarcReportStatus =
+type DmarcReportStatus =
   | "missing-dmarc-report"
   | "multiple-dmarc-reports"
   | "missing-dmarc-rua"

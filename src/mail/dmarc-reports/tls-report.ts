@@ -4,7 +4,7 @@ import type { Reading } from "./aggregate.ts";
 import { reportText } from "./report-text.ts";
 
 /** The parts of a TLS report (RFC 8460 4.4) that the statistics need. */
-export interface TlsReport {
+interface TlsReport {
   orgName: string;
   reportId: string;
   /** Epoch milliseconds. */
@@ -24,9 +24,9 @@ export interface TlsPolicyResult {
   failures: TlsFailure[];
 }
 
-export type TlsPolicyType = "tlsa" | "sts" | "no-policy-found";
+type TlsPolicyType = "tlsa" | "sts" | "no-policy-found";
 
-export interface TlsFailure {
+interface TlsFailure {
   /** RFC 8460 4.3, for example "certificate-expired". */
   resultType: string;
   /** Empty if not reported. */
@@ -36,7 +36,7 @@ export interface TlsFailure {
 }
 
 const MAX_POLICIES = 100;
-export const MAX_FAILURES = 5_000;
+const MAX_FAILURES = 5_000;
 /** Maximum number of sessions per entry; the sum over all rows of a zone still stays exact. */
 const MAX_COUNT = 1_000_000_000;
 

@@ -8,7 +8,7 @@ import type { Body, Downgrade } from "../outbound/index.ts";
 import { asciiHeader } from "./ascii-header.ts";
 import { takeOwnSignatures, type FindKey } from "./own-signatures.ts";
 
-export interface DowngradeDeps {
+interface DowngradeDeps {
   signer: Signer;
   findKey: FindKey;
 }

@@ -2,7 +2,7 @@ import { fieldRanges } from "../../protocol/rfc5322/index.ts";
 import type { DkimKey, Signing } from "../authenticate/index.ts";
 
 /** The local signatures at the top of a queued message, and the rest of the header section. */
-export interface OwnSignatures {
+interface OwnSignatures {
   /** Header section without the local signatures. */
   rest: Buffer;
   /** Keys and ARC results for signing again. */

@@ -22,9 +22,9 @@ import { createForwarding } from "./forwarding.ts";
 
 /** Test servers that receive, authenticate, sign and relay over real SMTP. */
 
-export const PEER = "192.0.2.10";
+const PEER = "192.0.2.10";
 
-export const signing = (domain: string): SigningKey => ({ ...keyOf(domain), algorithm: "rsa" });
+const signing = (domain: string): SigningKey => ({ ...keyOf(domain), algorithm: "rsa" });
 
 /** Senders are at a.example, for which PEER may send; all servers run on the local machine. */
 export const DNS: Record<string, unknown[] | Error> = {
@@ -59,7 +59,7 @@ export interface HostOptions {
   receiver?: Partial<ReceiverOptions>;
 }
 
-export interface Host {
+interface Host {
   receiver: Receiver;
   /** Listens for SMTP and receives messages as from a local peer. */
   smtp: Sink;
@@ -73,7 +73,7 @@ export interface Host {
 }
 
 /** A port that is opened before its server exists, so that two servers can be configured with each other's port. */
-export interface Place {
+interface Place {
   smtp: Sink;
   serve(take: Host["settle"]): void;
 }

@@ -18,7 +18,7 @@ import { forwardingSender, type SenderParts } from "./sender.ts";
 import { passedOn, traceFields } from "./trace-fields.ts";
 import type { ForwardRequest, Forwarding } from "./types.ts";
 
-export interface ForwardingOptions extends SenderParts {
+interface ForwardingOptions extends SenderParts {
   transport: Transport;
   signer: Signer;
   /** Returns the signing keys of a customer's domain; empty if there are no keys. Must be served from memory. */

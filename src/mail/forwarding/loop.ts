@@ -15,7 +15,7 @@ export const LOOP_FIELD = "X-Reelpost-Loop";
  */
 const MAX_FORWARDED = 25;
 
-export interface LoopMarks {
+interface LoopMarks {
   /** Returns the field for a recipient, including the line end. */
   field(rcpt: string): string;
   isLoop(message: Pick<Message, "fields">, rcpt: string): boolean;

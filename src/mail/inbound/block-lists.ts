@@ -4,7 +4,7 @@ import type { Resolver } from "../authenticate/index.ts";
 import type { SmtpReply } from "../messages/index.ts";
 import type { BlockLists } from "./types.ts";
 
-export interface BlockListsOptions {
+interface BlockListsOptions {
   /** Names of DNS block lists (RFC 5782), such as "zen.spamhaus.org". */
   lists: readonly string[];
   resolver: Resolver;

@@ -6,7 +6,7 @@ import type { Spool, Envelope, DeliveryResult } from "../messages/index.ts";
 import { selfSigned } from "../outbound/certificate.testing.ts";
 import { createSmtpListener, type SmtpLimits, type SmtpListenerOptions } from "./listener.ts";
 
-export interface Taken {
+interface Taken {
   envelope: Envelope;
   raw: string;
 }

@@ -4,7 +4,7 @@ import { isIP, isIPv4, isIPv6 } from "node:net";
  * The header that a load balancer adds to a connection to pass on the client address: version 1 (a line of text) and
  * version 2 (binary); HAProxy's proxy-protocol.txt, sections 2.1 and 2.2.
  */
-export type ProxyHeader =
+type ProxyHeader =
   /** More octets are needed. */
   | { state: "short" }
   | { state: "bad"; why: string }

@@ -1,14 +1,14 @@
 import type { Clock } from "../../kernel/index.ts";
 
 /** A rate limit with a separate budget per key. */
-export interface Rate {
+interface Rate {
   /** Counts one event; false if it exceeds the limit. */
   take(key: string): boolean;
   /** True if the next event would exceed the limit. */
   spent(key: string): boolean;
 }
 
-export interface RateOptions {
+interface RateOptions {
   /** Size of the burst, which is also the number of events per `perMs`. 0 means no limit. */
   most: number;
   perMs: number;

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { closeStream, type Envelope, type MailSource, type SmtpReply } from "../messages/index.ts";
 import type { ContentFilter, FilterVerdict } from "./types.ts";
 
-export interface RspamdOptions {
+interface RspamdOptions {
   /** Such as "http://127.0.0.1:11333". */
   url: string;
   /** Milliseconds to wait for a response. Default 15000. */

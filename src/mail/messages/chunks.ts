@@ -1,5 +1,5 @@
 /** Collects chunks until they are needed as one buffer. */
-export interface Chunks {
+interface Chunks {
   readonly length: number;
   push(chunk: Uint8Array): void;
   /** Returns all bytes so far, or the first `length`, as one buffer; afterwards the collection is empty. */

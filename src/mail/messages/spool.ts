@@ -37,7 +37,7 @@ interface CollectOptions {
   owned?: boolean;
 }
 
-export interface SpoolOptions {
+interface SpoolOptions {
   /** Folder created on first use, and emptied of files left by a dead process. */
   dir: string;
   ids: Pick<Ids, "hex">;

@@ -27,7 +27,7 @@ export interface PublishedStsOptions {
 }
 
 /** The MTA-STS policies of the routed names (RFC 8461): their DNS records, and the policy text served over HTTPS. */
-export interface PublishedSts {
+interface PublishedSts {
   /** Returns the policy served by `mta-sts.<name>`; undefined for hosts without a policy. */
   policyOf(host: string): Promise<string | undefined>;
   /** Policy hosts that need a certificate, sorted by name, at most `limit`. */

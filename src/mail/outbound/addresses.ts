@@ -4,7 +4,7 @@ import type { Outbound } from "../messages/index.ts";
 import type { ParcelRecipient, Result } from "./types.ts";
 
 /** A valid recipient. `rcpt` is the caller's spelling and identifies its result; `address` is the form used in SMTP. */
-export interface Destined extends ParcelRecipient {
+interface Destined extends ParcelRecipient {
   domain: string;
 }
 

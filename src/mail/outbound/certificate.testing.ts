@@ -6,7 +6,7 @@ export interface Pair {
   cert: string;
 }
 
-export interface Authority extends Pair {
+interface Authority extends Pair {
   name: string;
   privateKey: KeyObject;
   der: Buffer;

@@ -67,7 +67,7 @@ export interface OutboundLimits {
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
 
-export const DEFAULT_OUTBOUND_LIMITS: OutboundLimits = {
+const DEFAULT_OUTBOUND_LIMITS: OutboundLimits = {
   waiting: 1_000_000,
   messageBytes: MAX_MESSAGE_BYTES + 256 * 1024,
   lanes: 50,

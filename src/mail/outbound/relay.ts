@@ -7,7 +7,7 @@ import { rcptOf } from "./queue/queue.ts";
 import { reply } from "./smtp/replies.ts";
 import type { Carrier, Parcel, Result } from "./types.ts";
 
-export interface RelayParts {
+interface RelayParts {
   carrier: Carrier;
   clock: Pick<Clock, "now">;
   trace: Trace;
@@ -21,7 +21,7 @@ export interface RelayParts {
  * Delivers while the caller waits, for at most `budgetMs`; unfinished recipients get a temporary failure. Never
  * rejects.
  */
-export type Relay = (mail: Outbound, options: { budgetMs: number; signal?: AbortSignal }) => Promise<Result[]>;
+type Relay = (mail: Outbound, options: { budgetMs: number; signal?: AbortSignal }) => Promise<Result[]>;
 
 export function createRelay({ carrier, clock, trace, atOnce, domainsAtOnce = 5 }: RelayParts): Relay {
   let busy = 0;

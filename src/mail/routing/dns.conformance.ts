@@ -121,7 +121,10 @@ export function dnsConformance(engine: TestEngine): void {
       const [kind, message] = await refusal(routing.dns.enable(zone));
       assert.deepEqual(
         [kind, message],
-        ["mxInTheWay", "example.com has MX records of another mail service: 10 aspmx.example.net, 20 alt.example.net"],
+        [
+          "mxInTheWay",
+          "example.com has MX records that point to another mail service: 10 aspmx.example.net, 20 alt.example.net",
+        ],
       );
       assert.deepEqual([await records(), await status()], [before, "unconfigured"]);
     });

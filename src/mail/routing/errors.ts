@@ -47,7 +47,7 @@ export const routingErrors = defineErrors("email-routing", {
     code: 2911,
     http: 409,
     permanent: true,
-    message: "{name} has MX records of another mail service: {records}",
+    message: "{name} has MX records that point to another mail service: {records}",
     fix: "Delete them first: they route mail for {name} elsewhere. Nothing was changed.",
   },
   notInZone: { code: 2912, http: 400, message: "{name} is not in the zone {zone}" },
@@ -56,7 +56,7 @@ export const routingErrors = defineErrors("email-routing", {
     code: 2914,
     http: 400,
     message: "Email Routing supports at most {limit} names per zone",
-    fix: "Disable unused names.",
+    fix: "Disable Email Routing for unused names.",
   },
   notEnabled: { code: 2915, http: 404, message: "Email Routing is not enabled for {name}" },
 });

@@ -4,7 +4,7 @@ import { txtText } from "../../protocol/dns/index.ts";
 import { includes, isSpf } from "../../protocol/spf/index.ts";
 import type { RoutingStatus } from "./types.ts";
 
-export interface DnsProblem {
+interface DnsProblem {
   code:
     | "mx.missing"
     | "mx.foreign"

@@ -30,7 +30,7 @@ export function matchTable(zone: MatchTable["zone"], supportSubaddress: boolean,
   return { zone, supportSubaddress, literal, patterns, ...(catchAll && { catchAll }) };
 }
 
-export interface Match {
+interface Match {
   rule: Rule;
   why: Extract<Why, "literal" | "subaddress" | "pattern" | "catch-all">;
 }

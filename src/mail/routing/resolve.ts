@@ -5,7 +5,7 @@ import { readRecipient, type Recipient } from "../recipient.ts";
 import type { TablesCache } from "./tables-cache.ts";
 import type { Resolution, Rule } from "./types.ts";
 
-export interface ResolveParts extends Pick<RoutingParts, "scripts" | "addresses"> {
+interface ResolveParts extends Pick<RoutingParts, "scripts" | "addresses"> {
   clock: Pick<Clock, "now">;
   tables: TablesCache;
   /** The operator's address for mail to postmaster and abuse that matches no rule. */

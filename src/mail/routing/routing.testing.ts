@@ -22,7 +22,7 @@ export const HOSTS = {
 };
 
 /** Fake workers by name, to be added by tests. */
-export function createFakeScripts() {
+function createFakeScripts() {
   const all = new Map<string, Script>();
   let made = 0;
   return {

@@ -4,11 +4,11 @@ import { compilePattern } from "./patterns.ts";
 import { keyOf, readRecipient } from "../recipient.ts";
 import type { Action, Matcher, PatternMatcher, RuleRequest, RuleSource } from "./types.ts";
 
-export const MAX_NAME = 256;
-export const MAX_VALUE = 90;
+const MAX_NAME = 256;
+const MAX_VALUE = 90;
 /** Priority of the catch-all rule, which is evaluated last. */
 export const MAX_PRIORITY = 2 ** 31 - 1;
-export const MAX_TAG = 32;
+const MAX_TAG = 32;
 
 /** The validated fields of a rule. They do not include a check that its worker or address exists. */
 export interface RuleParts {
@@ -22,7 +22,7 @@ export interface RuleParts {
 }
 
 /** Maximum number of destination addresses of a forward. */
-export const MAX_DESTINATIONS = 10;
+const MAX_DESTINATIONS = 10;
 
 const refuse = (reason: string) => routingErrors.invalidInput({ reason });
 

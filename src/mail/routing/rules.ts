@@ -20,7 +20,7 @@ import {
 import type { RoutingExecutor, RoutingTables } from "./tables.ts";
 import type { Action, Rule, RuleRequest } from "./types.ts";
 
-export interface RuleQuery extends Omit<AccountRuleQuery, "hidden"> {
+interface RuleQuery extends Omit<AccountRuleQuery, "hidden"> {
   /** Default: the order of evaluation, by priority. */
   order?: "created" | "priority" | undefined;
 }

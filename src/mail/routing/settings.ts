@@ -7,7 +7,7 @@ import type { RoutingParts } from "./parts.ts";
 import type { RoutingTables } from "./tables.ts";
 import type { RoutedName, RoutingSettings } from "./types.ts";
 
-export interface SettingsChange {
+interface SettingsChange {
   skipWizard?: boolean | undefined;
   supportSubaddress?: boolean | undefined;
 }

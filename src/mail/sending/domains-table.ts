@@ -25,7 +25,7 @@ export interface SendingTables {
   };
 }
 
-export type SendingExecutor = Kysely<SendingTables>;
+type SendingExecutor = Kysely<SendingTables>;
 export type DomainRow = SendingTables["email_sending_domains"];
 
 export const sendingMigration: Migration = {

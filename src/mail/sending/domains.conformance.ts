@@ -206,7 +206,7 @@ export function domainsConformance(engine: TestEngine): void {
       const before = await records("rp-bounce.example.com");
       assert.equal(
         await attempt(),
-        "foreignMx: rp-bounce.example.com has MX records of another mail service: 5 mail.example.net",
+        "foreignMx: rp-bounce.example.com has MX records that point to another mail service: 5 mail.example.net",
       );
       assert.deepEqual(
         (await domains.preview(zone, "example.com")).problems

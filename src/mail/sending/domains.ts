@@ -21,7 +21,7 @@ import { sendingErrors } from "./errors.ts";
 import { examineSending, look, neededToSend, unresolved, type Found, type SendingHosts } from "./records.ts";
 import type { SendingDnsStatus, SendingDomain, SendingDomains, SendingProblem } from "./types.ts";
 
-export interface SendingDomainsParts {
+interface SendingDomainsParts {
   db: Db;
   events: Events;
   clock: Pick<Clock, "now">;

@@ -9,8 +9,8 @@ export const sendingErrors = defineErrors("email-sending", {
     code: 2008,
     http: 409,
     permanent: true,
-    message: "{name} has MX records of another mail service: {records}",
-    fix: "Delete them first: bounces of sent mail must arrive here. Nothing was changed.",
+    message: "{name} has MX records that point to another mail service: {records}",
+    fix: "Delete them first: bounces must be delivered to this server. Nothing was changed.",
   },
   badWindow: {
     code: 2011,
@@ -37,7 +37,7 @@ export const sendingErrors = defineErrors("email-sending", {
     code: 2067,
     http: 403,
     message: "Wildcard Email Sending is not enabled for this account.",
-    fix: "Enable each sending name separately: {name} is a wildcard.",
+    fix: "Enable each sending subdomain separately: {name} is a wildcard.",
   },
 
   sendingNotInZone: { code: 2940, http: 400, message: "{name} is not in the zone {zone}" },
@@ -58,6 +58,6 @@ export const sendingErrors = defineErrors("email-sending", {
     code: 2943,
     http: 400,
     message: "Email Sending supports at most {limit} names per zone",
-    fix: "Disable unused names.",
+    fix: "Disable Email Sending for unused names.",
   },
 });

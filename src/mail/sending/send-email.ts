@@ -8,7 +8,7 @@ import { compose } from "./compose.ts";
 import { readDraft, type Draft } from "./draft.ts";
 import { finishRaw, readRaw } from "./raw.ts";
 
-export interface SendEmailOptions {
+interface SendEmailOptions {
   transport: Transport;
   spool: Spool;
   trace: Trace;

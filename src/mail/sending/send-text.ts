@@ -3,7 +3,7 @@ import { crlfLineEnds } from "../../protocol/rfc5322/index.ts";
 import { MAX_MESSAGE_BYTES, type Spool } from "../messages/index.ts";
 import type { Sending, SendResult } from "./types.ts";
 
-export interface SendText {
+interface SendText {
   account: string;
   from: string;
   to: readonly string[];

@@ -17,7 +17,7 @@ import { createSending, type SendingParts } from "./sending.ts";
 
 export const ACCOUNT = "a".repeat(32);
 export const OTHER_ACCOUNT = "b".repeat(32);
-export const HOSTS = {
+const HOSTS = {
   mx: [
     { host: "mx1.reelpost.example", priority: 10 },
     { host: "mx2.reelpost.example", priority: 20 },
@@ -27,7 +27,7 @@ export const HOSTS = {
   dmarc: "v=DMARC1; p=quarantine;",
 };
 
-export interface SendingHouse extends Partial<Omit<SendingParts, "limits">> {
+interface SendingHouse extends Partial<Omit<SendingParts, "limits">> {
   limits?: SendingParts["limits"];
   verifier?: RecordVerifier;
   /** Returns the result of the next hop for a recipient. */

@@ -5,7 +5,7 @@ import type { NeededRecord } from "../routing/index.ts";
 import type { Draft } from "./draft.ts";
 
 /** How a message was submitted. */
-export type SendWay = "binding" | "rest" | "rest_raw" | "smtp";
+type SendWay = "binding" | "rest" | "rest_raw" | "smtp";
 
 /** A message submitted by an account. */
 export type SendRequest = {

@@ -4,7 +4,7 @@ import { mailErrors } from "../errors.ts";
 import { countSent, forgetUsage, sentOn, type SendingTables } from "./domains-table.ts";
 import type { SendingUsage } from "./types.ts";
 
-export interface Usage {
+interface Usage {
   /** Counts a message. Throws dailyLimitReached. */
   take(account: string): Promise<void>;
   of(account: string): Promise<SendingUsage>;

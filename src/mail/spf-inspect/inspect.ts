@@ -1,6 +1,6 @@
 import { isSpf, MAX_SPF_LOOKUPS, parseSpfTerm, spfWords, type ParsedSpfTerm } from "../../protocol/spf/index.ts";
 
-export type SpfProblemCode =
+type SpfProblemCode =
   | "lookup_failed"
   | "spf_not_found"
   | "invalid_spf"
@@ -10,14 +10,14 @@ export type SpfProblemCode =
   | "resource_limit_exceeded"
   | "max_lookups";
 
-export interface SpfProblem {
+interface SpfProblem {
   code: SpfProblemCode;
   domain: string;
   message: string;
   details?: string;
 }
 
-export interface SpfTerm extends Omit<ParsedSpfTerm, "target"> {
+interface SpfTerm extends Omit<ParsedSpfTerm, "target"> {
   nested?: SpfTree;
 }
 

@@ -45,7 +45,7 @@ export interface SubmissionLimits extends ServerLimits {
   failures: number;
 }
 
-export const DEFAULT_SUBMISSION_LIMITS: SubmissionLimits = {
+const DEFAULT_SUBMISSION_LIMITS: SubmissionLimits = {
   ...DEFAULT_SERVER_LIMITS,
   connectionsPerNetwork: 50,
   commandMs: 5 * 60_000,

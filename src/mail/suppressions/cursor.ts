@@ -4,7 +4,7 @@ import type { Position, SuppressionFilter } from "./suppressions-table.ts";
 import { SUPPRESSION_REASONS } from "./types.ts";
 
 /** State for the next page. It contains no secrets, and a modified cursor gives no access to other data. */
-export interface Cursor {
+interface Cursor {
   filter: SuppressionFilter;
   after: Position;
 }

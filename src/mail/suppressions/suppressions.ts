@@ -24,7 +24,7 @@ import {
 } from "./suppressions-table.ts";
 import type { Suppression, SuppressionQuery, SuppressionReason, SuppressionRequest, Suppressions } from "./types.ts";
 
-export interface SuppressionsParts {
+interface SuppressionsParts {
   db: Db;
   clock: Pick<Clock, "now">;
   ids: Pick<Ids, "uuid">;

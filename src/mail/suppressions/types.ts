@@ -3,7 +3,7 @@ export const SUPPRESSION_REASONS = ["manual", "complaint", "hard_bounce", "soft_
 export type SuppressionReason = (typeof SUPPRESSION_REASONS)[number];
 
 /** Applies to mail of the whole account, or only to mail of one of its sending domains. */
-export type SuppressionScope = { type: "account" } | { type: "sending_domain"; value: string };
+type SuppressionScope = { type: "account" } | { type: "sending_domain"; value: string };
 
 /** Times are epoch milliseconds. */
 export interface Suppression {
@@ -40,7 +40,7 @@ export interface SuppressionQuery {
   scopeValue?: string | undefined;
 }
 
-export interface SuppressionPage {
+interface SuppressionPage {
   items: Suppression[];
   perPage: number;
   /** Cursor of the next page, including the filters. Null at the end. */
@@ -115,7 +115,7 @@ export interface Suppressions {
   sweep(): Promise<number>;
 }
 
-export interface SuppressionNote {
+interface SuppressionNote {
   account: string;
   email: string;
   reason: SuppressionReason;

@@ -56,7 +56,7 @@ export function createResultLog({ table, clock, log, limits: changes }: ResultLo
     if (keys === undefined) {
       if (seen.domains.size >= limits.domains) {
         if (seen.domains.size === limits.domains)
-          log.warn({ domains: limits.domains }, "tls-reports: daily limit of domains has been reached");
+          log.warn({ domains: limits.domains }, "tls-reports: daily domain limit reached");
         return undefined;
       }
       seen.domains.set(domain, (keys = new Set()));

@@ -1,11 +1,9 @@
-export { type LiveMediaSet, type LiveMpd, type LivePeriod, writeLiveMpd } from "./live.ts";
+export { type LiveMediaSet, type LivePeriod, writeLiveMpd } from "./live.ts";
 export {
   AFTER_THE_END,
   type AdaptationSet,
   type MediaSet,
-  type Mpd,
   type Representation,
   type SegmentTimeline,
-  type TextSet,
   writeMpd,
 } from "./mpd.ts";

@@ -5,7 +5,7 @@ import { writeXml, type XmlElement } from "./xml.ts";
  * A presentation with several periods, which may grow; each segment has its own time and duration (ISO/IEC 23009-1).
  * Durations are in seconds, instants in epoch milliseconds.
  */
-export interface LiveMpd {
+interface LiveMpd {
   /** Absent if the presentation has ended and no longer changes. */
   growing?: GrowingMpd;
   /** Only set if the presentation has ended. */
@@ -14,7 +14,7 @@ export interface LiveMpd {
   periods: readonly LivePeriod[];
 }
 
-export interface GrowingMpd {
+interface GrowingMpd {
   /** Time zero of the timeline: constant for a broadcast (5.3.1.2). */
   availabilityStart: number;
   now: number;

@@ -1,7 +1,7 @@
 import { writeXml, type XmlElement } from "./xml.ts";
 
 /** A presentation with one period that has ended (ISO/IEC 23009-1). */
-export interface Mpd {
+interface Mpd {
   /** Seconds. */
   duration: number;
   /**

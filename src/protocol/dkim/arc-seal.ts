@@ -10,12 +10,12 @@ import {
 } from "./signature.ts";
 
 /** Maximum number of ARC sets (RFC 8617 4.2.1). */
-export const MAX_ARC_SETS = 50;
+const MAX_ARC_SETS = 50;
 
 /** RFC 8617 4.1.2: DKIM signatures are covered, Authentication-Results and ARC fields are not. */
 const SEALED_FIELDS: readonly string[] = ["dkim-signature", ...SIGNED_FIELDS];
 
-export interface Sealing {
+interface Sealing {
   /** Result of verifying the incoming chain (RFC 8617 5.2). */
   chain: "none" | "pass" | "fail";
   /** Value of the Authentication-Results field that this server adds, without the name and the line end. */

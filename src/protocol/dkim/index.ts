@@ -1,3 +1,3 @@
 export * from "./arc-seal.ts";
 export * from "./relaxed.ts";
-export { dkimSignature, messageSignature, SIGNED_FIELDS, type Signed, type SigningKey } from "./signature.ts";
+export { dkimSignature, messageSignature, type SigningKey } from "./signature.ts";

@@ -15,7 +15,7 @@ export function relaxedField(field: string): string {
     .toLowerCase()}:${value.replace(/^ | $/g, "")}`;
 }
 
-export interface BodyHash {
+interface BodyHash {
   push(chunk: Uint8Array): void;
   /** Returns the SHA-256 hash as base64. Call it only once. */
   digest(): string;

@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { checkData, type RecordData } from "./record-data.ts";
 import { RECORD_TYPES, type RecordType } from "./record-types.ts";
 
-export interface TestRecord {
+interface TestRecord {
   type: RecordType;
   data: RecordData;
 }

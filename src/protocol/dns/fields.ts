@@ -23,7 +23,7 @@ export type FieldKind =
   | "location";
 export type FieldValue = number | string | string[] | Location;
 
-export interface Field {
+interface Field {
   /** Number of words that the field takes; undefined means the rest of the line. */
   width: number | undefined;
   /** Reads the words of a presentation as an unvalidated value. `hostOf` makes a name absolute. */

@@ -15,7 +15,7 @@ export interface Query {
 }
 
 /** Fields of the OPT record (RFC 6891 6.1.3). */
-export interface Edns {
+interface Edns {
   payload: number;
   version: number;
   /** The DNSSEC OK (DO) bit. */

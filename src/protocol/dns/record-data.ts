@@ -23,7 +23,7 @@ export class RecordDataError extends DnsSyntaxError {
 }
 
 /** Maximum size of TXT data on the wire. */
-export const MAX_TXT_OCTETS = 4096;
+const MAX_TXT_OCTETS = 4096;
 
 /** Validates and normalizes data. The fields of LOC are at the top level. Throws RecordDataError. */
 export function checkData(type: RecordType, given: Record<string, unknown>): RecordData {

@@ -7,7 +7,7 @@ type Layout = readonly (readonly [name: string, kind: FieldKind])[];
  * 2782 (SRV), 8659 (CAA), 4398 (CERT), 4034 (DNSKEY, DS), 9460 (HTTPS, SVCB), 1876 (LOC), 3403 (NAPTR), 7929
  * (OPENPGPKEY), 8162 (SMIMEA), 4255 (SSHFP), 6698 (TLSA), 7553 (URI).
  */
-export const LAYOUTS = {
+const LAYOUTS = {
   A: [["address", "ipv4"]],
   AAAA: [["address", "ipv6"]],
   CAA: [

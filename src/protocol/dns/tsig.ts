@@ -4,8 +4,8 @@ import { MalformedMessage, type RawRecord, readPlainName } from "./wire-reader.t
 import { createWireWriter, type WireWriter } from "./wire-writer.ts";
 
 /** Algorithms in RFC 8945 6 without a known weakness. */
-export const TSIG_ALGORITHMS = ["hmac-sha256", "hmac-sha384", "hmac-sha512"] as const;
-export type TsigAlgorithm = (typeof TSIG_ALGORITHMS)[number];
+const TSIG_ALGORITHMS = ["hmac-sha256", "hmac-sha384", "hmac-sha512"] as const;
+type TsigAlgorithm = (typeof TSIG_ALGORITHMS)[number];
 
 export interface TsigKey {
   /** Name in normal form, under which both sides store the secret. */

@@ -16,7 +16,7 @@ export type UpdateStep =
   | { kind: "add"; name: string; type: RecordType; ttl: number; data: RecordData }
   | { kind: "delete"; name: string; type: RecordType; data: RecordData };
 
-export interface Update {
+interface Update {
   id: number;
   /** Zone name in normal form. */
   zone: string;

@@ -20,13 +20,13 @@ export interface ZoneFileRecord {
   comment: string;
 }
 
-export interface ZoneFile {
+interface ZoneFile {
   records: ZoneFileRecord[];
   /** Lines that could not be read. All other lines were read. */
   problems: { line: number; message: string }[];
 }
 
-export interface ReadOptions {
+interface ReadOptions {
   /** Name of the zone in normal form: the value of `@` until $ORIGIN changes it. */
   origin: string;
   maxRecords?: number;

@@ -1,7 +1,7 @@
 import { presentData, type RecordData } from "./record-data.ts";
 import type { RecordType } from "./record-types.ts";
 
-export interface WritableRecord {
+interface WritableRecord {
   /** Name in normal form, without the final dot. */
   name: string;
   ttl: number;
@@ -16,7 +16,7 @@ export const zoneFileLine = (record: WritableRecord & { type: RecordType; data: 
 export const opaqueLine = (record: WritableRecord & { type: string; opaque: Buffer }): string =>
   line(record, record.type, `\\# ${record.opaque.length} ${record.opaque.toString("hex")}`.trimEnd());
 
-export interface StartOfAuthority {
+interface StartOfAuthority {
   nameServer: string;
   serial: number;
 }

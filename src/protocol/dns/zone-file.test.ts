@@ -71,7 +71,7 @@ other.example.com. CLASS1 TYPE1 192.0.2.5
     );
   });
 
-  test("may have CRLF line ends, a byte order mark, tabs, no final line end, or comments only", () => {
+  test("may have CRLF line endings, a byte order mark, tabs, no trailing newline, or comments only", () => {
     assert.deepEqual(shown("\uFEFF; head\r\na\t60\tIN\tA\t192.0.2.1 ; c\r\n\r\n   ; more\r\nb A 192.0.2.2"), [
       ["a.example.com", 60, "A", "192.0.2.1"],
       ["b.example.com", 60, "A", "192.0.2.2"],

@@ -3,5 +3,4 @@ export * from "./bounce.ts";
 export * from "./feedback.ts";
 export * from "./params.ts";
 export * from "./report.ts";
-export { readParts, type Part } from "./mime-parts.ts";
-export { decodeXtext, encodeXtext } from "./xtext.ts";
+export { readParts } from "./mime-parts.ts";

@@ -29,7 +29,7 @@ export interface OriginalRecipient {
 }
 
 /** `why` is the text for a 501 5.5.4 reply. */
-export type Reading<T> = { ok: true; value: T } | { ok: false; why: string };
+type Reading<T> = { ok: true; value: T } | { ok: false; why: string };
 
 /** Maximum lengths (RFC 3461 4.4 and 4.2). */
 const MAX_ENVID = 100;
@@ -75,7 +75,7 @@ export function readRecipientRequest(params: readonly string[]): Reading<Recipie
 }
 
 /** Parses a stored ORCPT for the Original-Recipient of a report. */
-export function originalRecipient(orcpt: string): OriginalRecipient | undefined {
+function originalRecipient(orcpt: string): OriginalRecipient | undefined {
   const semicolon = orcpt.indexOf(";");
   return semicolon < 1 || semicolon === orcpt.length - 1
     ? undefined

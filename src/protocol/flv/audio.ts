@@ -2,7 +2,7 @@ import { PACKET, readEnhanced } from "./enhanced.ts";
 import { FlvError } from "./violation.ts";
 import { printable } from "./video.ts";
 
-export type FlvAudioCodec = "aac" | "opus" | "mp3";
+type FlvAudioCodec = "aac" | "opus" | "mp3";
 
 /** Body of an audio message or tag. */
 export type FlvAudio =

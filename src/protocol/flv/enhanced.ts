@@ -1,7 +1,7 @@
 import { FlvError } from "./violation.ts";
 
 /** Payload of an extended header (Enhanced RTMP v2): packet type and codec of one track, and its body. */
-export interface EnhancedBody {
+interface EnhancedBody {
   type: number;
   fourCc: string;
   body: Buffer;

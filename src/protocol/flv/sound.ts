@@ -1,5 +1,5 @@
 /** Audio format declared by a stream. */
-export interface Sound {
+interface Sound {
   sampleRate: number;
   channels: number;
 }

@@ -1,7 +1,7 @@
 import { PACKET, readEnhanced } from "./enhanced.ts";
 import { FlvError } from "./violation.ts";
 
-export type FlvVideoCodec = "h264" | "hevc" | "av1" | "vp8" | "vp9";
+type FlvVideoCodec = "h264" | "hevc" | "av1" | "vp8" | "vp9";
 
 /** Body of a video message or tag. */
 export type FlvVideo =

@@ -2,7 +2,7 @@ import { H264Error } from "./bits.ts";
 import { readSps } from "./sps.ts";
 
 /** A decoder configuration record (ISO 14496-15, 5.3.3.1). */
-export interface AvcConfig {
+interface AvcConfig {
   sps: Buffer[];
   pps: Buffer[];
   /** Number of octets in the length field before each NAL unit. */

@@ -1,7 +1,7 @@
 import { type BitReader, createBitReader, H264Error, withoutEmulation } from "./bits.ts";
 
 /** Frame properties read from a sequence parameter set (ITU-T H.264, 7.3.2.1.1 and annex E). */
-export interface Sps {
+interface Sps {
   profile: number;
   /** Octet containing the constraint_set flags. */
   compatibility: number;

@@ -1,3 +1,3 @@
 export { HEVC_NAL, hevcNalType, isHevcKey } from "./nal.ts";
 export { readHevcConfig, writeHevcConfig } from "./hvcc.ts";
-export { readHevcSps, type HevcSps } from "./sps.ts";
+export { readHevcSps } from "./sps.ts";

@@ -2,7 +2,7 @@ import { createBitReader, H264Error, withoutEmulation } from "../h264/bits.ts";
 import { HEVC_NAL, hevcNalType } from "./nal.ts";
 
 /** Frame properties read from a sequence parameter set (ITU-T H.265, 7.3.2.2.1). */
-export interface HevcSps {
+interface HevcSps {
   /** The twelve raw octets for profile, tier and level (7.3.3). */
   general: Buffer;
   layers: number;

@@ -2,7 +2,7 @@ import { attributeList } from "./attributes.ts";
 import { targetDurationOf } from "./bit-rates.ts";
 
 /** A rendition that has ended, with all its segments from the beginning (RFC 8216 4.3.3). */
-export interface MediaPlaylist {
+interface MediaPlaylist {
   /** URL of the initialisation segment; absent for WebVTT. */
   init?: string;
   segments: Iterable<HlsSegment>;

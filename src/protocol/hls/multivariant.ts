@@ -1,7 +1,7 @@
 import { attributeList } from "./attributes.ts";
 
 /** The variants and renditions between which a player can choose (RFC 8216 4.3.4). */
-export interface MultivariantPlaylist {
+interface MultivariantPlaylist {
   /** At least one variant. Many players start with the first. */
   variants: readonly HlsVariant[];
   renditions?: readonly HlsRendition[];

@@ -1,1 +1,1 @@
-export { createMatroskaWriter, type MatroskaTrack, type MatroskaWriter } from "./writer.ts";
+export { createMatroskaWriter, type MatroskaTrack } from "./writer.ts";

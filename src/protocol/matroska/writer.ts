@@ -1,7 +1,7 @@
 /**
  * A Matroska stream (RFC 9559) for a program that reads it while it is being written, so its duration is not declared.
  */
-export interface MatroskaWriter {
+interface MatroskaWriter {
   /** Returns everything before the first block. */
   header(): Buffer;
   /** Returns one frame. `time`: presentation time in microseconds, starting at 0. `track`: starting at 1. */

@@ -5,16 +5,9 @@ import { existsSync } from "node:fs";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import { readHeader } from "../rfc5322/index.ts";
-import {
-  createBase64,
-  createMimeScanner,
-  createQuotedPrintable,
-  MIME_LIMITS,
-  planSevenBit,
-  sevenBitBody,
-  sevenBitHeader,
-  type Encoder,
-} from "./index.ts";
+import { planSevenBit, sevenBitBody, sevenBitHeader } from "./index.ts";
+import { MIME_LIMITS, createMimeScanner } from "./scanner.ts";
+import { createBase64, createQuotedPrintable, type Encoder } from "./transfer-encoding.ts";
 
 function encodedBy(encoder: Encoder, pieces: Uint8Array[]): string {
   return Buffer.concat([...pieces.map((piece) => encoder.push(piece)), encoder.end()]).toString("latin1");

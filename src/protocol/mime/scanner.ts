@@ -32,7 +32,7 @@ export interface MimeEvents {
   contentEnd(): void;
 }
 
-export interface MimeScanner {
+interface MimeScanner {
   push(chunk: Uint8Array): void;
   end(): void;
 }

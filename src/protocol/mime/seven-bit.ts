@@ -7,7 +7,7 @@ import { createBase64, createQuotedPrintable, type Encoder } from "./transfer-en
  * Converts an 8-bit message to 7 bits for a server without 8BITMIME (RFC 6152 3): leaves with non-ASCII octets are
  * encoded, everything else is unchanged. The message is streamed twice, the first time to create this plan.
  */
-export interface SevenBitPlan {
+interface SevenBitPlan {
   /** Indexed by entity. */
   actions: Action[];
   /** Charset to declare for a message that is not MIME. */
@@ -18,7 +18,7 @@ export interface SevenBitPlan {
 type Action = "keep" | "relabel" | "quoted-printable" | "base64";
 
 /** The reason why a message cannot be converted. */
-export interface NotEncodable {
+interface NotEncodable {
   why: string;
 }
 

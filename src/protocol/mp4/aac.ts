@@ -2,7 +2,7 @@ import { boxesIn, findBox, Mp4Error, type Box } from "./boxes.ts";
 import { box, flat, u16, zeros } from "./write.ts";
 
 /** AAC-LC sample description (ISO 14496-14, 5.6). */
-export interface AacDescription {
+interface AacDescription {
   channels: number;
   sampleRate: number;
   /** RFC 6381 codec string "mp4a.40.2". */

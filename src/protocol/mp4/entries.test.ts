@@ -6,17 +6,8 @@ import { join } from "node:path";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import { clip, needsFfmpeg, runFfmpeg } from "../../../test/support/media.ts";
-import {
-  aacEntry,
-  av1Entry,
-  avcEntry,
-  hevcEntry,
-  Mp4Error,
-  readAac,
-  readAacConfig,
-  readAvc,
-  writeInit,
-} from "./index.ts";
+import { aacEntry, av1Entry, avcEntry, hevcEntry, Mp4Error, readAac, readAvc, writeInit } from "./index.ts";
+import { readAacConfig } from "./entries.ts";
 import { boxesIn } from "./boxes.ts";
 
 /** Returns the configuration box that ffmpeg wrote into a file. */

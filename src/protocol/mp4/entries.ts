@@ -87,7 +87,7 @@ function visual(type: string, width: number, height: number, name: string, confi
 }
 
 /** Contents of an AudioSpecificConfig (ISO 14496-3, 1.6.2.1). */
-export interface AacConfig {
+interface AacConfig {
   /** Audio object type: 2 is AAC-LC; 5 and 29 are HE-AAC. */
   kind: number;
   /** Coded sample rate; for HE-AAC, half of the output rate. */

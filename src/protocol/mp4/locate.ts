@@ -3,7 +3,7 @@ import { boxAt, Mp4Error } from "./boxes.ts";
 /** Reads `length` octets of a file from `start`; returns fewer only at the end of the file. */
 export type ReadAt = (start: number, length: number) => Promise<Buffer>;
 
-export interface LocateOptions {
+interface LocateOptions {
   /**
    * Maximum size of the index in octets. Ten hours of video with 60 frames and 50 audio packets per second need about
    * 60 MiB.
@@ -16,7 +16,7 @@ export interface LocateOptions {
   mayBeCutOff?: boolean;
 }
 
-export interface Located {
+interface Located {
   /** The complete moov box. */
   movie: Buffer;
   /** The file has fragments (moof) in addition to, or instead of, the samples in the index. */

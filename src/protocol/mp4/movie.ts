@@ -28,7 +28,7 @@ export interface Track {
 }
 
 /** An edit list entry (ISO 14496-12, 8.6.6). */
-export interface Edit {
+interface Edit {
   /** In movie ticks. */
   duration: number;
   /** In track ticks; undefined for an empty edit. */

@@ -1,7 +1,7 @@
 import type { Movie, Track } from "./movie.ts";
 
 /** How a simple edit list places the samples of a track. */
-export interface Placement {
+interface Placement {
   /** Track ticks subtracted from each sample time. If negative, the track starts after the movie. */
   offset: number;
   /** From the start of the movie to the end of the track, in track ticks; Infinity without an edit list. */

@@ -2,14 +2,14 @@ import { createUnwrap, pesSize, readPes } from "./pes.ts";
 import { createSections, readAssociation, readMap, type TsStream } from "./tables.ts";
 
 /** Streaming demultiplexer of a transport stream (ISO 13818-1). */
-export interface TsDemuxer {
+interface TsDemuxer {
   /** Accepts chunks of any length. */
   write(bytes: Buffer): void;
   /** Emits the complete data of the last frames. */
   end(): void;
 }
 
-export interface TsHandlers {
+interface TsHandlers {
   /** Streams of the program, at the start and after every change. */
   streams(streams: TsStream[]): void;
   /** One packet of an announced stream. Times are in units of 1/90,000 s and do not wrap. */

@@ -4,7 +4,7 @@ import { createSoundFrames, type Timed } from "./sound-frames.ts";
  * Frames of MPEG audio layer III (ISO 11172-3, 2.4.1.3, and ISO 13818-3 for the lower rates), raw and including their
  * headers.
  */
-export interface MpegAudioFrame {
+interface MpegAudioFrame {
   data: Buffer;
   sampleRate: number;
   channels: number;

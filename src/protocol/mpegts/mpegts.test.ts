@@ -16,10 +16,10 @@ import {
   opusHead,
   opusHeader,
   readOpus,
-  TS_PACKET,
   type TsStream,
   type TsUnit,
 } from "./index.ts";
+import { TS_PACKET } from "./demux.ts";
 
 function demux(bytes: Buffer, size = 1316) {
   const streams: TsStream[][] = [];

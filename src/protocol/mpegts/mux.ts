@@ -3,7 +3,7 @@ import { type TsCodec, type TsStream, writeAssociation, writeMap } from "./table
 import { TS_PACKET } from "./demux.ts";
 
 /** Writes a transport stream with one program (ISO 13818-1). */
-export interface TsMuxer {
+interface TsMuxer {
   /**
    * Sets the streams, at most one of each kind. Call it first, and again when the streams change. The codec "other" is
    * not allowed.

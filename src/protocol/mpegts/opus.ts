@@ -2,7 +2,7 @@
  * Opus in a transport stream: each packet is preceded by its length (ETSI TS 103 491 and the mapping used by ffmpeg and
  * OBS).
  */
-export interface OpusPacket {
+interface OpusPacket {
   data: Buffer;
   /** Duration in samples at 48,000 Hz. */
   samples: number;
@@ -38,7 +38,7 @@ export function opusHeader(octets: number): Buffer {
 }
 
 /** Returns the duration of a packet (RFC 6716, 3.1) in samples at 48,000 Hz. */
-export function opusSamples(packet: Buffer): number {
+function opusSamples(packet: Buffer): number {
   const first = packet[0] ?? 0;
   const config = first >> 3;
   const frame =

@@ -2,7 +2,7 @@
  * One packet of an elementary stream (ISO 13818-1, 2.4.3.6), usually with one video frame or several audio frames.
  * Times are in units of 1/90,000 s, with 33 bits.
  */
-export interface Pes {
+interface Pes {
   pts: number | undefined;
   /** Equals the presentation time if the packet does not contain it. */
   dts: number | undefined;

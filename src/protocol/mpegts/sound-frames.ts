@@ -7,7 +7,7 @@ export interface Timed {
   pts: number | undefined;
 }
 
-export interface SoundSyntax<Frame> {
+interface SoundSyntax<Frame> {
   /** Number of octets that `frameAt` needs. */
   header: number;
   /** Maximum octets buffered while a frame is incomplete. */

@@ -9,7 +9,7 @@ export interface StsPolicy {
   mx: string[];
 }
 
-export type StsReading = { ok: true; policy: StsPolicy } | { ok: false; why: string };
+type StsReading = { ok: true; policy: StsPolicy } | { ok: false; why: string };
 
 /** RFC 8461 3.3: suggests a limit of 64 kilobytes. */
 export const MAX_POLICY_BYTES = 64 * 1024;

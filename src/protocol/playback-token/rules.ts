@@ -11,11 +11,11 @@ export interface AccessRule {
   ip?: string[];
 }
 
-export const MAX_RULES = 5;
+const MAX_RULES = 5;
 /** Maximum number of values per rule; the maximum token length hardly allows more. */
 const MAX_VALUES = 500;
 
-export type RulesReading = { ok: true; rules: AccessRule[] } | { ok: false; why: string };
+type RulesReading = { ok: true; rules: AccessRule[] } | { ok: false; why: string };
 
 /**
  * Parses the rules; an absent value means an empty list. If one rule is invalid, all are rejected: ignoring it could
@@ -65,7 +65,7 @@ function texts(value: unknown): string[] | undefined {
   return list.every((each): each is string => typeof each === "string") ? list : undefined;
 }
 
-export interface RuleViewer {
+interface RuleViewer {
   ip: string;
   /** Country of the viewer, requested only if a rule needs it. Undefined if unknown, in which case it is in no list. */
   country(): string | undefined;

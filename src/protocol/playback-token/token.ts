@@ -30,7 +30,7 @@ export interface PlaybackClaims {
 }
 
 /** `why` is intended for the token's issuer; it only quotes field names. */
-export type TokenReading = { ok: true; token: PlaybackToken } | { ok: false; why: string };
+type TokenReading = { ok: true; token: PlaybackToken } | { ok: false; why: string };
 
 /** A token is part of a URL, whose length servers and proxies limit to about this value. */
 const MAX_LENGTH = 8192;
@@ -125,7 +125,7 @@ function readObject(part: string): Record<string, unknown> | undefined {
 export const isSignedBy = ({ signed, signature }: PlaybackToken, key: KeyObject): boolean =>
   key.asymmetricKeyType === "rsa" && verify("sha256", Buffer.from(signed), key, signature);
 
-export interface TimeRules {
+interface TimeRules {
   /** Tolerated clock skew in seconds. */
   skew: number;
   /** Maximum lifetime in seconds, from `iat` if present, otherwise from now; 0 means unlimited. */

@@ -6,7 +6,7 @@ import { Buffer, isAscii, isUtf8 } from "node:buffer";
  */
 export type HeaderField = [name: string, value: string];
 
-export interface HeaderLimits {
+interface HeaderLimits {
   /** Maximum size of the whole block in octets. */
   maxBytes: number;
   /** Maximum number of lines that begin a field, well-formed or not. */
@@ -15,7 +15,7 @@ export interface HeaderLimits {
 
 export const HEADER_LIMITS: HeaderLimits = { maxBytes: 1024 * 1024, maxFields: 10_000 };
 
-export type HeaderReading = { ok: true; fields: HeaderField[] } | { ok: false; why: string };
+type HeaderReading = { ok: true; fields: HeaderField[] } | { ok: false; why: string };
 
 /**
  * Splits a header block (without the empty line that ends it) into its fields, in order, with unchanged names, and with
@@ -102,7 +102,7 @@ export const isFieldName = (name: string): boolean => /^[\x21-\x39\x3b-\x7e]+$/.
  * Finds the end of the header section in a stream: returns the section's length once it is known. The chunks must be
  * pushed in order.
  */
-export interface HeaderEnd {
+interface HeaderEnd {
   push(chunk: Uint8Array): number | undefined;
 }
 

@@ -1,7 +1,7 @@
 import type { RtmpMessage } from "./messages.ts";
 import { RtmpViolation } from "./violation.ts";
 
-export interface ChunkReader {
+interface ChunkReader {
   /**
    * Yields the complete messages lazily: the caller must consume all of them before pushing more octets, and must not
    * change `bytes` until then. Throws RtmpViolation, after which the reader must not be used.

@@ -6,7 +6,7 @@ const VERSION = 3;
 const SIZE = 1536;
 
 /** One side of the simple handshake (5.2). */
-export interface Handshake {
+interface Handshake {
   /** Sent before any data is received. */
   readonly opening: Buffer;
   /**

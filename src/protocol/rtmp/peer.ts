@@ -25,7 +25,7 @@ export interface RtmpPeer {
   readonly greeted: boolean;
 }
 
-export interface RtmpPeerOptions {
+interface RtmpPeerOptions {
   role: "server" | "client";
   /** Initial value of `setMost`. */
   most: number;

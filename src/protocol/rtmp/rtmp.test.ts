@@ -2,13 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import {
-  type AmfValue,
-  createChunkReader,
-  createHandshake,
   createRtmpPeer,
-  encodeMessage,
   MESSAGE,
-  readAmf0,
   readCommand,
   readMetadata,
   readStatus,
@@ -21,6 +16,10 @@ import {
   writeCommand,
   writeStatus,
 } from "./index.ts";
+import { readAmf0, type AmfValue } from "./amf0.ts";
+import { createChunkReader } from "./chunks-read.ts";
+import { encodeMessage } from "./chunks-write.ts";
+import { createHandshake } from "./handshake.ts";
 
 /** Splits the bytes at the given offsets. */
 function* cut(bytes: Buffer, cuts: readonly number[]): Iterable<Buffer> {

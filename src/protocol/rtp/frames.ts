@@ -13,7 +13,7 @@ export interface RtpFrame {
   whole: boolean;
 }
 
-export interface Framing {
+interface Framing {
   push(part: OrderedPart): RtpFrame[];
 }
 

@@ -1,8 +1,8 @@
 import { createChunkReader, type ChunkReader } from "./chunk-reader.ts";
 import { createDataReader, type DataReader } from "./data-reader.ts";
 
-/** Reads mail data from DATA or BDAT, and drops the content after a bare line end or beyond the size limit. */
-export interface MessageReader {
+/** Reads mail data from DATA or BDAT, and drops the content after a bare CR or LF, or beyond the size limit. */
+interface MessageReader {
   startData(): void;
   startChunk(octets: number, last: boolean): void;
   /** Skips the chunk of a refused BDAT. */

@@ -1,5 +1,5 @@
 /** Contents of the Received field of an accepted message (RFC 5321 4.4). */
-export interface ReceivedFacts {
+interface ReceivedFacts {
   helo: string;
   ip: string;
   /** This server's host name. */

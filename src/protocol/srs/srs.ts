@@ -34,9 +34,9 @@ export type SrsForward =
   | { ok: true; address: string }
   | { ok: false; why: "too-long" | "not-plain" | "not-an-address" };
 
-export type SrsReverse = { ok: true; address: string } | { ok: false; why: "not-srs" | "forged" | "expired" };
+type SrsReverse = { ok: true; address: string } | { ok: false; why: "not-srs" | "forged" | "expired" };
 
-export interface SrsOptions {
+interface SrsOptions {
   /** The domain whose SPF record covers this server. */
   domain: string;
   /**

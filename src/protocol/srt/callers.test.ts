@@ -12,7 +12,7 @@ import {
   writeHandshake,
   writeText,
 } from "./handshake.ts";
-import { SRT_REJECTION } from "./index.ts";
+import { SRT_REJECTION } from "./rejections.ts";
 import { CONTROL, readLosses, writeControl, writeData } from "./packets.ts";
 import { abilities, asking, openCallers, until } from "./srt.testing.ts";
 

@@ -36,7 +36,7 @@ export interface SrtHandlers {
   ended(clean: boolean): void;
 }
 
-export interface ConnectionParts {
+interface ConnectionParts {
   address: string;
   /** Socket id of the peer. */
   peer: number;

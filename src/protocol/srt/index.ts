@@ -1,3 +1,3 @@
 export type { SrtConnection, SrtHandlers } from "./connection.ts";
-export { listenSrt, type SrtDoor, type SrtListener, type SrtListenerOptions, type SrtRequest } from "./listener.ts";
-export { SRT_REJECTION, type SrtRejection } from "./rejections.ts";
+export { listenSrt, type SrtDoor } from "./listener.ts";
+export { type SrtRejection } from "./rejections.ts";

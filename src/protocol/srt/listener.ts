@@ -10,7 +10,7 @@ import { WINDOW } from "./receiver.ts";
 import { SRT_REJECTION, type SrtRejection } from "./rejections.ts";
 
 /** A connection request. */
-export interface SrtRequest {
+interface SrtRequest {
   streamId: string;
   /** IP address of the caller. */
   address: string;
@@ -44,7 +44,7 @@ export interface SrtListenerOptions {
   onError(err: unknown): void;
 }
 
-export interface SrtListener {
+interface SrtListener {
   port: number;
   connections(): number;
   /** Notifies all callers and closes the listener. */

@@ -2,7 +2,7 @@ import { HEADER, type LossRange } from "./packets.ts";
 import { distance, nextSequence, plusSequence } from "./sequence.ts";
 
 /** Restores the sending order: missing packets are requested again, and skipped after the negotiated latency. */
-export interface Receiver {
+interface Receiver {
   take(sequence: number, payload: Buffer, now: number): void;
   /** Must be called regularly; `roundTrip` is in milliseconds. */
   tick(now: number, roundTrip: number): void;
@@ -18,7 +18,7 @@ export interface Receiver {
   came(): { packets: number; octets: number };
 }
 
-export interface ReceiverParts {
+interface ReceiverParts {
   first: number;
   latencyMs: number;
   deliver(payload: Buffer): void;

@@ -2,7 +2,7 @@ import type { LossRange } from "./packets.ts";
 import { distance, nextMessage, nextSequence, plusSequence } from "./sequence.ts";
 
 /** Buffers sent packets until they are acknowledged or no longer useful, and resends them on request. */
-export interface Sender {
+interface Sender {
   /** Sends at most 1,456 octets, to fit into a datagram of 1,500. */
   send(payload: Buffer, now: number): void;
   tick(now: number): void;
@@ -13,7 +13,7 @@ export interface Sender {
   waiting(): number;
 }
 
-export interface SenderParts {
+interface SenderParts {
   first: number;
   /** Maximum number of packets in flight: the receiver's window. */
   window: number;

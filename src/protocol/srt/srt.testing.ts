@@ -9,7 +9,8 @@ import {
   writeAbilities,
   writeHandshake,
 } from "./handshake.ts";
-import { listenSrt, type SrtListenerOptions } from "./index.ts";
+import { listenSrt } from "./index.ts";
+import { type SrtListenerOptions } from "./listener.ts";
 import { CONTROL, type ControlPacket, readPacket, writeControl } from "./packets.ts";
 
 export const asking = (rest: Partial<Handshake> = {}): Handshake => ({

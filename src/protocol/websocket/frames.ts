@@ -12,7 +12,7 @@ export interface Frame {
   payload: Buffer;
 }
 
-export interface FrameReader {
+interface FrameReader {
   /** Yields the complete frames lazily. Throws WebSocketViolation, after which reading stops. */
   push(chunk: Uint8Array): Iterable<Frame>;
 }

@@ -9,7 +9,7 @@ export const acceptOf = (key: string): string =>
     .update(key + GUID)
     .digest("base64");
 
-export type Handshake =
+type Handshake =
   /** Subprotocols in the client's order of preference. */
   | { ok: true; key: string; protocols: string[] }
   | { ok: false; status: 400 | 405 | 426; reason: string; headers: Record<string, string> };

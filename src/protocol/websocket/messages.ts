@@ -8,7 +8,7 @@ export type SocketEvent =
   /** `code` is absent if the frame had none. This is always the last event. */
   | { kind: "close"; code?: number; reason: string };
 
-export interface MessageReader {
+interface MessageReader {
   /** Yields complete events lazily. Throws WebSocketViolation, after which reading stops. */
   push(chunk: Uint8Array): Iterable<SocketEvent>;
 }

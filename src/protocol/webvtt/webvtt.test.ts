@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { formatVtt, MAX_CUES, readCaptions, type Captions } from "./index.ts";
+import { formatVtt, readCaptions } from "./index.ts";
+import { MAX_CUES, type Captions } from "./types.ts";
 import { parseTiming } from "./timing.ts";
 
 function read(text: string | Uint8Array): Captions {

@@ -9,7 +9,7 @@ import { certificateOf, mailHostOf, portOf, sendersOf } from "./hosts.ts";
 import { pauseFindings } from "./pauses.ts";
 import { delegationOf, dmarcOf, recordsOf } from "./records.ts";
 
-export interface DoctorOptions {
+interface DoctorOptions {
   settings: Settings;
   mail: {
     routing: Pick<Mail["routing"], "dns" | "settings">;

@@ -110,7 +110,7 @@ export function dbConformance(engine: TestEngine): void {
       assert.deepEqual(await names(db), ["b"]);
     });
 
-    test("is invisible before its commit, and excludes writes of others", async (t) => {
+    test("is invisible before its commit, and blocks other writers", async (t) => {
       const db = await open(t);
       const { promise: mayEnd, resolve: letEnd } = Promise.withResolvers<void>();
       const { promise: begun, resolve: begin } = Promise.withResolvers<void>();

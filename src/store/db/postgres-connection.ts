@@ -8,7 +8,7 @@ import { storeErrors } from "../errors.ts";
  * The pool for Kysely: returns values as SQLite does, converts errors to StoreErrors, and rejects writes that bypass an
  * open transaction.
  */
-export interface GuardedPool extends PostgresPool {
+interface GuardedPool extends PostgresPool {
   /** Marks `work` as inside a transaction. */
   inside<Result>(work: () => Promise<Result>): Promise<Result>;
 }

@@ -5,7 +5,7 @@ import { storeErrors } from "../errors.ts";
 import type { Db } from "./port.ts";
 import { createGuardedPool } from "./postgres-connection.ts";
 
-export interface PostgresOptions {
+interface PostgresOptions {
   /** The server: `postgres://user:password@host:5432/database`; `?host=/run/postgresql` for a unix socket. */
   url: string;
   /** Maximum number of connections. Default 10. */

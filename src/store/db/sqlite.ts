@@ -4,7 +4,7 @@ import { connectSqlite } from "./sqlite-connection.ts";
 import { createSqliteDialect } from "./sqlite-dialect.ts";
 import { createWriteQueue } from "./write-queue.ts";
 
-export interface SqliteOptions {
+interface SqliteOptions {
   /**
    * The database file; created if missing, in an existing folder. The `-wal` and `-shm` files are stored alongside it.
    */

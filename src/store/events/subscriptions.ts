@@ -1,7 +1,7 @@
 import { Fault, type Log } from "../../kernel/index.ts";
 
 /** Subscriptions in this process. */
-export interface Subscriptions {
+interface Subscriptions {
   add(topic: string, on: (id: string) => void): () => void;
   deliver(topic: string, id: string): void;
   /** Notifies all listeners that notifications may have been lost. */

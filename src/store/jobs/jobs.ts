@@ -7,7 +7,7 @@ import { toJson } from "./json.ts";
 import type { Jobs } from "./port.ts";
 import { startWorker } from "./worker.ts";
 
-export interface JobsParts {
+interface JobsParts {
   db: Db;
   clock: Clock;
   ids: Ids;

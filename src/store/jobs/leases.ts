@@ -10,7 +10,7 @@ export interface Lease extends Held {
   controller: AbortController;
 }
 
-export interface Leases {
+interface Leases {
   lose(lease: Lease): void;
 }
 

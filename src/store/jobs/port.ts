@@ -56,7 +56,7 @@ export interface JobContext {
   progress(value: unknown): Promise<void>;
 }
 
-export interface JobState {
+interface JobState {
   id: string;
   kind: string;
   status: "waiting" | "running" | "done" | "failed";

@@ -6,7 +6,7 @@ import { toJson } from "./json.ts";
 import { keepLeases, type Lease } from "./leases.ts";
 import type { Job, JobContext, JobWorker, WorkOptions } from "./port.ts";
 
-export interface WorkerParts {
+interface WorkerParts {
   table: JobsTable;
   clock: Clock;
   ids: Ids;

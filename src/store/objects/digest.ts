@@ -1,7 +1,7 @@
 import { createHash, hash as hashAtOnce } from "node:crypto";
 import type { PutOptions, Stored } from "./port.ts";
 
-export type DigestName = NonNullable<PutOptions["digests"]>[number];
+type DigestName = NonNullable<PutOptions["digests"]>[number];
 
 /** sha256 and the requested digests of a buffer. */
 export const digestOf = (bytes: Uint8Array, names: readonly DigestName[] = []): Stored => ({

@@ -3,7 +3,7 @@ import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { codeOf } from "./fs-errors.ts";
 
-export interface Listed {
+interface Listed {
   key: string;
   size: number;
   modified: Date;

@@ -13,7 +13,7 @@ const SLOW_MS = 4;
 const VERY_SLOW_MS = 50;
 const REST_MS = 1000;
 
-export interface WarmSenses {
+interface WarmSenses {
   now(): number;
   /** The number of disk reads by this process. */
   diskReads(): number;

@@ -15,7 +15,7 @@ const GATHER = 256 * 1024;
 const fdatasyncAsync = promisify(fdatasync);
 const writeAsync = promisify(write);
 
-export interface Target {
+interface Target {
   key: string;
   path: string;
   temp: string;

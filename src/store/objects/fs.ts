@@ -15,7 +15,7 @@ import { linkObject, writeObject } from "./fs-write.ts";
 import { checkKey, checkPrefix } from "./keys.ts";
 import type { ObjectStore } from "./port.ts";
 
-export interface FsObjectsOptions {
+interface FsObjectsOptions {
   /**
    * The folder; created if missing. Objects are stored under their keys, files being written in `.tmp`, partial objects
    * in `.partial`.

@@ -9,7 +9,7 @@ import { streamErrors } from "../errors.ts";
  * ISO 3166-1 alpha-2 country code of an IP address; undefined for private addresses, other unknown addresses, and text
  * that is not an address.
  */
-export type CountryOf = (ip: string) => string | undefined;
+type CountryOf = (ip: string) => string | undefined;
 
 /** The bundled database, built from the registries' data (NRO, CC BY 4.0). */
 const BUNDLED = "@ip-location-db/geo-whois-asn-country-mmdb/geo-whois-asn-country.mmdb";

@@ -18,7 +18,7 @@ import type { AddedTrack } from "./port.ts";
 import { ATTEMPTS, createPreparer, trackFolder, uploadedKey } from "./prepare.ts";
 import { createTracksTable, type AudioTrackRow } from "./tracks-table.ts";
 
-export interface AudioParts {
+interface AudioParts {
   db: Db;
   objects: ObjectStore;
   jobs: Jobs;
@@ -71,7 +71,7 @@ export interface Audio {
   close(): Promise<void>;
 }
 
-export const AUDIO_JOB = "stream.audio";
+const AUDIO_JOB = "stream.audio";
 const AT_ONCE = 2;
 const LEASE_MS = 30_000;
 const RECOVER_MS = 60_000;

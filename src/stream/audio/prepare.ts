@@ -8,7 +8,7 @@ import type { Videos } from "../videos/index.ts";
 import type { AudioSource } from "../encode/index.ts";
 import type { AudioTrackRow, TracksTable } from "./tracks-table.ts";
 
-export interface PrepareParts {
+interface PrepareParts {
   objects: ObjectStore;
   videos: Pick<Videos, "find">;
   tools: MediaTools;

@@ -21,7 +21,7 @@ import {
 } from "./params.ts";
 import { boundDownloads, boundVideo, boundWatermark } from "./shapes.ts";
 
-export interface StreamBindingParts {
+interface StreamBindingParts {
   videos: Pick<Videos, "get" | "edit" | "delete"> & Pick<VideoCatalog, "list">;
   urls: StreamUrls;
   uploads: Pick<Uploads, "direct" | "copy" | "bytes">;

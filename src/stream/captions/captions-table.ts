@@ -5,7 +5,7 @@ interface CaptionTables {
   stream_captions: CaptionRow;
 }
 
-export type CaptionStatus = "ready" | "inprogress" | "error";
+type CaptionStatus = "ready" | "inprogress" | "error";
 
 export interface CaptionRow {
   video_uid: string;

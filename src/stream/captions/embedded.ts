@@ -8,12 +8,12 @@ import { createScratch } from "../scratch.ts";
 import type { Video } from "../videos/index.ts";
 import type { CaptionsParts } from "./parts.ts";
 
-export interface EmbeddedParts extends CaptionsParts {
+interface EmbeddedParts extends CaptionsParts {
   /** Stores the captions, unless captions in this language exist. */
   store(video: Video, about: { language: string; title?: string }, vtt: string): Promise<void>;
 }
 
-export interface Embedded {
+interface Embedded {
   adopt(video: Pick<Video, "uid" | "model">): Promise<void>;
   start(): void;
   close(): Promise<void>;

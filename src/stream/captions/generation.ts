@@ -8,7 +8,7 @@ import { generatedLabel } from "./language.ts";
 import type { CaptionsParts } from "./parts.ts";
 import { captionsOfSpeech, NoCaptions } from "./speech.ts";
 
-export interface GenerationParts extends CaptionsParts {
+interface GenerationParts extends CaptionsParts {
   table: CaptionsTable;
   /** Stores a file and returns its key. */
   keep(uid: string, vtt: string): Promise<string>;
@@ -16,7 +16,7 @@ export interface GenerationParts extends CaptionsParts {
   changed(uid: string): void;
 }
 
-export interface Generation {
+interface Generation {
   begin(video: Video, language: string, max: number): Promise<CaptionRow>;
   recover(): Promise<void>;
   start(): void;

@@ -8,7 +8,7 @@ import { refusalOf, refuse } from "./refusal.ts";
 import type { DeliveryRoute, PublicRoute } from "./route.ts";
 import { createDeliveryMemory, createViewing } from "./viewing.ts";
 
-export interface DeliveryOptions {
+interface DeliveryOptions {
   routes: readonly DeliveryRoute[];
   /** Routes without an access check. They override `routes`. */
   publicRoutes?: readonly PublicRoute[];

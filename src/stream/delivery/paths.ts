@@ -34,7 +34,7 @@ export interface RouteMatch {
 }
 
 /** "method": the path exists, but not for this method. */
-export type FindRoute = (method: string, rest: string) => RouteMatch | "method" | undefined;
+type FindRoute = (method: string, rest: string) => RouteMatch | "method" | undefined;
 
 /** If several routes match, the first one wins. */
 export function routeFinder(routes: readonly DeliveryRoute[]): FindRoute {

@@ -8,7 +8,7 @@ import type { Viewing } from "./route.ts";
 import { sendBytes, type Sendable } from "./send-bytes.ts";
 import { type Exchange, sendText } from "./send-text.ts";
 
-export interface ViewingParts {
+interface ViewingParts {
   video: Video;
   id: string;
   base: string;

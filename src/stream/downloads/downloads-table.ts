@@ -2,7 +2,7 @@ import { sql, type Kysely } from "kysely";
 import type { Db, Migration } from "../../store/index.ts";
 import type { Download, DownloadType } from "./types.ts";
 
-export interface DownloadTables {
+interface DownloadTables {
   stream_downloads: {
     video_uid: string;
     type: DownloadType;

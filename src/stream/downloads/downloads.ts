@@ -48,7 +48,7 @@ export interface Downloads {
   close(): Promise<void>;
 }
 
-export const DOWNLOAD_JOB = "stream.download";
+const DOWNLOAD_JOB = "stream.download";
 const AT_ONCE = 2;
 const LEASE_MS = 30_000;
 const RECOVER_MS = 60_000;

@@ -9,7 +9,7 @@ import { muxFile } from "./mux.ts";
 import { chooseRenditions, type RenditionSource } from "./rendition-source.ts";
 import { downloadName, type DownloadType } from "./types.ts";
 
-export interface MakeParts {
+interface MakeParts {
   objects: ObjectStore;
   videos: Pick<Videos, "find">;
   segments: Pick<Segments, "get">;

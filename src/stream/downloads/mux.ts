@@ -10,7 +10,7 @@ import {
 import type { SegmentBytes } from "../playback/index.ts";
 import type { RenditionSource } from "./rendition-source.ts";
 
-export interface MuxOptions {
+interface MuxOptions {
   /** In track order. */
   renditions: readonly RenditionSource[];
   kind: "isom" | "M4A ";
@@ -21,7 +21,7 @@ export interface MuxOptions {
   signal: AbortSignal;
 }
 
-export interface MuxedFile {
+interface MuxedFile {
   size: number;
   /** The whole file; segments are read one after the other. */
   body(onRead?: (share: number) => void): AsyncGenerator<Uint8Array, void>;

@@ -9,7 +9,7 @@ export const AUDIO_CHANNELS = 2;
 export const AUDIO_BITRATE = 128_000;
 
 /** AAC frames, counted from the start of the video: frame k starts at sample k * 1024. */
-export interface AudioFrames {
+interface AudioFrames {
   first: number;
   count: number;
 }

@@ -5,7 +5,7 @@ import { audioSegment, storedFrames } from "./audio-fragments.ts";
 import { AUDIO_BITRATE, AUDIO_FRAME, AUDIO_RATE, audioFrames } from "./audio-grid.ts";
 import { type RunParts, SourceGone } from "./video-run.ts";
 
-export interface AudioRun {
+interface AudioRun {
   model: MediaModel;
   source: Pick<AudioSource, "key" | "format" | "stream"> & { start: number };
   /** Consecutive segments. */

@@ -3,7 +3,7 @@ import type { Video } from "../videos/index.ts";
 import type { SegmentStore } from "./segment-store.ts";
 import type { SegmentEncoder } from "./segment-encoder.ts";
 
-export interface FillOptions {
+interface FillOptions {
   signal: AbortSignal;
   /** Called for each segment that has been encoded and stored. */
   onKept?: () => void;

@@ -13,7 +13,7 @@ import { testVideo } from "../videos/videos.testing.ts";
 import type { Video } from "../videos/video.ts";
 import { createSegments, type SegmentsParts } from "./segments.ts";
 
-export interface EncoderWorldOptions extends Partial<Omit<SegmentsParts, "tools">> {
+interface EncoderWorldOptions extends Partial<Omit<SegmentsParts, "tools">> {
   /** Wraps the real tools. */
   around?: (tools: MediaTools) => MediaTools;
 }

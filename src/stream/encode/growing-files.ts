@@ -2,7 +2,7 @@ import { constants } from "node:fs";
 import { open, type FileHandle } from "node:fs/promises";
 import type { Clock } from "../../kernel/index.ts";
 
-export interface GrowingFile {
+interface GrowingFile {
   path: string;
   /** Is awaited; an error it throws ends the reading. */
   take(chunk: Buffer): Promise<void>;

@@ -7,7 +7,7 @@ export interface Wanted {
   segments: readonly number[];
 }
 
-export interface GraphOptions {
+interface GraphOptions {
   /** Input index of the watermark; absent: no watermark. */
   watermark?: number;
   /** Whether ffmpeg can convert HDR to SDR. */
@@ -19,7 +19,7 @@ export interface GraphOptions {
   from?: number;
 }
 
-export interface Graph {
+interface Graph {
   filter: string;
   /** In the order of `wanted`. */
   pads: string[];

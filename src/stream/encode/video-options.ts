@@ -36,7 +36,7 @@ export function videoOptions(rendition: VideoRendition, model: MediaModel): stri
  * temporal units. This is a constant, not a measured value, because the initialisation segment must not depend on the
  * segment encoded with it.
  */
-export const reorderedFrames = ({ codec }: Pick<VideoRendition, "codec">): number => (codec === "av1" ? 0 : 2);
+const reorderedFrames = ({ codec }: Pick<VideoRendition, "codec">): number => (codec === "av1" ? 0 : 2);
 /** Ticks added to this rendition's composition offsets. */
 export const delayOf = (rendition: VideoRendition, model: MediaModel): number =>
   model.editLists === true ? reorderedFrames(rendition) * ticksOf(rendition, model) : 0;

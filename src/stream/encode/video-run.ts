@@ -18,7 +18,7 @@ export interface RunParts {
   scratch: Scratch;
 }
 
-export interface VideoRun {
+interface VideoRun {
   model: MediaModel;
   /** At least one. Without segments only the initialisation segment is created. */
   wanted: readonly Wanted[];

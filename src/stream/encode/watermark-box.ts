@@ -6,7 +6,7 @@ interface Size {
 }
 
 /** In pixels of the rendition. */
-export interface WatermarkBox {
+interface WatermarkBox {
   x: number;
   y: number;
   width: number;

@@ -43,7 +43,7 @@ export const streamKeysMigrations: Migration[] = [
   },
 ];
 
-export interface KeysTable {
+interface KeysTable {
   find(id: string): Promise<KeyRow | undefined>;
   own(account: string): Promise<KeyRow | undefined>;
   /** Keys created on request, oldest first. */

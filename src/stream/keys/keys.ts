@@ -7,7 +7,7 @@ import { streamErrors } from "../errors.ts";
 import { createKeysTable, type KeyRow } from "./keys-table.ts";
 import type { SigningKeys, VerifyingKey } from "./port.ts";
 
-export interface SigningKeysOptions {
+interface SigningKeysOptions {
   db: Db;
   events: Events;
   secrets: Secrets;

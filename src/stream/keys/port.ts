@@ -20,7 +20,7 @@ export interface SigningKeys {
   close(): void;
 }
 
-export interface SigningKey {
+interface SigningKey {
   /** 32 hex digits. */
   id: string;
   account: string;
@@ -28,7 +28,7 @@ export interface SigningKey {
   created: number;
 }
 
-export interface NewSigningKey extends SigningKey {
+interface NewSigningKey extends SigningKey {
   privateKey: KeyObject;
 }
 

@@ -20,7 +20,7 @@ const REQUIRED = ["libx264", "aac"];
 
 export type MediaSettings = Pick<Settings["stream"], "ffmpeg" | "ffprobe" | "sandbox" | "user_id">;
 
-export interface DiscoverOptions {
+interface DiscoverOptions {
   log: Log;
   signal: AbortSignal;
   /**

@@ -18,7 +18,7 @@ const NOT_RUN_INSIDE = /^bwrap: execvp /m;
 /** Excludes the server's own environment, which contains settings and secrets. */
 export const ENVIRONMENT = { PATH: "/usr/local/bin:/usr/bin:/bin", LC_ALL: "C", AV_LOG_FORCE_NOCOLOR: "1" };
 
-export type ChildOptions = Required<Pick<MediaRun, "wallMs" | "outputBytes">> &
+type ChildOptions = Required<Pick<MediaRun, "wallMs" | "outputBytes">> &
   Pick<MediaRun, "onOutput"> & {
     signal: AbortSignal;
     nice?: number;

@@ -26,7 +26,7 @@ export interface MediaUser {
 }
 
 /** Confinement of all media programs run by this server. */
-export interface Confinement {
+interface Confinement {
   sandbox: Sandbox;
   /** User that runs the programs; if absent, the server's own user, which is not root. */
   user?: MediaUser | undefined;

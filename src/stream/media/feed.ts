@@ -1,7 +1,7 @@
 import { Writable } from "node:stream";
 
 /** Input for a child that may not have started yet, and may exit before the writer notices. */
-export interface Feed {
+interface Feed {
   /** Never emits "error". Its `writableLength` is the input that the child has not read. */
   stdin: Writable;
   /** Forwards all input from now on; `onTaken` is called as chunks are read. May be called only once. */

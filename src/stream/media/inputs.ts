@@ -2,7 +2,7 @@
  * Demuxers that read a single file. Formats that refer to other files (hls, dash, concat, image2, sdp) must never be
  * added.
  */
-export const SAFE_FORMATS = [
+const SAFE_FORMATS = [
   "mov",
   "matroska",
   "webm",
@@ -26,7 +26,7 @@ export const SAFE_FORMATS = [
 ];
 /** 8192 x 4320: the largest size used in practice with any codec listed here. */
 export const MAX_PIXELS = 8192 * 4320;
-export const MAX_STREAMS = 100;
+const MAX_STREAMS = 100;
 
 /**
  * Inserts restrictions before every `-i`: a local file (or the `protocols`) in a harmless container, within limits. A

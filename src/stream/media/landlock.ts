@@ -33,7 +33,7 @@ exit 127;
 `;
 const PRCTL: Record<string, number> = { x64: 157, arm64: 167 };
 
-export interface Shut {
+interface Shut {
   filter: Buffer;
   /** Whether Landlock restricts file access; false: file permissions only. */
   files: boolean;

@@ -4,7 +4,7 @@ import type { MediaRun } from "./port.ts";
 export type Urgency = NonNullable<MediaRun["urgency"]>;
 
 /** Admission control for runs. Awaited runs do not queue behind background runs: each kind has its own slots. */
-export interface Lanes {
+interface Lanes {
   /**
    * Resolves with a function that releases the slot. Throws encoderBusy if too many are waiting; rejects with the
    * signal's reason.
@@ -14,7 +14,7 @@ export interface Lanes {
   running(): number;
 }
 
-export interface LanesOptions {
+interface LanesOptions {
   /** Number of slots for urgent runs, one of which `soon` runs leave free, and for background runs. */
   urgent: number;
   background: number;

@@ -7,7 +7,7 @@ import type { LiveMedia, LiveMediaRun } from "./port.ts";
 import type { MediaResult } from "./port.ts";
 import { MediaRunError, type MediaRunReason } from "./run-error.ts";
 
-export interface LiveChildOptions extends Pick<LiveMediaRun, "outputs"> {
+interface LiveChildOptions extends Pick<LiveMediaRun, "outputs"> {
   /** The whole command, once it is known. If the promise rejects, the run ends before it starts. */
   command: () => Promise<ChildCommand>;
   idleMs: number;

@@ -2,7 +2,7 @@ import { hasBegun } from "./begun.ts";
 import type { MediaRun } from "./port.ts";
 
 /** Pauses background runs while a viewer waits: niceness shares processor time, but not caches and memory bandwidth. */
-export interface Pauses {
+interface Pauses {
   /**
    * Registers a run that has started, by its process group. Background runs are paused, and so are look-ahead runs
    * until `awaited` is aborted because a viewer is waiting for them. Returns a function that ends the run.
@@ -10,7 +10,7 @@ export interface Pauses {
   enter(group: number, urgency: NonNullable<MediaRun["urgency"]>, awaited?: AbortSignal): () => void;
 }
 
-export interface PausesParts {
+interface PausesParts {
   /** Milliseconds. */
   now?: () => number;
   signal?: (group: number, signal: "SIGSTOP" | "SIGCONT") => void;

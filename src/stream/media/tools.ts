@@ -38,7 +38,7 @@ export interface MediaRunReport {
 }
 
 /** Number of connections, for metrics. */
-export interface MediaLoad {
+interface MediaLoad {
   running: number;
   waiting: Record<Urgency, number>;
 }

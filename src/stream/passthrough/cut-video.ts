@@ -25,7 +25,7 @@ const MAX_SECONDS = 20;
 const LATEST_SECONDS = 0.1;
 const TAIL_SECONDS = 0.1;
 
-export interface CutVideoOptions {
+interface CutVideoOptions {
   movie: Movie;
   /** Position in the movie, in seconds, where the video starts. */
   origin: number;

@@ -41,7 +41,7 @@ export interface Cut {
 }
 
 /** A sample of a segment and its position in the source. */
-export interface CutSample extends FragmentSample {
+interface CutSample extends FragmentSample {
   offset: number;
 }
 

@@ -6,7 +6,7 @@ import type { CutTrack } from "./cut.ts";
 import { bufferBytes, segmentBytes } from "./segment-bytes.ts";
 import { readSourceIndex, type SourceIndex } from "./source-index.ts";
 
-export interface PassthroughOptions {
+interface PassthroughOptions {
   objects: Pick<ObjectStore, "open">;
   log: Log;
   /** settings.stream.passthrough */

@@ -1,7 +1,7 @@
 import type { ObjectHandle } from "../../store/index.ts";
 
 /** A segment in memory. */
-export type HotSegment = Pick<ObjectHandle, "size" | "version" | "read"> & { memory: Buffer };
+type HotSegment = Pick<ObjectHandle, "size" | "version" | "read"> & { memory: Buffer };
 
 /** Cache of segments that several viewers request: sending from memory costs half as much as reading first. */
 export interface HotSegments {

@@ -11,7 +11,7 @@ export interface RenditionRates {
   of(video: Video, renditions: readonly string[]): Promise<ReadonlyMap<string, BitRates>>;
 }
 
-export interface RenditionRatesOptions {
+interface RenditionRatesOptions {
   objects: Pick<ObjectStore, "list">;
   log: Pick<Log, "warn">;
   /** Maximum number of cached videos. Default 10,000. */

@@ -8,7 +8,7 @@ import type { Log } from "../../kernel/index.ts";
 import { bundleWeb } from "./bundle.ts";
 
 /** A script or a style sheet for browsers. */
-export interface Asset {
+interface Asset {
   /** For example `player.js`. */
   name: string;
   /** The name with a hash of the content: `player-1a2b3c4d5e6f.js`. */

@@ -1,5 +1,5 @@
 /** A page of the server: runs only `script`, and escapes user text. */
-export interface PageDocument {
+interface PageDocument {
   title: string;
   /** Lines of the head, as HTML. */
   head?: string[];

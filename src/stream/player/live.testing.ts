@@ -25,7 +25,7 @@ export interface FakeLive {
   handle(path: string, url: URL, response: ServerResponse): Promise<boolean>;
 }
 
-export const LENGTH_S = 60;
+const LENGTH_S = 60;
 const PART_S = 0.5;
 const PARTS = 4;
 /** Segments in a playlist without DVR. */

@@ -7,7 +7,7 @@ import { streamErrors } from "../errors.ts";
 import { escapeHtml } from "./document.ts";
 import { playerVideo } from "./player-video.ts";
 
-export interface OembedRequest {
+interface OembedRequest {
   access: Pick<Access, "check">;
   base: string;
   ip: string;

@@ -14,7 +14,7 @@ export type IsPublished = (input: string) => Promise<boolean>;
 /** Whether broadcasts of an input are recorded as videos. */
 export type IsRecorded = (input: string) => Promise<boolean>;
 
-export interface Broadcasts {
+interface Broadcasts {
   /** If absent, no broadcast is reported as interrupted. */
   isPublished?: IsPublished | undefined;
   /** If absent, all broadcasts are recorded. */

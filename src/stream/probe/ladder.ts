@@ -23,7 +23,7 @@ const WORTH_A_RUNG = 1.15;
 /** H.264 level 5.2 is limited to 4096; longer sides are used only if 1440p or more is requested. */
 const MAX_SIDE = 4096;
 
-export interface LadderSource {
+interface LadderSource {
   /** Size as displayed. */
   width: number;
   height: number;

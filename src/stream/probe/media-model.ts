@@ -18,7 +18,7 @@ import { malformed, ProbeRefused } from "./refused.ts";
 import type { TrackScan } from "./track-scan.ts";
 import type { ChosenTracks } from "./tracks.ts";
 
-export interface Probed {
+interface Probed {
   key: string;
   originalKey: string;
   size: number;

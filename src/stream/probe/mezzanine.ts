@@ -47,7 +47,7 @@ const MATROSKA_AUDIO = new Set([
   "wmav1",
 ]);
 
-export interface MezzanineParts {
+interface MezzanineParts {
   tools: MediaTools;
   objects: Pick<ObjectStore, "put" | "file" | "delete">;
   /** Folder for temporary files; they are as large as uploads. */
@@ -62,7 +62,7 @@ const TOO_BIG = 1.5;
 export const needsMezzanine = (description: FileDescription): boolean =>
   WITHOUT_INDEX.has(description.format) || isRecording(description);
 
-export type MezzanineMode = "copy" | "encode";
+type MezzanineMode = "copy" | "encode";
 
 /**
  * Creates a file with the same video and audio and an index: copied if a container supports the codecs, otherwise (or

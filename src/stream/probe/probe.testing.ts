@@ -14,7 +14,7 @@ import type { ErrorReason } from "../videos/video.ts";
 import { createProbe, type ProbedVideo } from "./probe.ts";
 import { ProbeRefused } from "./refused.ts";
 
-export interface ProbeWorld {
+interface ProbeWorld {
   tools: MediaTools;
   objects: ObjectStore;
   /** Uploads the file and probes it. */

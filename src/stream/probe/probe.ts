@@ -23,7 +23,7 @@ export interface Probe {
 
 export type ProbedVideo = Pick<Video, "uid" | "sourceKey" | "watermark" | "clip">;
 
-export interface ProbeParts {
+interface ProbeParts {
   tools: MediaTools;
   objects: Pick<ObjectStore, "open" | "file" | "put" | "delete">;
   settings: Pick<Settings["stream"], "ladder" | "codecs" | "passthrough" | "max_duration_seconds">;

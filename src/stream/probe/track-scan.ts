@@ -28,7 +28,7 @@ export interface Cadence {
 }
 
 /** In the track's timescale. */
-export interface Packet {
+interface Packet {
   shown: number;
   /** Undefined if unknown. */
   decoded: number | undefined;
@@ -38,7 +38,7 @@ export interface Packet {
   key: boolean;
 }
 
-export interface TrackScanner {
+interface TrackScanner {
   add(packet: Packet): void;
   /** Undefined if there are no packets. `tick` and `zero` are in seconds. */
   result(tick: number, zero: number): TrackScan | undefined;

@@ -2,7 +2,7 @@ import type { ObjectStore } from "../../store/index.ts";
 import type { MediaModel } from "../model.ts";
 
 /** Segments per background run: enough to make starting and seeking inexpensive, but few enough to lose little. */
-export const CHUNK_SEGMENTS = 8;
+const CHUNK_SEGMENTS = 8;
 
 export const chunkCount = ({ segments: { count } }: Pick<MediaModel, "segments">): number =>
   Math.ceil(count / CHUNK_SEGMENTS);
@@ -29,7 +29,7 @@ export const chunkPriority = (chunk: number): number => -Math.floor(Math.log2(ch
  * Completed chunks, stored as empty objects alongside the segments: they are visible to every machine, and deleted with
  * the video.
  */
-export interface Checkpoints {
+interface Checkpoints {
   done(uid: string): Promise<Set<number>>;
   mark(uid: string, chunk: number): Promise<void>;
   /** Called when they are no longer needed. */

@@ -4,7 +4,7 @@ import { ProbeRefused } from "../probe/index.ts";
 import type { ErrorReason } from "../videos/index.ts";
 
 /** Consequence of a failed attempt for the video. */
-export type Verdict = { kind: "again" } | { kind: "failed"; code: ErrorReason; text?: string };
+type Verdict = { kind: "again" } | { kind: "failed"; code: ErrorReason; text?: string };
 
 /**
  * Maximum number of failures of one job in one process. Crashes do not count, and a missing encoder or a full disk is

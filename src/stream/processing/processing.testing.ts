@@ -16,7 +16,7 @@ import { createProcessing, type ProcessingParts } from "./processing.ts";
 
 const ACCOUNT = "a".repeat(32);
 
-export interface ProcessingWorldOptions {
+interface ProcessingWorldOptions {
   /**
    * Location of database and objects; a second call with the same folder resumes the same videos. Default: a folder of
    * the test.

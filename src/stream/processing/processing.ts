@@ -37,7 +37,7 @@ interface Processing {
   close(): Promise<void>;
 }
 
-export const CHUNK_JOB = "stream.chunk";
+const CHUNK_JOB = "stream.chunk";
 
 const LEASE_MS = 20_000;
 /** Running jobs should finish, but a chunk would take half a minute, and it resumes where it stopped. */

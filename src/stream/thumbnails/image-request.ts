@@ -1,7 +1,7 @@
 import { streamErrors } from "../errors.ts";
 import type { VideoTrack } from "../model.ts";
 
-export const FITS = ["crop", "clip", "scale", "fill"] as const;
+const FITS = ["crop", "clip", "scale", "fill"] as const;
 export type Fit = (typeof FITS)[number];
 
 /** A still or animated thumbnail with all defaults applied: equal requests share one stored object. */

@@ -4,7 +4,7 @@ import { createKeyedQueue, type KeyedQueue } from "../../kernel/keyed-queue.ts";
 import type { ObjectHandle, ObjectStore } from "../../store/index.ts";
 import { streamErrors } from "../errors.ts";
 
-export interface ImageStore {
+interface ImageStore {
   /**
    * The object with this name under `stream/<uid>/thumbs/`, or the result of `make`. Concurrent calls for the same name
    * share one result. Throws encoderBusy.
@@ -12,7 +12,7 @@ export interface ImageStore {
   get(uid: string, name: string, make: () => Promise<Buffer>): Promise<ObjectHandle>;
 }
 
-export interface ImageStoreParts {
+interface ImageStoreParts {
   objects: ObjectStore;
   /** Whether the video still exists. */
   exists: (uid: string) => Promise<boolean>;

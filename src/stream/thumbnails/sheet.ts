@@ -22,7 +22,7 @@ export interface Storyboard {
   sheets: number;
 }
 
-export const COLUMNS = 5;
+const COLUMNS = 5;
 const PER_SHEET = COLUMNS * COLUMNS;
 const MAX_PICTURES = 200;
 const LONG_SIDE = 160;

@@ -6,7 +6,7 @@ import { insideFrom, pictureFilter, type PictureOptions } from "./picture.ts";
 import { sheetArgs, type Sheet } from "./sheet.ts";
 import type { ImageRequest } from "./image-request.ts";
 
-export interface StillsParts {
+interface StillsParts {
   tools: MediaTools;
   objects: Pick<ObjectStore, "file">;
 }
@@ -15,7 +15,7 @@ export interface StillsParts {
  * Images from the source of a video, as JPEG or GIF bytes. `isPart` (default false): the source contains more than the
  * video, which must not be shown. Throws imageFailed, encoderBusy, mediaToolsMissing.
  */
-export interface Stills {
+interface Stills {
   /** JPEG, or GIF if the request has `motion`. */
   thumbnail(model: MediaModel, image: ImageRequest, about?: { isPart?: boolean }): Promise<Buffer>;
   sheet(model: MediaModel, sheet: Sheet, about?: { isPart?: boolean }): Promise<Buffer>;

@@ -17,7 +17,7 @@ interface Thumbnails {
   poster(video: Video): Promise<ObjectHandle>;
 }
 
-export interface ThumbnailsParts {
+interface ThumbnailsParts {
   tools: MediaTools;
   objects: ObjectStore;
   videos: Pick<Videos, "find">;

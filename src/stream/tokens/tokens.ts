@@ -28,7 +28,7 @@ export interface TokenRequest {
   accessRules?: unknown;
 }
 
-export interface TokensOptions {
+interface TokensOptions {
   videos: Pick<Videos, "get">;
   keys: Pick<SigningKeys, "find" | "own">;
   clock: Clock;

@@ -8,9 +8,9 @@ import { answered, askOrigin, describe, isFine, isForGood, startOf } from "./ori
 import type { Uploads } from "./port.ts";
 import type { UploadRow } from "./uploads-table.ts";
 
-export const COPY_JOB = "stream.copy";
+const COPY_JOB = "stream.copy";
 
-export interface Copies extends Pick<Uploads, "copy" | "start" | "close"> {
+interface Copies extends Pick<Uploads, "copy" | "start" | "close"> {
   /** Enqueues a copy again if its job may never have been created. */
   enqueue(uid: string): Promise<void>;
 }

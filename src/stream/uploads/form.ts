@@ -5,14 +5,14 @@ import { messageOf, UserError } from "../../kernel/index.ts";
 import { streamErrors } from "../errors.ts";
 import { sniffed } from "./sniff.ts";
 
-export interface FormFile {
+interface FormFile {
   /** The file name given by the sender. */
   name: string | undefined;
   /** Throws tooLarge, formBrokeOff. */
   body: AsyncIterable<Uint8Array>;
 }
 
-export interface FormOptions {
+interface FormOptions {
   /** Receives the non-file fields; complete once the form is complete. */
   fields?: Map<string, string>;
   /** Returns the reason why a file with this head is rejected. Default: nonVideoReason. */

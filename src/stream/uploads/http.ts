@@ -10,7 +10,7 @@ import type { ShownUpload } from "./port.ts";
 import { textOf } from "./tus.ts";
 import { DEFERRED, isSecretOf, type UploadRow } from "./uploads-table.ts";
 
-export interface UploadHttpParts extends CreationParts {
+interface UploadHttpParts extends CreationParts {
   creations: Creations;
   forms: Forms;
   tus: (request: IncomingMessage, response: ServerResponse) => Promise<void>;

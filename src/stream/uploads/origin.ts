@@ -2,7 +2,7 @@ import type { GuardedFetch, GuardedResponse } from "../../kernel/guarded-fetch.t
 import { streamErrors } from "../errors.ts";
 
 /** File metadata reported by an origin. */
-export interface OriginFile {
+interface OriginFile {
   /** In bytes; undefined if not declared. */
   size: number | undefined;
   /** A strong ETag, or the Last-Modified time; used for If-Range (RFC 9110 13.1.5). */

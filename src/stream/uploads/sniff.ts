@@ -54,7 +54,7 @@ function isText(bytes: Buffer, whole: boolean): boolean {
   }
 }
 
-export interface SniffOptions {
+interface SniffOptions {
   maxBytes: number;
   tooLarge: () => UserError;
   /** Returns the reason why this head is rejected. Default: nonVideoReason. */

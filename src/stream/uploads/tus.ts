@@ -13,7 +13,7 @@ const EXPOSED = ["Stream-Media-Id", "Upload-Expires"];
 /** How long a request may keep writing data it has already read after it was asked to release the lock. */
 const LET_GO_MS = 500;
 
-export interface TusParts extends Pick<UploadsParts, "videos" | "log" | "settings"> {
+interface TusParts extends Pick<UploadsParts, "videos" | "log" | "settings"> {
   table: UploadsTable;
   sources: Sources;
   lock: UploadLock;

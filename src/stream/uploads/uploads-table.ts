@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import { sql, type Kysely } from "kysely";
 import type { Db, Migration } from "../../store/index.ts";
 
-export interface UploadTables {
+interface UploadTables {
   stream_uploads: UploadRow;
 }
 

@@ -20,7 +20,7 @@ import type { UploadsParts } from "./parts.ts";
 import { createUploads } from "./uploads.ts";
 import { uploadsMigrations } from "./uploads-table.ts";
 
-export const uploadsTestMigrations: Migration[] = [...jobsMigrations, ...videosMigrations, ...uploadsMigrations];
+const uploadsTestMigrations: Migration[] = [...jobsMigrations, ...videosMigrations, ...uploadsMigrations];
 export const ACCOUNT = "a".repeat(32);
 
 /** A valid start of a video file; the rest is arbitrary. */

@@ -2,7 +2,7 @@ import type { Clock, Log } from "../../kernel/index.ts";
 import type { Db, Jobs, JobWorker, ObjectStore } from "../../store/index.ts";
 import { deletedAt, deletedBefore, forgetDeletion, type VideosExecutor } from "./videos-table.ts";
 
-export const DELETE_JOB = "stream.delete";
+const DELETE_JOB = "stream.delete";
 
 export interface Deletions {
   enqueue(uid: string): Promise<void>;

@@ -5,7 +5,7 @@ import type { Video } from "./video.ts";
 /** Published on every change of a row; the id is the uid. */
 export const VIDEO_CHANGED = "stream.video";
 
-export interface KnownVideos {
+interface KnownVideos {
   find(uid: string): Promise<Video | undefined>;
   /**
    * Called after a change has been committed and before the response is sent: the row is read again, immediately in

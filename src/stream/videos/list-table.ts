@@ -4,7 +4,7 @@ import type { CreatedBound, VideoFilter } from "./port.ts";
 import type { ListedVideo } from "./video.ts";
 import { foldedName, fromListedRow, nameKey, type VideosExecutor, type VideoTables } from "./videos-table.ts";
 
-export const MAX_LIST = 1000;
+const MAX_LIST = 1000;
 const FAR = 10_000;
 
 const LISTED = [

@@ -1,6 +1,6 @@
 import type { Clock, Log } from "../../kernel/index.ts";
 
-export interface ProgressNotes {
+interface ProgressNotes {
   /** Resolves immediately if it is too early to write again; the last value is then written a little later. */
   note(uid: string, pctComplete: number): Promise<void>;
   forget(uid: string): void;

@@ -4,7 +4,7 @@ import type { PublicDetails } from "./video.ts";
 
 /** Validation of video properties: every error contains the rule and the value. */
 
-export interface VideoRules {
+interface VideoRules {
   maxDurationSeconds: number;
   minDeletionDays: number;
 }

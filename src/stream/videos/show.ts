@@ -2,7 +2,7 @@ import type { StreamUrls } from "./urls.ts";
 import type { ListedVideo, PublicDetails, VideoState, WatermarkProfile } from "./video.ts";
 
 /** A video as shown by the API, webhooks and the Workers binding. */
-export interface ShownVideo {
+interface ShownVideo {
   uid: string;
   creator: string | null;
   thumbnail: string;
@@ -37,7 +37,7 @@ export interface ShownVideo {
   publicDetails: PublicDetails;
 }
 
-export type ShownWatermark = Omit<WatermarkProfile, "created"> & { created: string };
+type ShownWatermark = Omit<WatermarkProfile, "created"> & { created: string };
 
 /** RFC 3339, UTC. */
 const iso = (time: number): string => new Date(time).toISOString();

@@ -8,7 +8,7 @@ import type { ErrorReason, Video, VideoState } from "./video.ts";
  */
 
 /** Waiting for the source. */
-export const AWAITING: ReadonlySet<VideoState> = new Set(["pendingupload", "downloading"]);
+const AWAITING: ReadonlySet<VideoState> = new Set(["pendingupload", "downloading"]);
 /** States in which processing is pending or running on this server: they count towards the limit of queued videos. */
 export const IN_PROCESSING = ["downloading", "queued", "inprogress"] as const satisfies VideoState[];
 /** Final states, unless the user acts. */

@@ -16,7 +16,7 @@ const BATCH = 200;
 const ROUNDS = 50;
 
 export type Unfinished = Pick<VideoRow, "uid" | "state" | "source_key" | "job_id" | "touched_at" | "created_at">;
-export type Expired = Pick<VideoRow, "uid" | "upload_expiry">;
+type Expired = Pick<VideoRow, "uid" | "upload_expiry">;
 
 export type SweepTable = ReturnType<typeof createSweepTable>;
 

@@ -5,7 +5,7 @@ import type { SweepTable, Unfinished } from "./sweep-table.ts";
 import type { ErrorReason, Video } from "./video.ts";
 import { noteTouched } from "./videos-table.ts";
 
-export interface SweepParts {
+interface SweepParts {
   db: Db;
   table: SweepTable;
   jobs: Jobs;

@@ -1,7 +1,7 @@
 import { customerCode } from "../customers/index.ts";
 import type { Video } from "./video.ts";
 
-export interface StreamUrlsParts {
+interface StreamUrlsParts {
   /** `customer-<code>.<deliveryDomain>`, with or without a port; if empty, videos are served under `base`. */
   deliveryDomain: string;
   /** Upload host, with optional port; if empty (default), uploads are served under `base`. */
@@ -26,7 +26,7 @@ export interface StreamUrls {
   upload(uid: string, secret: string): string;
 }
 
-export interface VideoUrls {
+interface VideoUrls {
   thumbnail: string;
   animated: string;
   watch: string;

@@ -162,7 +162,7 @@ type Details = Pick<
   | "publicDetails"
 > & { duration: number };
 
-export function toRow(video: Video): Omit<VideoRow, "touched_at" | "job_id" | "told"> {
+function toRow(video: Video): Omit<VideoRow, "touched_at" | "job_id" | "told"> {
   const {
     uid,
     account,
@@ -258,7 +258,7 @@ export async function updateVideo(
     .execute();
 }
 
-/** Number of videos that are waiting for or in processing; counts at most up to `enough`. */
+/** Number of videos queued or being processed; stops counting at `enough`. */
 export async function countUnfinished(
   db: VideosExecutor,
   account: string,

@@ -1,7 +1,7 @@
 import { crc32 } from "node:zlib";
 
 /** An image with a valid structure; its pixels are checked by a decoder. */
-export interface Png {
+interface Png {
   width: number;
   height: number;
   /** The same image reduced to what is needed to show it: no texts, profiles, animations or trailing data. */

@@ -54,7 +54,7 @@ export const streamWatermarksMigrations: Migration[] = [
   },
 ];
 
-export interface WatermarksTable {
+interface WatermarksTable {
   /** False if the account already has `max` keys. */
   insert(row: WatermarkRow, max: number): Promise<boolean>;
   list(account: string): Promise<WatermarkRow[]>;

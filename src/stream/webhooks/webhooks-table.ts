@@ -3,7 +3,7 @@ import { offsetOf, type Page, type PageRequest } from "../../kernel/index.ts";
 import type { Db, Migration } from "../../store/index.ts";
 import type { WebhookAttempt, WebhookDelivery } from "./types.ts";
 
-export interface WebhookTables {
+interface WebhookTables {
   stream_webhooks: EndpointRow;
   stream_webhook_deliveries: DeliveryRow;
 }
@@ -105,7 +105,7 @@ export const webhooksMigrations: Migration[] = [
 
 type Executor = Kysely<WebhookTables>;
 
-export const toDelivery = (row: DeliveryRow): WebhookDelivery => ({
+const toDelivery = (row: DeliveryRow): WebhookDelivery => ({
   id: row.id,
   endpoint: row.endpoint_id,
   video: row.video,
@@ -117,7 +117,7 @@ export const toDelivery = (row: DeliveryRow): WebhookDelivery => ({
 });
 
 /** Maximum number of completed and waiting deliveries: above it, the oldest are deleted. */
-export const KEPT = { over: 100, waiting: 10_000 };
+const KEPT = { over: 100, waiting: 10_000 };
 
 export function createWebhooksTable(db: Db) {
   const tables = db.tables<WebhookTables>();

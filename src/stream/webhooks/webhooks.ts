@@ -23,7 +23,7 @@ export interface WebhooksParts {
   liveExample?: (now: number) => string;
 }
 
-export const WEBHOOK_JOB = "stream.webhook";
+const WEBHOOK_JOB = "stream.webhook";
 /** Maximum number of endpoints in addition to the main one. */
 const MAX_ENDPOINTS = 10;
 /** Maximum number of concurrent deliveries, which mostly wait for the network. */

@@ -5,7 +5,7 @@ const FRESH_MS = 5_000;
 const MOST = 10_000;
 
 /** Recent database results by key, for callers that look up on every request. */
-export interface RecentlySeen<Value> {
+interface RecentlySeen<Value> {
   get(key: string): Value | undefined;
   add(key: string, value: Value): void;
   delete(key: string): void;

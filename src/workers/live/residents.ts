@@ -15,7 +15,7 @@ export interface Resident {
   readonly ready: Promise<void>;
 }
 
-export interface Residents {
+interface Residents {
   /** Synchronous, so that nothing runs between picking a version and using it. */
   enter(version: { key: string; versionId: string; scriptId: string }): Resident;
   leave(resident: Resident): void;
@@ -50,7 +50,7 @@ interface Entry extends Resident {
 /** How long an open connection may continue after its version was replaced. */
 const CONNECTION_GRACE_MS = 30_000;
 
-export interface ResidentsOptions {
+interface ResidentsOptions {
   runtime: WorkerRuntime;
   load(versionId: string): Promise<{ worker: WorkerScript; size: number }>;
   limits: LiveLimits;

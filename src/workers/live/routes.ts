@@ -8,7 +8,7 @@ import { loadRoute } from "./routes-table.ts";
  * Deployments, cached until a change is reported, and only briefly where another process may have changed one and died
  * before reporting it.
  */
-export interface Routes {
+interface Routes {
   /** Returns the cached route without a query: nothing can run between reading and using it. */
   known(ref: ScriptRef): Route | undefined;
   load(ref: ScriptRef): Promise<Route | undefined>;

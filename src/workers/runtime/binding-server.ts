@@ -8,7 +8,7 @@ import type { Binding, WorkerScript } from "../scripts/script.ts";
 import { isRemote, SERVICE_HEADER, serviceName, TAIL_SERVICE } from "./capnp.ts";
 import type { TraceItem } from "./tail-items.ts";
 
-export interface BindingServerOptions {
+interface BindingServerOptions {
   script: WorkerScript;
   services: BindingServices;
   socket: string;

@@ -206,7 +206,7 @@ function bindingConfig(binding: Binding): string {
 }
 
 /** A Cap'n Proto text literal: JSON's escapes except \u, which it lacks; non-ASCII text is written as UTF-8. */
-export const text = (value: string): string =>
+const text = (value: string): string =>
   JSON.stringify(value.toWellFormed()).replace(/\\(?:u00([0-9a-f]{2})|.)/g, (escape, hex?: string) =>
     hex === undefined ? escape : `\\x${hex}`,
   );

@@ -11,7 +11,7 @@ export type Answer = Omit<EmailOutcome, "ended"> & {
   silent?: boolean;
 };
 
-export interface DispatchClient {
+interface DispatchClient {
   /**
    * Rejects if no response arrives because the process died or closed the connection. Resolves with undefined after
    * `wallMs`.

@@ -6,7 +6,7 @@ type FetchEvent = Extract<Invocation["event"], { kind: "fetch" }>;
 
 /** As in the hosted service, the value of every header whose name contains one of these is hidden in logs. */
 const SECRET = /auth|cookie|jwt|key|secret|token/;
-export const REDACTED = "REDACTED";
+const REDACTED = "REDACTED";
 
 /** Hop-by-hop headers, and headers set by the server. */
 const LEFT_OUT = new Set([

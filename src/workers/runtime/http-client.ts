@@ -5,12 +5,12 @@ import { connect } from "node:net";
  * held in memory. Every message to every worker passes through it, and node:http would cost more than the worker's own
  * code.
  */
-export interface HttpClient {
+interface HttpClient {
   post(headers: Record<string, string | number>, body: Uint8Array): Exchange;
   close(): void;
 }
 
-export interface Exchange {
+interface Exchange {
   /** Rejects if the connection fails, or with the reason passed to abandon(). */
   readonly answer: Promise<Answer>;
   /** Closes the connection, whereupon workerd cancels the request. */

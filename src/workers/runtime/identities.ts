@@ -21,9 +21,9 @@ export interface Identities {
 }
 
 /** User and group `nobody`, the same on all Linux distributions. */
-export const NOBODY: Identity = { uid: 65534, gid: 65534 };
+const NOBODY: Identity = { uid: 65534, gid: 65534 };
 
-export interface IdentitiesOptions {
+interface IdentitiesOptions {
   /** One id per account, used as both uid and gid. If absent, all workers run as `nobody`. */
   range?: IdRange | undefined;
   log: Pick<Log, "warn">;

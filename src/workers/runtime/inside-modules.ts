@@ -15,7 +15,7 @@ export interface InsideModules {
   tail: { name: string; source: string }[];
 }
 
-export const SHARED = "./__reelpost_shared.js";
+const SHARED = "./__reelpost_shared.js";
 const MESSAGE = "./__reelpost_message.js";
 export const MAIL = "./__reelpost_mail.js";
 const LISTENERS = "./__reelpost_listeners.js";

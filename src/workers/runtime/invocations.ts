@@ -5,7 +5,7 @@ import type { StackMapper } from "./stacks.ts";
 import { exceptionsOf, invocationIdOf, isQuestion, logsOf, outcomeOf, type TraceItem } from "./tail-items.ts";
 
 /** One call into a worker, from its start until all its waitUntil() work has ended. */
-export interface LiveInvocation {
+interface LiveInvocation {
   /** Short, so that workerd does not mistake it for a secret and redact it from the tail. */
   readonly id: string;
   /** Call when the response is known; logs may follow, unless it was `silent`. */
@@ -14,7 +14,7 @@ export interface LiveInvocation {
   readonly ended: Promise<Invocation>;
 }
 
-export interface Invocations {
+interface Invocations {
   /** A `lingering` invocation (a WebSocket) does not block draining. */
   begin(event: Invocation["event"], options?: { lingering?: boolean }): LiveInvocation;
   /** Processes a tail batch of this process. */

@@ -13,7 +13,7 @@ export interface Launcher {
   close(): void;
 }
 
-export interface LaunchOptions {
+interface LaunchOptions {
   /** Default: the server's own user. */
   identity?: Identity | undefined;
   /** Memory limit, enforced by the kernel with some headroom if prlimit (util-linux) is installed. */
@@ -29,7 +29,7 @@ export interface WorkerdProcess {
   kill(signal: "SIGTERM" | "SIGKILL"): void;
 }
 
-export interface Exit {
+interface Exit {
   code: number | null;
   signal: string | null;
   /** The end of workerd's stderr output. */

@@ -18,7 +18,7 @@ export interface LiveMessages {
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
 }
 
-export interface LiveMessage {
+interface LiveMessage {
   mail: InboundMail;
   actions: MailActions;
 }

@@ -10,7 +10,7 @@ import type { Outcome } from "./port.ts";
 import { RAY_HEADER } from "./tail-items.ts";
 import { upload } from "./upload.ts";
 
-export interface Passthrough {
+interface Passthrough {
   /** Resolves when the response has ended; responds with 502/503 if the process dies before responding. */
   fetch(id: string, request: IncomingMessage, response: ServerResponse): Promise<Outcome>;
   /** Resolves with the response status when the connection has ended. `onAnswered`: the worker sent data after the client did. */
@@ -38,7 +38,7 @@ const MAX_HEADER_BYTES = 256 * 1024;
  */
 const UNREAD_BYTES = 60 * 1024;
 
-export interface PassthroughOptions {
+interface PassthroughOptions {
   socketPath: string;
   client: ClientOf;
   /** The site that serves the host of a request. */

@@ -51,7 +51,7 @@ export interface RunFolder {
 
 /** File name of the configuration; workerd resolves embedded files relative to it. */
 export const CONFIG_NAME = "config.capnp";
-export const CONFIG_FD = 5;
+const CONFIG_FD = 5;
 const PREFIX = "reelpost-run-";
 /** The limit of unix(7), without the terminating NUL byte. */
 const MAX_SOCKET_PATH = 107;

@@ -30,14 +30,14 @@ export interface Usage {
   rssMb: number;
 }
 
-export interface Watched {
+interface Watched {
   usage(): Usage | undefined;
   kill(outcome: Outcome["outcome"], message: string): void;
-  /** Milliseconds with any epoch. Default: performance.now(). */
+  /** Clock in milliseconds, with an arbitrary epoch. Default: performance.now(). */
   now?(): number;
 }
 
-export interface ProcessWatch {
+interface ProcessWatch {
   /** An invocation begins. A `lasting` one (a WebSocket) is charged only for its last window. */
   begin(options?: { lasting?: boolean }): RunningInvocation;
   /** The process showed activity: it called a binding or sent a fetch. */
@@ -47,7 +47,7 @@ export interface ProcessWatch {
   stop(): void;
 }
 
-export interface RunningInvocation {
+interface RunningInvocation {
   /** A WebSocket message from the client has been answered: the next one gets the full limit. */
   answered(): void;
   ended(): void;

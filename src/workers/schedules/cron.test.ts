@@ -29,7 +29,7 @@ test("the hosted service's examples match at the documented times", () => {
   assert.ok(comes("0 0 * * 7", "2026-11-21T00:00"), "7 is Saturday");
 });
 
-test("minutes are in UTC", () => {
+test("evaluates cron expressions in UTC", () => {
   assert.ok(comes("30 2 * * *", "2026-03-29T02:30"));
 });
 

@@ -5,7 +5,7 @@ import { distinctCrons, dueSchedules, scheduledScript, takeRun, type DueSchedule
 import type { ScriptsTables } from "../scripts/schema.ts";
 import { parseCron, type CronExpression } from "./cron.ts";
 
-export interface SchedulesOptions {
+interface SchedulesOptions {
   db: Db;
   jobs: Jobs;
   live: LiveWorkers;
@@ -17,7 +17,7 @@ export interface SchedulesOptions {
   pollMs?: number;
 }
 
-export interface Schedules {
+interface Schedules {
   close(): Promise<void>;
 }
 

@@ -24,7 +24,7 @@ const ALL_TYPES: Binding["type"][] = [
   "send_email",
 ];
 
-export type VersionChange = Partial<
+type VersionChange = Partial<
   Pick<Upload, "bindings" | "compatibilityDate" | "compatibilityFlags" | "limits" | "keepBindings" | "annotations">
 >;
 

@@ -125,7 +125,7 @@ function textBytes(binding: Binding): number {
   return binding.type === "json" ? Buffer.byteLength(JSON.stringify(binding.json) ?? "") : 0;
 }
 
-export const sizeOf = (modules: readonly Pick<UploadedModule, "content">[]): number =>
+const sizeOf = (modules: readonly Pick<UploadedModule, "content">[]): number =>
   modules.reduce((sum, { content }) => sum + Buffer.byteLength(content), 0);
 
 export const badUpload = (reason: string, fix: string) => workerErrors.badUpload({ reason, fix });

@@ -11,7 +11,7 @@ import { findVersions, pruneVersions } from "./versions-table.ts";
 /** Notifies every process that runs workers of the id of a script whose deployment has changed. */
 export const DEPLOYMENTS_TOPIC = "deployments";
 
-export interface DeployRequest {
+interface DeployRequest {
   versions: Deployment["versions"];
   annotations?: Annotations;
 }

@@ -12,7 +12,7 @@ export interface LiveVersions {
 }
 
 /** A version that has started. It remains loaded until one of the two methods is called. */
-export interface Trial {
+interface Trial {
   /** Milliseconds until its first response. */
   startupMs: number;
   handlers: string[];

@@ -195,7 +195,7 @@ export interface Version {
   etag: string;
   format: Upload["format"];
   main: string;
-  /** Secrets have an empty text. */
+  /** For secrets, the text is empty. */
   bindings: Binding[];
   handlers: string[];
   compatibilityDate: string;

@@ -109,7 +109,7 @@ export function scriptsConformance(engine: TestEngine): void {
         "m",
         uploadOf(`// ${"x".repeat(11 * 1024 * 1024)}`),
         10027,
-        /exceeded the size limit of 10 MiB: it has 11 MiB/,
+        /exceeded the size limit of 10 MiB: it is 11 MiB/,
       ],
       [
         "a date that is none",

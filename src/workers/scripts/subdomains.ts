@@ -5,7 +5,7 @@ import type { ScriptsTables } from "./schema.ts";
 import { addSubdomain, findSubdomain, putSubdomain } from "./subdomains-table.ts";
 
 /** The account's label under the workers domain. */
-export interface Subdomains {
+interface Subdomains {
   of(account: string): Promise<string>;
   change(account: string, label: string): Promise<string>;
 }

@@ -40,7 +40,7 @@ export interface Content extends Pick<
   deploy?: Annotations;
 }
 
-export interface VersionRequest {
+interface VersionRequest {
   account: string;
   name: string;
   by: Author;
@@ -51,7 +51,7 @@ export interface VersionRequest {
   plan(base: Base): Promise<Content>;
 }
 
-export interface Made {
+interface Made {
   script: ScriptRecord;
   version: VersionRecord;
   deployment?: DeploymentRecord;

@@ -8,7 +8,7 @@ import type { WorkerModule, WorkerScript } from "./script.ts";
 import { findScriptById } from "./scripts-table.ts";
 import { findVersion, listModules, type VersionRecord } from "./versions-table.ts";
 
-export type Runnable = Pick<
+type Runnable = Pick<
   VersionRecord,
   "id" | "account" | "scriptId" | "format" | "main" | "bindings" | "compatibilityDate" | "compatibilityFlags" | "limits"
 >;

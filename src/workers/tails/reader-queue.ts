@@ -5,7 +5,7 @@ export interface ReaderQueue {
   drained(): void;
 }
 
-export interface ReaderQueueOptions {
+interface ReaderQueueOptions {
   /** Returns false if the record was accepted but the next one must wait for drained(). */
   write(text: string): boolean;
   /** The notice in place of this many lost records. */

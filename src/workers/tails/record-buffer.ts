@@ -3,13 +3,13 @@ import type { TailLimits } from "./limits.ts";
 import type { RecordRow, TailsTable } from "./tails-table.ts";
 
 /** Passes records to the process to which their reader is connected: through a table, in batches. */
-export interface RecordBuffer {
+interface RecordBuffer {
   add(tail: { id: string; script: string }, text: string): void;
   /** Resolves when all added records have been written. */
   flush(): Promise<void>;
 }
 
-export interface RecordBufferOptions {
+interface RecordBufferOptions {
   table: Pick<TailsTable, "addRecords">;
   /** Called for each tail with waiting records. */
   announce(tail: string): void;

@@ -19,9 +19,9 @@ export interface Trace {
   diagnosticsChannelEvents: [];
 }
 
-export type TraceOutcome = "ok" | "exception" | "exceededCpu" | "exceededMemory" | "canceled" | "unknown";
+type TraceOutcome = "ok" | "exception" | "exceededCpu" | "exceededMemory" | "canceled" | "unknown";
 
-export type TraceEvent =
+type TraceEvent =
   | {
       request: { url: string; method: string; headers: Record<string, string>; cf: Record<string, unknown> };
       response?: { status: number };

@@ -13,7 +13,7 @@ import { findPlace, type Node, type NodeSet, recordSet } from "./nodes.ts";
 import type { ServedZone, ServedZones } from "./served.ts";
 import { anySet, apexNode, soaSet } from "./synthesised.ts";
 
-export interface AnswerParts {
+interface AnswerParts {
   zones: ServedZones;
   flatten: Flatten;
 }

@@ -19,7 +19,7 @@ export type LookUpAddresses = (
 /** Answers a CNAME with the addresses of its target; `none` builds the answer if the target has no addresses. */
 export type Flatten = (name: string, alias: NodeSet, type: AddressType, none: () => Reply) => Promise<Reply>;
 
-export interface FlattenParts {
+interface FlattenParts {
   zones: ServedZones;
   clock: Clock;
   /** Without it, the target of a CNAME at the apex must be a name on this server. */

@@ -20,7 +20,7 @@ export interface NodeSet {
 export type Node = ReadonlyMap<RecordType, NodeSet>;
 
 /** The status of a name in its zone. */
-export type Place =
+type Place =
   | { kind: "here"; node: Node }
   /** The name is a delegation or below one. `node`: the records at the zone cut. */
   | { kind: "delegated"; cut: string; node: Node }

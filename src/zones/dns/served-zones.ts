@@ -4,7 +4,7 @@ import { dataOf } from "../records/content.ts";
 import { createServedReads, isFlattened, type ServedRow } from "./served-table.ts";
 import type { ServedRecord, ServedZone, ServedZones } from "./served.ts";
 
-export interface ServedZonesParts {
+interface ServedZonesParts {
   db: Db;
   /** Version of a zone's records; see Records.version. */
   version(zone: string): number | undefined;

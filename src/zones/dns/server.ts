@@ -31,7 +31,7 @@ export interface DnsServerOptions {
   onAnswer?(told: { over: "udp" | "tcp"; rcode: string }): void;
 }
 
-export interface DnsServer {
+interface DnsServer {
   readonly port: number;
   close(): Promise<void>;
 }

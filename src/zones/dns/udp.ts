@@ -5,7 +5,7 @@ import type { Log } from "../../kernel/index.ts";
 import type { Verdict } from "./rate-limit.ts";
 import type { Respond } from "./respond.ts";
 
-export interface UdpParts {
+interface UdpParts {
   respond: Respond;
   log: Log;
   limit: (address: string) => Verdict;

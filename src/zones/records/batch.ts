@@ -12,7 +12,7 @@ export interface Batch {
 export type BatchResult = Record<"deletes" | "patches" | "puts" | "posts", DnsRecord[]>;
 
 /** Maximum size of a batch. The hosted service allows 200 on its free plan and 3,500 on other plans. */
-export const MAX_BATCH = 3500;
+const MAX_BATCH = 3500;
 
 /** Runs deletes, patches, puts and posts in this order; each sees the result of the previous ones. */
 export async function runBatch(

@@ -30,14 +30,14 @@ export interface RecordChangeParts {
 }
 
 /** Ownership of a record that is managed by a component. */
-export interface Keeping {
+interface Keeping {
   managedBy: string;
   locked: boolean;
   meta: Record<string, unknown> | null;
 }
 
 /** The operations that change records, within one transaction. */
-export interface ChangeSteps {
+interface ChangeSteps {
   tx: Executor;
   zone: RecordZone;
   add(draft: RecordDraft, keeping?: Keeping): Promise<DnsRecord>;

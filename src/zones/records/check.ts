@@ -19,7 +19,7 @@ import { zoneErrors } from "../errors.ts";
 import { contentOf, hasPriority, isProxiable, showsData } from "./content.ts";
 import { AUTO_TTL, MAX_TTL, MIN_TTL, type RecordDraft, type RecordRequest } from "./types.ts";
 
-export interface Problem {
+interface Problem {
   code: number;
   message: string;
 }
@@ -77,7 +77,7 @@ export const digestOf = ({ priority, content }: Pick<RecordDraft, "priority" | "
  * Converts a name to an absolute name in the zone: "@" is the zone, and names outside it are relative unless they end
  * with a dot.
  */
-export function recordName(given: string, zone: string): string {
+function recordName(given: string, zone: string): string {
   const text = given.trim();
   if (text === "@" || text === "") return zone;
   let name: string;

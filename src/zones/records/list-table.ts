@@ -8,7 +8,7 @@ import { contentKey, RECORD_COLUMNS, recordCounts, sumOf, toRecord, type Read } 
 import type { DnsRecord } from "./types.ts";
 
 /** Comparisons are case-insensitive. */
-export interface TextFilter {
+interface TextFilter {
   exact?: string | undefined;
   contains?: string | undefined;
   startswith?: string | undefined;

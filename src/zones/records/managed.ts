@@ -6,7 +6,7 @@ import type { Executor } from "../tables.ts";
 import type { DnsRecord, RecordDraft, RecordRequest, RecordZone } from "./types.ts";
 
 /** The records that a component needs in a zone. */
-export interface ManagedSet {
+interface ManagedSet {
   /** Owner name of at most 100 characters, such as "email-routing" or "email-routing/sub.example.com". */
   owner: string;
   records: RecordRequest[];
@@ -17,7 +17,7 @@ export interface ManagedSet {
 }
 
 /** Additions to and removals from the records of an owner. */
-export interface ManagedChange {
+interface ManagedChange {
   owner: string;
   add: readonly RecordDraft[];
   /** Records of the owner, and records that users created, may be removed. */

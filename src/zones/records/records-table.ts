@@ -5,11 +5,11 @@ import type { Executor, ZoneTables } from "../tables.ts";
 import { digestOf } from "./check.ts";
 import type { DnsRecord, RecordSettings } from "./types.ts";
 
-export const CONTENT_KEY_LENGTH = 120;
+const CONTENT_KEY_LENGTH = 120;
 export const contentKey = (content: string): string => content.toLowerCase().slice(0, CONTENT_KEY_LENGTH);
 
 type Row = ZoneTables["dns_records"];
-export type RecordRow = Omit<Row, "content_key" | "comment_key" | "digest" | "reversed">;
+type RecordRow = Omit<Row, "content_key" | "comment_key" | "digest" | "reversed">;
 
 /** All columns except those used for sorting and searching. */
 export const RECORD_COLUMNS = [
@@ -118,7 +118,7 @@ async function insertTags(tx: Executor, records: readonly DnsRecord[]): Promise<
 }
 
 /** Lower-case parts of a tag, for searching. */
-export function tagParts(tag: string): { name: string; value: string } {
+function tagParts(tag: string): { name: string; value: string } {
   const at = tag.indexOf(":");
   return {
     name: (at === -1 ? tag : tag.slice(0, at)).toLowerCase(),

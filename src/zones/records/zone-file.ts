@@ -63,7 +63,7 @@ function marksOf(remark: string): { comment: string; tags: string[]; proxied: bo
   };
 }
 
-export interface Imported {
+interface Imported {
   drafts: RecordDraft[];
   /** Number of records in the file, excluding SOA and the zone's own name servers. */
   parsed: number;

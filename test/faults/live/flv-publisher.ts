@@ -9,7 +9,7 @@ import { until } from "../stream/server.ts";
 import { rtmpPort } from "./publishers.ts";
 import type { Input } from "./server.ts";
 
-export interface FlvPublisher {
+interface FlvPublisher {
   /** Timestamp in milliseconds of the last frame passed to the operating system. */
   sent(): number;
   /** Resolves when everything has been sent, or the server has closed the connection. */

@@ -14,7 +14,7 @@ export interface Input {
   status: string | null;
 }
 
-export interface Recorded extends ShownVideo {
+interface Recorded extends ShownVideo {
   playback: { hls: string };
 }
 

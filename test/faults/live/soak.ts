@@ -5,7 +5,7 @@ import type { RecordedTrack } from "./recorded.ts";
 import type { Input } from "./server.ts";
 
 /** Resource usage of a process, `minute` minutes after sampling began. */
-export interface Sample {
+interface Sample {
   minute: number;
   kib: number;
   descriptors: number;
@@ -40,7 +40,7 @@ export function slope(points: readonly { minute: number; value: number }[]): num
 }
 
 /** Difference in seconds between the last packet's timestamp and the timestamp expected from the packet count. */
-export const lastPacketOffset = ({ packets, first, lastBegins }: RecordedTrack, each: number): number =>
+const lastPacketOffset = ({ packets, first, lastBegins }: RecordedTrack, each: number): number =>
   lastBegins - first - (packets - 1) * each;
 
 /**

@@ -18,7 +18,7 @@ const KEEPER = `export default {
   },
 };`;
 
-export interface LedgerOptions {
+interface LedgerOptions {
   cluster: Cluster;
   /** Number of kills of each role, and the time in milliseconds that everything runs before each kill. */
   kills: number;
@@ -28,7 +28,7 @@ export interface LedgerOptions {
   clients: number;
 }
 
-export interface Ledger {
+interface Ledger {
   acknowledged: number;
   unacknowledged: number;
   kills: Record<string, number>;

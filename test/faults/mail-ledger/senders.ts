@@ -7,7 +7,7 @@ export interface Sent {
   to: string;
 }
 
-export interface Senders {
+interface Senders {
   /** Messages that received the reply 250. */
   acknowledged: Sent[];
   /** All other messages started, which received a different reply or none. */

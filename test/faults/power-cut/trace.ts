@@ -12,7 +12,7 @@ export interface Call {
 }
 
 /** System calls that change file data or names, or sync them. */
-export const TRACED = [
+const TRACED = [
   "openat",
   "write",
   "pwrite64",

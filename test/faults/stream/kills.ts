@@ -41,7 +41,7 @@ const SAMPLES: Omit<Sample, "source">[] = [
   },
 ];
 
-export interface KillOptions {
+interface KillOptions {
   kills: number;
   /** Number of concurrent uploads. */
   clients: number;
@@ -54,7 +54,7 @@ export interface KillOptions {
   settleMs: number;
 }
 
-export interface KillFigures {
+interface KillFigures {
   kills: number;
   /** Activities at the time of the kill; often more than one. */
   during: { upload: number; encoding: number; neither: number };

@@ -9,13 +9,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { TOKEN } from "../../e2e/serve-client.ts";
 import type { VideoServer } from "./server.ts";
 
-export interface Heard {
+interface Heard {
   status: number;
   headers: IncomingHttpHeaders;
   text: string;
 }
 
-export interface Sent {
+interface Sent {
   method: string;
   headers?: Record<string, string>;
   body?: Buffer | AsyncIterable<Uint8Array>;

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 /** The test controls the number of connections. */
 const agent = new Agent({ keepAlive: true, maxSockets: Infinity });
 
-export interface Got {
+interface Got {
   status: number;
   body: Buffer;
   ms: number;

@@ -3,7 +3,7 @@ import { d1Errors, type D1Database, type D1DatabaseList, type D1Databases } from
 import { answer, pageAnswer, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
 
-export const DATABASES = "/accounts/{account_id}/d1/database";
+const DATABASES = "/accounts/{account_id}/d1/database";
 export const ONE_DATABASE = `${DATABASES}/{database_id}`;
 
 export interface D1RouteParts {

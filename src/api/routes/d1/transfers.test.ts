@@ -108,7 +108,7 @@ describe("import", () => {
     assert.ok(url.startsWith(`${origin}/d1/transfers/`));
     const other = await fetch(url, { method: "PUT", body: "select 2" });
     assert.equal(other.status, 400);
-    assert.match(await other.text(), /announced MD5: expected \w+, received /);
+    assert.match(await other.text(), /declared MD5: expected \w+, received /);
     assert.deepEqual(code(await post("import", { action: "ingest", etag, filename })), [400, 7500]);
     const large = await fetch(url, { method: "PUT", body: "x".repeat(1_001) });
     assert.deepEqual([large.status, (await large.text()).includes("1000 bytes")], [413, true]);

@@ -14,7 +14,7 @@ import { hiddenZones } from "../../hidden-zones.ts";
 import { answer, route, type Route } from "../../operation.ts";
 import { entrySchema, showEntry, showStory, storySchema } from "./activity-schemas.ts";
 
-export interface ActivityDeps {
+interface ActivityDeps {
   activity: Pick<Activity, "search" | "get">;
   /** The account of an existing zone. */
   zoneAccount(zone: string): Promise<string | undefined>;

@@ -17,7 +17,7 @@ import {
   tlsStatisticsSchema,
 } from "./auth-schemas.ts";
 
-export interface EmailAuthDeps {
+interface EmailAuthDeps {
   zones: Pick<Zones, "get" | "records">;
   reports: Pick<DmarcReporting, "of" | "update" | "statistics" | "tlsStatistics">;
   clock: Pick<Clock, "now">;

@@ -8,7 +8,7 @@ import {
 } from "../../../mail/index.ts";
 import { answer, route, type Route } from "../../operation.ts";
 
-export interface QueueDeps {
+interface QueueDeps {
   queue: Pick<OutboundService, "list" | "get" | "resend" | "cancel">;
   /**
    * The operator's account: its members also see mail that belongs to no account, such as verification messages and

@@ -99,7 +99,7 @@ test("lists required records and problems with existing ones", async (t) => {
   assert.deepEqual(refused(await call("post", `${base}/enable`, { body: {} })), [
     409,
     2911,
-    "example.com has MX records of another mail service: 5 mail.example.net",
+    "example.com has MX records that point to another mail service: 5 mail.example.net",
   ]);
   assert.deepEqual(refused(await call("post", `${base}/dns`, { body: { name: "example.org" } })), [
     400,

@@ -120,7 +120,7 @@ onEveryDatabase((engine) => {
     assert.deepEqual(refused(await name("example.com")), [
       409,
       2008,
-      "rp-bounce.example.com has MX records of another mail service: 5 mail.example.net",
+      "rp-bounce.example.com has MX records that point to another mail service: 5 mail.example.net",
     ]);
     await zones.records.create(zone, { type: "TXT", name: "rp-bounce.sub", content: "v=spf1 -all" });
     assert.deepEqual(refused(await name("sub.example.com")).slice(0, 2), [409, 2026]);

@@ -4,8 +4,7 @@ import { sendingDomainsRoutes, type SendingDomainsDeps } from "./sending-domains
 import { sendingMessagesRoutes, type SendingMessagesDeps } from "./sending-messages.ts";
 import { sendingSuppressionsRoutes } from "./sending-suppressions.ts";
 
-export type EmailSendingDeps = SendingMessagesDeps &
-  Omit<SendingDomainsDeps, "suppressions"> & { suppressions: Suppressions };
+type EmailSendingDeps = SendingMessagesDeps & Omit<SendingDomainsDeps, "suppressions"> & { suppressions: Suppressions };
 
 /** All routes under `email/sending` of zones and accounts, except sending messages. */
 export const emailSendingRoutes = (deps: EmailSendingDeps): Route[] => [

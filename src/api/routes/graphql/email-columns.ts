@@ -1,7 +1,7 @@
 import type { CountColumn } from "../../../mail/index.ts";
 
 /** Input and output format of a column's values. */
-export type ColumnType = "text" | "address" | "time" | "date" | "flag" | "number";
+type ColumnType = "text" | "address" | "time" | "date" | "flag" | "number";
 
 export interface EmailColumn {
   name: string;
@@ -9,7 +9,7 @@ export interface EmailColumn {
   /** The column used in filter comparisons, if it is a different one. */
   compared?: CountColumn;
   type: ColumnType;
-  /** Granularity of a time, in milliseconds. */
+  /** Granularity of a timestamp, in milliseconds. */
   step?: number;
   /** Available only for single messages: cannot be used for grouping. */
   single?: true;

@@ -2,7 +2,7 @@ import type { CountColumn, CountFilter, CountOperator } from "../../../mail/inde
 import type { EmailColumn } from "./email-columns.ts";
 import { QueryError } from "./lex.ts";
 
-export interface EmailFilter {
+interface EmailFilter {
   filter: CountFilter;
   /** The time range to which the conditions restrict the rows: start inclusive, end exclusive. */
   since: number;

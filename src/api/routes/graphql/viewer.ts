@@ -9,7 +9,7 @@ export interface Datasets {
   zones: Record<string, Dataset>;
 }
 
-export interface ViewerParts {
+interface ViewerParts {
   datasets: Datasets;
   /** The account of a zone. */
   zoneAccount(zone: string): Promise<string | undefined>;

@@ -5,7 +5,7 @@ import { keyRoutes } from "./keys.ts";
 import { namespaceRoutes } from "./namespaces.ts";
 import { valueRoutes } from "./values.ts";
 
-export interface KvRouteParts {
+interface KvRouteParts {
   namespaces: KvNamespaces;
   store: KvStore;
   bulk: KvBulk;

@@ -86,7 +86,7 @@ function utf8Of(value: string): string {
   return Buffer.from(text).equals(bytes) ? text : value;
 }
 
-export interface WantedConditions {
+interface WantedConditions {
   all: R2Conditions;
   /**
    * If one of these conditions is not met, the response is 412; for the others it is 304 on a read (RFC 9110 13.2.2).

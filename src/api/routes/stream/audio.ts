@@ -3,7 +3,7 @@ import { streamErrors, type Audio } from "../../../stream/index.ts";
 import { answer, route, type Route } from "../../operation.ts";
 import { translate } from "./bad-parameter.ts";
 
-export interface StreamAudioDeps {
+interface StreamAudioDeps {
   audio: Pick<Audio, "copy" | "form" | "list" | "edit" | "delete">;
 }
 

@@ -4,7 +4,7 @@ import { answer, route, type Route } from "../../operation.ts";
 import { filePart, isForm } from "./sent-file.ts";
 import { pageOf, wholeListQuery } from "./whole-list.ts";
 
-export interface StreamCaptionsDeps {
+interface StreamCaptionsDeps {
   captions: Pick<Captions, "upload" | "generate" | "list" | "get" | "text" | "delete">;
 }
 

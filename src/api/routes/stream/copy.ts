@@ -5,7 +5,7 @@ import { requestedFields, requestedVideo } from "./asked-video.ts";
 import { translate } from "./bad-parameter.ts";
 import { videoSchema } from "./video-schemas.ts";
 
-export interface StreamCopyDeps {
+interface StreamCopyDeps {
   uploads: Pick<Uploads, "copy">;
   urls: Pick<StreamUrls, "of">;
 }

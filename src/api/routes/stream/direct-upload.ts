@@ -5,7 +5,7 @@ import { requestedFields, requestedVideo } from "./asked-video.ts";
 import { translate } from "./bad-parameter.ts";
 import { instant, watermarkSchema } from "./video-schemas.ts";
 
-export interface StreamDirectUploadDeps {
+interface StreamDirectUploadDeps {
   uploads: Pick<Uploads, "direct">;
   urls: Pick<StreamUrls, "of">;
 }

@@ -9,7 +9,7 @@ import {
 } from "../../../stream/index.ts";
 import { answer, route, type Route } from "../../operation.ts";
 
-export interface StreamDownloadsDeps {
+interface StreamDownloadsDeps {
   downloads: Pick<Downloads, "create" | "list" | "delete">;
   urls: Pick<StreamUrls, "at">;
 }

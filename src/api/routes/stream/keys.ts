@@ -3,7 +3,7 @@ import { jwkForm, pemForm, type SigningKeys } from "../../../stream/index.ts";
 import { answer, route, type Route } from "../../operation.ts";
 import { pageOf, wholeListQuery } from "./whole-list.ts";
 
-export interface StreamKeysDeps {
+interface StreamKeysDeps {
   keys: Pick<SigningKeys, "create" | "list" | "delete">;
 }
 

@@ -4,7 +4,7 @@ import { answer, route, type Route } from "../../operation.ts";
 import { translate } from "./bad-parameter.ts";
 import { liveOutputBody, liveOutputSchema } from "./live-schemas.ts";
 
-export interface StreamLiveOutputsDeps {
+interface StreamLiveOutputsDeps {
   outputs: Pick<OwnedLiveOutputs, "of" | "create" | "setEnabled" | "delete">;
 }
 

@@ -13,7 +13,7 @@ const states = [
   "failed_to_reconnect",
   "new_configuration_accepted",
 ] as const;
-export const liveStateSchema = z.enum(states).nullable();
+const liveStateSchema = z.enum(states).nullable();
 
 const rtmpSchema = z.object({ url: text, streamKey: text });
 const srtSchema = z.object({ url: text, streamId: text, passphrase: text });
@@ -25,7 +25,7 @@ const recordingSchema = z.object({
   hideLiveViewerCount: z.boolean(),
 });
 
-export const listedInputSchema = z.object({
+const listedInputSchema = z.object({
   uid: text,
   created: text,
   modified: text,
@@ -111,7 +111,7 @@ export const liveHistorySchema = z.array(
   }),
 );
 
-export const liveHealthSchema = z.object({
+const liveHealthSchema = z.object({
   videoBitrate: z.number(),
   audioBitrate: z.number(),
   frameRate: z.number(),

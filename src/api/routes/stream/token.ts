@@ -3,7 +3,7 @@ import type { Tokens } from "../../../stream/index.ts";
 import { answer, route, type Route } from "../../operation.ts";
 import { translate } from "./bad-parameter.ts";
 
-export interface StreamTokenDeps {
+interface StreamTokenDeps {
   tokens: Tokens;
 }
 

@@ -5,7 +5,7 @@ import { withSentBody } from "../sent-body.ts";
 import { translate } from "./bad-parameter.ts";
 import { videoSchema } from "./video-schemas.ts";
 
-export interface StreamUploadsDeps {
+interface StreamUploadsDeps {
   uploads: Pick<Uploads, "tus" | "form" | "tusHeaders">;
   urls: Pick<StreamUrls, "of">;
 }

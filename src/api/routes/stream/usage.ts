@@ -5,7 +5,7 @@ import { answer, route, type Route } from "../../operation.ts";
 import { translate } from "./bad-parameter.ts";
 import { instant } from "./video-schemas.ts";
 
-export interface StreamUsageDeps {
+interface StreamUsageDeps {
   videos: Pick<VideoCatalog, "storageUsage">;
   /** `stream.storage_minutes`; 0: no limit. */
   storageMinutes: number;

@@ -4,7 +4,7 @@ import { z } from "@hono/zod-openapi";
 const text = z.string();
 const orNull = text.nullable();
 const states = ["pendingupload", "downloading", "queued", "inprogress", "ready", "error", "live-inprogress"] as const;
-export const stateSchema = z.enum(states);
+const stateSchema = z.enum(states);
 
 export const watermarkSchema = z.object({
   uid: text,
@@ -75,7 +75,7 @@ export const metaField = z.record(text, z.unknown()).transform((meta) => {
 export const creatorField = text.nullish().transform((creator) => creator ?? null);
 
 /** Fields of a video that can be set; omitted fields keep their values. The domain validates them. */
-export const videoFields = {
+const videoFields = {
   allowedOrigins: z.array(text).optional(),
   creator: creatorField.optional(),
   meta: metaField.optional(),

@@ -13,7 +13,7 @@ import { answer, route, type Route } from "../../operation.ts";
 import { translate } from "./bad-parameter.ts";
 import { videoListQuery, videoSchema, videoUpdateBody } from "./video-schemas.ts";
 
-export interface StreamVideosDeps {
+interface StreamVideosDeps {
   videos: Pick<Videos, "get" | "edit" | "delete"> & Pick<VideoCatalog, "list" | "count">;
   urls: StreamUrls;
 }

@@ -14,7 +14,7 @@ import { filePart, isForm } from "./sent-file.ts";
 import { watermarkSchema } from "./video-schemas.ts";
 import { pageOf, wholeListQuery } from "./whole-list.ts";
 
-export interface StreamWatermarksDeps {
+interface StreamWatermarksDeps {
   watermarks: Pick<Watermarks, "create" | "createFromUrl" | "list" | "get" | "delete">;
 }
 

@@ -5,7 +5,7 @@ import { pageQuery, pageRequest } from "../../paging.ts";
 import { translate } from "./bad-parameter.ts";
 import { pageOf, wholeListQuery } from "./whole-list.ts";
 
-export interface StreamWebhookDeps {
+interface StreamWebhookDeps {
   webhooks: Webhooks;
 }
 

@@ -39,7 +39,7 @@ const named = z.object({ name: z.string(), type: z.string() });
 
 /** Bindings as received, not validated. */
 export const sentBindings = z.array(z.record(z.string(), z.unknown()));
-export type SentBinding = z.infer<typeof sentBindings>[number];
+type SentBinding = z.infer<typeof sentBindings>[number];
 
 export interface ReadOptions {
   /** The part or field that contains the bindings, for error messages. */

@@ -13,8 +13,6 @@ import { settingRoutes } from "./settings.ts";
 import { subdomainRoutes } from "./subdomain.ts";
 import { versionRoutes } from "./versions.ts";
 
-export type { WorkerRoutesDeps } from "./common.ts";
-
 /** All worker operations: uploads, versions, deployments, secrets, settings, and paths that only wrangler uses. */
 export const workerRoutes = (deps: WorkerRoutesDeps): Route[] => [
   ...scriptRoutes(deps),

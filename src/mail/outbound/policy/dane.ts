@@ -6,7 +6,7 @@ import { checkTlsa, formatTlsa, isUsable, readTlsa } from "./tlsa.ts";
  * DNS lookups that report whether DNSSEC validated the response. Requires a validating resolver under the operator's
  * control.
  */
-export interface SecureLookups {
+interface SecureLookups {
   /**
    * Rejects with `code` ENOTFOUND or ENODATA, or any other code for temporary failures. `name` in the result: the
    * target of the aliases.

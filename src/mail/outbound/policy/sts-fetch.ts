@@ -6,7 +6,7 @@ import { MAX_POLICY_BYTES, readPolicy, type StsPolicy } from "../../../protocol/
 import { certificateFailure } from "../smtp/tls-failure.ts";
 import type { MailResolver, TlsFailureType } from "../types.ts";
 
-export interface StsFetchOptions {
+interface StsFetchOptions {
   resolver: Pick<MailResolver, "resolve4" | "resolve6">;
   /** True if the DNS records of a policy host may direct a request to this address. */
   mayConnect: (address: string) => boolean;

@@ -4,7 +4,7 @@ import type { PolicyFor, ReportedPolicy, TlsFailure, TlsPolicy } from "../types.
 import type { StsFetched } from "./sts-fetch.ts";
 import type { KeptPolicy, StsTable } from "./sts-table.ts";
 
-export interface StsOptions {
+interface StsOptions {
   table: StsTable;
   fetch: (domain: string, signal: AbortSignal) => Promise<StsFetched>;
   /** Has the signature of `resolveTxt` in node:dns/promises. */

@@ -25,19 +25,19 @@ export interface Bodies {
   sweep(day: string, withBody: (ids: string[]) => Promise<Set<string>>): Promise<number>;
 }
 
-export interface OpenBody {
+interface OpenBody {
   size: number;
   read(): Readable | Uint8Array;
   bytes(): Promise<Buffer>;
 }
 
-export interface BodyName {
+interface BodyName {
   id: string;
   /** Epoch milliseconds. */
   createdAt: number;
 }
 
-export interface BodiesParts {
+interface BodiesParts {
   objects: ObjectStore;
   /** Reads a body stored in the database. */
   small: (id: string) => Promise<Uint8Array | undefined>;

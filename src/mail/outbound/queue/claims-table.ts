@@ -5,7 +5,7 @@ import type { MessageRow, OutboundTables, RecipientRow } from "./migrations.ts";
 /** Queries of the runner. All coordination happens in these statements, so any number of processes may run them. */
 export type ClaimsTable = ReturnType<typeof createClaimsTable>;
 
-export interface Lease {
+interface Lease {
   token: string;
   now: number;
   until: number;

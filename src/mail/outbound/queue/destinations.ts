@@ -11,7 +11,7 @@ export interface DestinationLimits {
 }
 
 /** Limits deliveries per destination. A lane is one message in progress and the connection it uses. */
-export interface Destinations {
+interface Destinations {
   /** Takes a lane if this destination may use another one. */
   enter(destination: string): boolean;
   leave(destination: string): void;

@@ -5,7 +5,7 @@ import type { QueueTable } from "./queue-table.ts";
 import type { RecipientRow } from "./migrations.ts";
 import { TELLING_MS, type Settle } from "./settle.ts";
 
-export interface HousekeepingParts {
+interface HousekeepingParts {
   table: ClaimsTable;
   queue: QueueTable;
   bodies: Bodies;

@@ -11,7 +11,7 @@ export interface Held {
   lost: boolean;
 }
 
-export interface Leases {
+interface Leases {
   readonly held: ReadonlySet<Held>;
   take(token: string): Held;
   drop(held: Held): void;

@@ -5,7 +5,7 @@ import type { BodyRow, MessageRow, OutboundTables, RecipientRow, RecipientState 
 /** Queries of the queue API and of housekeeping. */
 export type QueueTable = ReturnType<typeof createQueueTable>;
 
-export interface ListFilter {
+interface ListFilter {
   account: string;
   state?: RecipientState;
   domain?: string;

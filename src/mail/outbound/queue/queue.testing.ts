@@ -20,7 +20,7 @@ export const HOUR = 60 * MINUTE;
 export const DAY = 24 * HOUR;
 
 /** A delivery in progress; the test decides its result. */
-export interface Delivery {
+interface Delivery {
   domain: string;
   parcel: Parcel;
   raw: string;

@@ -45,7 +45,7 @@ export interface QueuedMessage {
   finishedAt: Date | undefined;
 }
 
-export interface Queued {
+interface Queued {
   /** Undefined if no recipient could be queued. */
   id: string | undefined;
   /** Invalid recipients, which were not queued. */
@@ -80,7 +80,7 @@ export interface Queue {
   cancel(id: string): Promise<string[]>;
 }
 
-export interface QueueParts {
+interface QueueParts {
   table: QueueTable;
   bodies: Bodies;
   clock: Pick<Clock, "now">;

@@ -9,7 +9,7 @@ import { keepLeases, type Held } from "./leases.ts";
 import type { MessageRow, RecipientRow } from "./migrations.ts";
 import type { Settle } from "./settle.ts";
 
-export interface RunnerParts {
+interface RunnerParts {
   table: ClaimsTable;
   /** Deliveries start after this promise resolves. */
   ready?: Promise<void>;

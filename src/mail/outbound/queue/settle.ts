@@ -28,7 +28,7 @@ export interface FailedRecipient {
   orcpt?: string;
 }
 
-export interface SettleParts {
+interface SettleParts {
   table: ClaimsTable;
   queue: QueueTable;
   bodies: Bodies;

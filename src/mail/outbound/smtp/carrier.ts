@@ -117,7 +117,7 @@ export function createCarrier(options: CarrierOptions): Carrier & { breaker: Bre
       if (err instanceof SessionFailure) tlsResults.failed(domain, target, err);
       if (!(err instanceof SessionFailure) || !err.tls || target.policy.level !== "opportunistic" || target.implicitTls)
         throw err;
-      log.debug({ peer: nameOf(target), why: err.reply.text }, "outbound: TLS failed, message sent in plain text");
+      log.debug({ peer: nameOf(target), why: err.reply.text }, "outbound: TLS failed, message sent unencrypted");
       return pool.acquire({ ...target, policy: { level: "none" } }, signal);
     }
   }

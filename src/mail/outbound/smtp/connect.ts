@@ -1,7 +1,7 @@
 import { connect as connectSocket, isIPv6, type Socket } from "node:net";
 import type { NextHop } from "./next-hops.ts";
 
-export interface ConnectOptions {
+interface ConnectOptions {
   timeoutMs: number;
   /** The local address, by family. */
   localAddress?: { 4?: string; 6?: string };

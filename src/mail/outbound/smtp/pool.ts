@@ -11,7 +11,7 @@ export interface Pool {
   close(): void;
 }
 
-export interface PoolOptions extends SessionOptions {
+interface PoolOptions extends SessionOptions {
   /** Maximum number of messages per connection. */
   messagesPerConnection: number;
   idleMs: number;

@@ -3,7 +3,7 @@ import type { MailResolver, SmartHost } from "../types.ts";
 import { resolveHost, routeTo, type Routed } from "./next-hops.ts";
 import type { SessionTarget } from "./session.ts";
 
-export interface RoutesOptions {
+interface RoutesOptions {
   clock: Pick<Clock, "now">;
   name: string;
   resolver: MailResolver;

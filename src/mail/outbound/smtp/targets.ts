@@ -7,7 +7,7 @@ import type { SessionTarget } from "./session.ts";
 import { allowsHost } from "./tls-policy.ts";
 import { WRONG_HOST } from "./tls-results.ts";
 
-export interface TargetsOptions {
+interface TargetsOptions {
   routes: Routes;
   smartHosts: SmartHost[];
   policyFor?: PolicyFor | undefined;
@@ -16,7 +16,7 @@ export interface TargetsOptions {
 }
 
 /** Why mail cannot be sent to any host. */
-export interface Nowhere {
+interface Nowhere {
   ok: false;
   permanent: boolean;
   reply: SmtpReply;

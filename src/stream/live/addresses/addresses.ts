@@ -4,7 +4,7 @@ import type { LiveAddresses } from "../../access/index.ts";
 import { newVideo, type Video, type VideoCatalog, type Videos } from "../../videos/index.ts";
 import type { LiveInput, LiveInputDirectory } from "../inputs/port.ts";
 
-export interface LiveAddressesParts {
+interface LiveAddressesParts {
   inputs: Pick<LiveInputDirectory, "find">;
   videos: Pick<Videos, "find" | "get">;
   catalog: Pick<VideoCatalog, "list">;

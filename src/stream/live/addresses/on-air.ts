@@ -2,7 +2,7 @@ import type { Access, Viewer } from "../../access/index.ts";
 import { createOwnHosts } from "../../customers/index.ts";
 import { streamErrors } from "../../errors.ts";
 
-export interface OnAirAccessParts {
+interface OnAirAccessParts {
   /** From `LiveAddressesModule.onAir`: never the fallback of an input that is not live. */
   access: Access;
   /**

@@ -320,5 +320,3 @@ export function createWorld() {
     },
   });
 }
-
-export type World = ReturnType<typeof createWorld>;

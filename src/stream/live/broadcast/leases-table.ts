@@ -2,7 +2,7 @@ import { sql, type Kysely } from "kysely";
 import type { Db, Migration } from "../../../store/index.ts";
 import type { BroadcastLeases, BroadcastRow } from "./leases.ts";
 
-export interface LeaseTables {
+interface LeaseTables {
   stream_live_broadcasts: {
     input_uid: string;
     account_id: string;

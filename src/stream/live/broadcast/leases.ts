@@ -32,7 +32,7 @@ export interface BroadcastLeases {
   find(input: string): Promise<BroadcastRow | undefined>;
 }
 
-export interface Mine {
+interface Mine {
   input: string;
   owner: string;
 }

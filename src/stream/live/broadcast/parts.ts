@@ -30,7 +30,7 @@ export interface BroadcastParts {
 }
 
 /** Implemented by `record/`. */
-export interface BroadcastRecordings {
+interface BroadcastRecordings {
   open(video: string, options?: { onFault?: (err: unknown) => void }): Promise<OpenRecording>;
   recover(video: string): Promise<void>;
   finish(video: string): Promise<{ segments: number; duration: number; size: number; width: number; height: number }>;
@@ -45,7 +45,7 @@ export interface OpenRecording {
 }
 
 /** Implemented by `package/`. */
-export interface BroadcastPackages {
+interface BroadcastPackages {
   open(video: string, options: { timeline: LiveTimeline; onSegment: (cut: BroadcastCut) => void }): OpenPackage;
 }
 
@@ -57,7 +57,7 @@ export interface OpenPackage {
   stop(): void;
 }
 
-export interface BroadcastCut {
+interface BroadcastCut {
   run: string;
   segment: LiveSegment;
   bytes: Readonly<Record<string, readonly Buffer[]>>;

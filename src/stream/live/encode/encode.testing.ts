@@ -101,14 +101,14 @@ function samplesOf(track: Track, bytes: Buffer, kind: MediaPacket["kind"], round
 }
 
 /** A run as received by a sink. */
-export interface TakenRun {
+interface TakenRun {
   run: LiveRun;
   inits: Map<string, Buffer>;
   fragments: LiveFragment[];
   ended: boolean;
 }
 
-export interface MakingOptions {
+interface MakingOptions {
   tools: Pick<MediaTools, "live">;
   encoders?: number;
   ladder?: LiveEncoderDeps["settings"]["ladder"];

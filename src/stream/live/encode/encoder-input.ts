@@ -10,7 +10,7 @@ const SOME_SIZE = { width: 1280, height: 720 };
  * Packets in the format ffmpeg reads. Subtracting `delay` microseconds, the offset from decoding to presentation of the
  * first frame, makes video start at zero.
  */
-export interface EncoderInput {
+interface EncoderInput {
   header(): Buffer;
   packet(packet: MediaPacket): Buffer[];
 }

@@ -11,7 +11,7 @@ import { createPictureFragments, PICTURE_TICKS, ticksOf, TRACK } from "./picture
 import { AUDIO, AUDIO_RATE, type Plan } from "./plan.ts";
 import { createSoundFragments } from "./sound-fragments.ts";
 
-export interface EncoderParts {
+interface EncoderParts {
   tools: Pick<MediaTools, "live">;
   plan: Plan;
   tracks: LiveTracks;

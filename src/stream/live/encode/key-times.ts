@@ -2,7 +2,7 @@
  * Selects the frames of a rendition that begin segments: those whose source is a key frame, excluding other key frames
  * of the encoder.
  */
-export interface KeyTimes {
+interface KeyTimes {
   /** A key frame of the source, in ticks. */
   source(time: number): void;
   /**

@@ -2,7 +2,7 @@ import { writeFragment } from "../../../protocol/mp4/index.ts";
 import type { LiveFragment } from "../fragments.ts";
 
 /** A video frame to be put into a fragment. Times in ticks of 1/90,000 of a second. */
-export interface Picture {
+interface Picture {
   /** Decoding time. */
   time: number;
   /** Offset from decoding to presentation. */
@@ -15,7 +15,7 @@ export interface Picture {
  * Groups video frames into fragments: a fragment ends before the next frame would exceed its length, and before a key
  * frame.
  */
-export interface PictureFragments {
+interface PictureFragments {
   add(picture: Picture): void;
   /** Emits the remaining frames. */
   end(): void;

@@ -62,7 +62,7 @@ export function encoderDemand(
     : { wanted: Math.max(1, smaller), needed: 1 };
 }
 
-export interface Allowed {
+interface Allowed {
   /** Maximum number of rungs to encode. */
   places: number;
   /** Encode at the lowest cost. */

@@ -8,7 +8,7 @@ import { createPictureFragments, PICTURE_TICKS, ticksOf, TRACK } from "./picture
 import { AUDIO, type Plan, SOURCE } from "./plan.ts";
 import { createSoundFragments } from "./sound-fragments.ts";
 
-export interface RunParts {
+interface RunParts {
   tools: Pick<MediaTools, "live">;
   log: Log;
   /** Milliseconds. */

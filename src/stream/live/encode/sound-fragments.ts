@@ -3,7 +3,7 @@ import type { LiveFragment } from "../fragments.ts";
 import { TRACK } from "./picture-fragments.ts";
 
 /** Groups audio frames into fragments. Times are counted in samples and follow the average packet times. */
-export interface SoundFragments {
+interface SoundFragments {
   /** `time`: microseconds, with the jitter of the packet times. */
   add(time: number, data: Buffer): void;
   /** Reports a video key frame presented at `time` (microseconds). A fragment ends there, because a segment may. */
@@ -17,7 +17,7 @@ export interface SoundFragments {
   end(): void;
 }
 
-export interface SoundFragmentsOptions {
+interface SoundFragmentsOptions {
   rendition: string;
   partMs: number;
   /** Ticks per second. */

@@ -1,5 +1,5 @@
 /** Runs tasks in order, even if a task has to wait. */
-export interface WaitingLine {
+interface WaitingLine {
   /**
    * Runs the task immediately, or after the current hold. `bytes`: the memory it uses; the task is dropped if too much
    * is queued.

@@ -1,7 +1,7 @@
 import type { LiveTracks, MediaPacket } from "../packets.ts";
 
 /** Announces the tracks of a broadcast once all are known, and later changes immediately. */
-export interface FirstTracks {
+interface FirstTracks {
   /** The tracks that the publisher announces. Default: both. */
   expect(kinds: { video: boolean; audio: boolean }): void;
   /** A new track is known, or one has changed. */

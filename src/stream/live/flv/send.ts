@@ -4,7 +4,7 @@ import type { LiveTracks, MediaPacket } from "../packets.ts";
 import type { LiveSubscriber } from "../session.ts";
 
 /** Writes a broadcast as RTMP messages, for one player or one remote server. */
-export interface FlvSenderOptions {
+interface FlvSenderOptions {
   /**
    * Called in order, with times in milliseconds that begin at zero and never decrease within a track. `head` precedes
    * `data`, which is not copied.

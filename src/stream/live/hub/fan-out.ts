@@ -3,7 +3,7 @@ import type { LiveTracks, MediaPacket } from "../packets.ts";
 import { LAG_LIMIT, type LiveSubscriber } from "../session.ts";
 import { createPictureGroup } from "./picture-group.ts";
 
-export interface FanOut {
+interface FanOut {
   run(tracks: LiveTracks, run: { id: string; started: number }): void;
   packet(packet: MediaPacket): void;
   end(): void;

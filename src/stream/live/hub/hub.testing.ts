@@ -4,7 +4,7 @@ import type { LiveTracks, MediaPacket } from "../packets.ts";
 import type { LiveSession, LiveSubscriber } from "../session.ts";
 import { createHub, type HubParts } from "./hub.ts";
 
-export function testInput(more: Partial<LiveInput> = {}): LiveInput {
+function testInput(more: Partial<LiveInput> = {}): LiveInput {
   return {
     uid: randomIds.hex(),
     account: randomIds.hex(),

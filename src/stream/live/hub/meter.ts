@@ -2,7 +2,7 @@ import type { LiveHealth } from "../session.ts";
 import type { MediaPacket } from "../packets.ts";
 
 /** Measures incoming packets. */
-export interface Meter {
+interface Meter {
   packet(packet: MediaPacket): void;
   /** Another run begins: its times restart. */
   restart(): void;

@@ -1,7 +1,7 @@
 import type { MediaPacket } from "../packets.ts";
 
 /** Packets since the last key frame, for subscribers that start in the middle of a GOP. */
-export interface PictureGroup {
+interface PictureGroup {
   add(packet: MediaPacket): void;
   /** Empty if the GOP was too large to store: subscribers then start with the next key frame. */
   packets(): readonly MediaPacket[];

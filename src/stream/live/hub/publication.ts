@@ -10,7 +10,7 @@ import { createMeter } from "./meter.ts";
 import { createTimes } from "./times.ts";
 import { refusedTracks, sameTracks } from "./tracks.ts";
 
-export interface PublicationParts {
+interface PublicationParts {
   input: LiveInput;
   claim: PublishClaim;
   status: LiveStatusLog;

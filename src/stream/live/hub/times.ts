@@ -1,19 +1,19 @@
 import type { MediaPacket } from "../packets.ts";
 
 /** Maps any publisher clock to run times that start at zero and never decrease. */
-export interface Times {
+interface Times {
   /** The packet with its times on the run timeline; undefined if it must be dropped. */
   place(packet: MediaPacket): Placed | undefined;
   /** The following packets belong to another run, which begins with the next key frame. */
   restart(kinds: Kinds): void;
 }
 
-export interface Kinds {
+interface Kinds {
   video: boolean;
   audio: boolean;
 }
 
-export interface Placed {
+interface Placed {
   packet: MediaPacket;
   /**
    * Set on the first packet of a run, with the tracks of the run: an announced track that does not arrive is omitted.

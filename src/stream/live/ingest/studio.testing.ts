@@ -19,7 +19,7 @@ export interface Published {
 }
 
 /** A minimal hub for tests of one ingest protocol: it stores everything published and passes it to each subscriber. */
-export interface Stage {
+interface Stage {
   readonly published: Published[];
   readonly sessions: ReadonlyMap<string, LiveSession>;
   onSession(listener: (session: LiveSession) => void): () => void;

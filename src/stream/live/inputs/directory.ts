@@ -32,7 +32,7 @@ export const ownedOf = (row: InputRow, secrets: Pick<Secrets, "open">): OwnedLiv
   statusAt: row.status_at,
 });
 
-export interface DirectoryParts {
+interface DirectoryParts {
   table: Pick<InputsTable, "find" | "uidByKey">;
   secrets: Pick<Secrets, "open">;
   events: Events;

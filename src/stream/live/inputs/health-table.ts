@@ -1,8 +1,6 @@
 import type { Db } from "../../../store/index.ts";
 import type { LiveInputTables } from "./live-table.ts";
 
-export type HealthTable = ReturnType<typeof createHealthTable>;
-
 export function createHealthTable(db: Db) {
   const tables = db.tables<LiveInputTables>();
 

@@ -4,7 +4,7 @@ import type { Db } from "../../../store/index.ts";
 import type { LiveHealth, LiveSessions } from "../session.ts";
 import { createHealthTable } from "./health-table.ts";
 
-export interface LiveHealthNotesParts {
+interface LiveHealthNotesParts {
   db: Db;
   /** Sessions of this process; absent if it accepts no publishers. */
   sessions?: Pick<LiveSessions, "all" | "of">;

@@ -13,7 +13,7 @@ import { createStatusLog, type StatusLog } from "./status.ts";
 import { createStatusTable } from "./status-table.ts";
 import type { LiveInputs, OwnedLiveOutputs } from "./types.ts";
 
-export interface LiveInputsParts {
+interface LiveInputsParts {
   db: Db;
   events: Events;
   secrets: Pick<Secrets, "seal" | "open">;

@@ -8,7 +8,7 @@ import type { LiveOutput, LiveOutputStatus } from "./port.ts";
 import type { OutputRow } from "./live-table.ts";
 import type { OwnedLiveOutputs } from "./types.ts";
 
-export interface OutputsParts {
+interface OutputsParts {
   table: OutputsTable;
   inputs: Pick<InputsTable, "find">;
   secrets: Pick<Secrets, "seal" | "open">;

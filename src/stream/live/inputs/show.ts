@@ -28,7 +28,7 @@ interface ShownSrt {
 }
 
 /** A live input as shown in lists: without publishing credentials. */
-export interface ListedLiveInput {
+interface ListedLiveInput {
   uid: string;
   created: string;
   modified: string;
@@ -38,7 +38,7 @@ export interface ListedLiveInput {
 }
 
 /** A live input as the API shows it to its owner. */
-export interface ShownLiveInput extends ListedLiveInput {
+interface ShownLiveInput extends ListedLiveInput {
   rtmps?: ShownRtmp;
   rtmpsPlayback?: ShownRtmp;
   /** Reelpost extension: unencrypted RTMP, for clients that cannot verify the certificate. */
@@ -114,7 +114,7 @@ export function showLiveInput({ input, keys, status }: OwnedLiveInput, { urls, e
 }
 
 /** An output as the API shows it to its owner, with its status. */
-export interface ShownLiveOutput {
+interface ShownLiveOutput {
   uid: string;
   url: string;
   streamKey: string;
@@ -130,6 +130,6 @@ export const showLiveOutput = ({ uid, url, streamKey, enabled, status }: LiveOut
   status: status === null ? null : { ...status, at: iso(status.at) },
 });
 
-export type ShownLiveHistory = Omit<LiveHistoryEntry, "at"> & { at: string };
+type ShownLiveHistory = Omit<LiveHistoryEntry, "at"> & { at: string };
 
 export const showLiveHistory = (entry: LiveHistoryEntry): ShownLiveHistory => ({ ...entry, at: iso(entry.at) });

@@ -6,10 +6,7 @@ import type { LiveEvent, LiveHistoryEntry } from "./types.ts";
 
 export type StatusTable = ReturnType<typeof createStatusTable>;
 /** A history entry; `event` derives its notification from the previous state. */
-export interface Noting extends Pick<
-  HistoryRow,
-  "at" | "state" | "error" | "protocol" | "session" | "reason" | "once"
-> {
+interface Noting extends Pick<HistoryRow, "at" | "state" | "error" | "protocol" | "session" | "reason" | "once"> {
   input: string;
   /** Maps the previous state to the state to store. Default: `state`. */
   resolve?(before: LiveState | null): LiveState;
@@ -17,7 +14,7 @@ export interface Noting extends Pick<
 }
 
 /** Maximum number of history entries per input; older ones are deleted. */
-export const HISTORY = 500;
+const HISTORY = 500;
 
 export function createStatusTable(db: Db) {
   const tables = db.tables<LiveInputTables>();

@@ -1,7 +1,7 @@
 import type { LiveEvent } from "../inputs/types.ts";
 
 /** A notification as sent to the account's webhooks. */
-export interface LiveNotification {
+interface LiveNotification {
   name: string;
   /** The notification in human-readable form. */
   text: string;

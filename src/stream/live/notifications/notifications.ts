@@ -3,7 +3,7 @@ import type { LiveInputDirectory } from "../inputs/port.ts";
 import type { LiveEvent } from "../inputs/types.ts";
 import { notificationOf } from "./body.ts";
 
-export interface LiveNotificationsParts {
+interface LiveNotificationsParts {
   webhooks: Pick<Webhooks, "liveEvent">;
   inputs: Pick<LiveInputDirectory, "find">;
 }

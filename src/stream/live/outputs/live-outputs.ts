@@ -28,7 +28,7 @@ export interface LiveOutputsRunnerParts {
   most?: number;
 }
 
-export interface LiveOutputsRunner {
+interface LiveOutputsRunner {
   /** Number of outputs that are being sent or retried. */
   readonly running: number;
   /** Ends all of them. */

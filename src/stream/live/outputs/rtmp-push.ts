@@ -19,7 +19,7 @@ import { OutputError } from "./output-error.ts";
 import { checkTracks, type PushOptions } from "./push.ts";
 import type { RtmpTarget } from "./target.ts";
 
-export interface RtmpPushOptions extends PushOptions {
+interface RtmpPushOptions extends PushOptions {
   target: RtmpTarget;
   /** Certificates to trust instead of the system's, PEM. */
   ca?: string;

@@ -8,7 +8,7 @@ import { checkTracks, type PushOptions } from "./push.ts";
 import { type SrtSecrets, writeSrtSecrets } from "./srt-secrets.ts";
 import type { SrtTarget } from "./target.ts";
 
-export interface SrtPushOptions extends PushOptions {
+interface SrtPushOptions extends PushOptions {
   target: SrtTarget;
   tools: Pick<MediaTools, "live">;
   /** For a temporary file while sending. */

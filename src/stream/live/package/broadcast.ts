@@ -31,7 +31,7 @@ export interface Broadcast extends LivePackage {
   onChange(listener: () => void): () => void;
 }
 
-export interface BroadcastParts extends OpenPackage {
+interface BroadcastParts extends OpenPackage {
   video: string;
   segmentSeconds: number;
   partSeconds: number;

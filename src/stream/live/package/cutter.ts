@@ -3,7 +3,7 @@ import type { LiveSegment } from "../timeline.ts";
 import type { CutSegment } from "./port.ts";
 import { createTrack, type Cut, type Track, type TrackSegment } from "./track.ts";
 
-export interface CutterParts {
+interface CutterParts {
   run: Pick<LiveRun, "id" | "started" | "renditions">;
   /** Number of its first segment. */
   first: number;
@@ -15,7 +15,7 @@ export interface CutterParts {
   onSegment(cut: CutSegment): void;
 }
 
-export interface Cutter {
+interface Cutter {
   fragment(fragment: LiveFragment): void;
   /** Completes all segments received so far. */
   end(): void;

@@ -5,7 +5,7 @@ import type { LiveSegment, LiveTimeline } from "../timeline.ts";
 import { longest, windowStart } from "./lists.ts";
 import type { LiveSource } from "./sources.ts";
 
-export interface LiveDashOptions {
+interface LiveDashOptions {
   /** Epoch milliseconds. */
   now: number;
   /** Appended to the URL of every segment. */

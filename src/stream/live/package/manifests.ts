@@ -12,7 +12,7 @@ import { broadcastMark, checkMark, suffixOf } from "./marks.ts";
 import { checkRendition, type LiveSource } from "./sources.ts";
 import { waitFor } from "./waiting.ts";
 
-export interface LiveManifestsParts {
+interface LiveManifestsParts {
   dvrSeconds: number;
   captions: TextTracks | undefined;
   prefersLowLatency(video: Video): Promise<boolean>;
@@ -34,7 +34,7 @@ const BEGIN_MS = 8000;
 /** A request more than two segments ahead is invalid (6.2.5.2). */
 const MAX_AHEAD = 2;
 
-export type LiveManifests = Record<
+type LiveManifests = Record<
   "multivariant" | "media" | "text" | "clip" | "dash",
   (viewing: Viewing, source: LiveSource) => Promise<void>
 >;

@@ -3,7 +3,7 @@ import { nearest, type TextTrack } from "../../playback/index.ts";
 import type { LiveRendition } from "../fragments.ts";
 import { playlistUri } from "./playlists.ts";
 
-export interface MultivariantOptions {
+interface MultivariantOptions {
   /** Appended to media playlist URLs: "?protocol=llhls". */
   query: string;
   /** `clientBandwidthHint`. */

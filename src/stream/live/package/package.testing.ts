@@ -77,7 +77,7 @@ export interface ReadPlaylist {
   open: ReadPart[];
 }
 
-export interface ReadSegment {
+interface ReadSegment {
   n: number;
   uri: string;
   duration: number;
@@ -88,7 +88,7 @@ export interface ReadSegment {
   parts: ReadPart[];
 }
 
-export interface ReadPart {
+interface ReadPart {
   uri: string;
   duration: number;
   independent: boolean;

@@ -1,7 +1,7 @@
 import { type Broadcast, createBroadcast } from "./broadcast.ts";
 import type { LivePackages, OpenPackage } from "./port.ts";
 
-export interface LivePackagesParts {
+interface LivePackagesParts {
   settings: { segment_seconds: number; part_ms: number };
 }
 

@@ -11,7 +11,7 @@ export interface StoredPiece extends Pick<Sendable, "size" | "read"> {
   version?: string;
 }
 
-export interface LivePiecesParts {
+interface LivePiecesParts {
   packages: { of(video: string): Broadcast | undefined };
   stored(video: string, rendition: string, what: number | { run: string }): Promise<StoredPiece | undefined>;
   hot: HotSegments;

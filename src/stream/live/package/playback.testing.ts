@@ -17,7 +17,7 @@ export const VIDEO = "2".repeat(32);
 export const liveVideo = (over: Partial<Video> = {}): Video =>
   anyVideo({ uid: VIDEO, state: "live-inprogress", liveInput: INPUT, duration: -1, ...over });
 
-export interface LiveWorldOptions {
+interface LiveWorldOptions {
   segmentSeconds?: number;
   partMs?: number;
   dvrMinutes?: number;

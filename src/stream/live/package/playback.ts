@@ -10,7 +10,7 @@ import { createLivePieces, type StoredPiece } from "./pieces.ts";
 import { createLiveSources } from "./sources.ts";
 import { createLiveLength } from "./watched.ts";
 
-export interface LivePlaybackParts {
+interface LivePlaybackParts {
   packages: Pick<LivePackagesModule, "of">;
   /**
    * Stored timeline of a recording, or of a broadcast in another process. Called for every playlist of broadcasts that

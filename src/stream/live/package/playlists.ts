@@ -21,7 +21,7 @@ export interface PlaylistSettings {
 }
 
 /** Appended to every URL: distinguishes broadcasts of the same input. */
-export type Suffix = string;
+type Suffix = string;
 
 const WINDOW_SECONDS = 30;
 const MIN_SEGMENTS = 6;

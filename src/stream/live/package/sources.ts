@@ -14,7 +14,7 @@ export interface LiveSource extends Source, Pick<PlaylistSettings, "targetDurati
   renditions: readonly LiveRendition[];
 }
 
-export interface LiveSourcesParts {
+interface LiveSourcesParts {
   packages: { of(video: string): Broadcast | undefined };
   /** Timeline of a recording, or of a broadcast in another process. Undefined: nothing is stored for the video. */
   timelineOf(video: string): Promise<LiveTimeline | undefined>;
@@ -96,7 +96,7 @@ export function createLiveSources({ packages, timelineOf }: LiveSourcesParts): L
  * Renditions present in every run that has video or audio, otherwise all renditions; with the highest bandwidth of any
  * run.
  */
-export function renditionsOf({ runs }: LiveTimeline): LiveRendition[] {
+function renditionsOf({ runs }: LiveTimeline): LiveRendition[] {
   return (["video", "audio"] as const).flatMap((kind) => {
     const having = runs
       .map(({ renditions }) => renditions.filter((one) => one.kind === kind))

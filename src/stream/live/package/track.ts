@@ -33,7 +33,7 @@ export interface Cut {
   shown: number;
 }
 
-export interface TrackParts {
+interface TrackParts {
   run: { id: string; started: number };
   kind: "video" | "audio";
   /** Cuts of the run so far; the creator of the track adds to them. Never empty when a fragment is added. */

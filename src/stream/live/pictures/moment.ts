@@ -39,7 +39,7 @@ export function momentOf(timeline: LiveTimeline, time: number | "latest", height
 }
 
 /**
- * The segment at the moment and the following ones in the same run and rendition, until they cover `seconds` or end.
+ * The segment at the given time and those that follow it in the same run and rendition, until they cover `seconds` or there are no more.
  */
 export function segmentsFrom(
   { segments }: LiveTimeline,

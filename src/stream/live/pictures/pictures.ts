@@ -12,7 +12,7 @@ import type { Video } from "../../videos/index.ts";
 import type { LiveTimeline } from "../timeline.ts";
 import { durationOf, type Moment, momentOf, segmentsFrom } from "./moment.ts";
 
-export interface LivePicturesParts {
+interface LivePicturesParts {
   tools: MediaTools;
   timelineOf(video: string): Promise<LiveTimeline | undefined>;
   /** A segment, or the init segment of a run. */

@@ -15,7 +15,7 @@ import { moviePartsOf } from "./movie-parts.ts";
 import { headersOf, joinMovie, type MoviePart, type MovieParts } from "./movie.ts";
 import type { Recordings } from "./port.ts";
 
-export interface AssemblyParts {
+interface AssemblyParts {
   jobs: Jobs;
   objects: Pick<ObjectStore, "put" | "delete">;
   videos: Pick<LiveVideos, "find" | "assembled">;

@@ -12,7 +12,7 @@ export interface CombinedFile {
   fps: number;
 }
 
-export interface CombineParts {
+interface CombineParts {
   tools: Pick<MediaTools, "ffmpeg">;
   /** Folder of the output. */
   folder: string;

@@ -2,7 +2,7 @@ import type { ObjectStore } from "../../../store/index.ts";
 import type { LiveFragment } from "../fragments.ts";
 
 /** Fragments of one run in arrival order: one page of data that has not been added to a segment. */
-export interface JournalPage {
+interface JournalPage {
   run: string;
   fragments: LiveFragment[];
 }

@@ -32,7 +32,7 @@ export interface MovieParts {
   signal: AbortSignal;
 }
 
-export interface JoinedMovie {
+interface JoinedMovie {
   size: number;
   /** Seconds. */
   duration: number;

@@ -9,7 +9,7 @@ interface Pending {
 }
 
 /** Data that has not been added to a segment, in arrival order. */
-export interface PendingFragments {
+interface PendingFragments {
   add(run: string, fragment: LiveFragment): void;
   /** `octets`: data that has not been added to a segment. `unwritten`: the portion of it that is not on any page. */
   octets(): number;

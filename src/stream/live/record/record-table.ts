@@ -31,8 +31,7 @@ export interface RecordTables {
   };
 }
 
-export type RunRow = RecordTables["stream_live_runs"];
-export type SegmentRow = RecordTables["stream_live_segments"];
+type SegmentRow = RecordTables["stream_live_segments"];
 
 export const recordMigrations: Migration[] = [
   {
@@ -73,14 +72,14 @@ export const recordMigrations: Migration[] = [
   },
 ];
 
-export interface KeptRun {
+interface KeptRun {
   id: string;
   started: number;
   renditions: LiveRendition[];
 }
 
 /** A segment with internal fields that are not exposed to players. */
-export type KeptSegment = Omit<LiveSegment, "run"> & { run: string; ends: Record<string, number>; size: number };
+type KeptSegment = Omit<LiveSegment, "run"> & { run: string; ends: Record<string, number>; size: number };
 
 export interface RecordTable {
   /** Whether the recording exists, and whether it has ended. */

@@ -56,7 +56,7 @@ export async function openRecordings(
   return { recordings: createRecordings(parts), parts, clock, objects, db: own };
 }
 
-export interface FedSegment {
+interface FedSegment {
   fragments: LiveFragment[];
   cut: CutSegment;
 }

@@ -7,7 +7,7 @@ import { createPending } from "./pending.ts";
 import type { CutSegment, Recording } from "./port.ts";
 import type { RecordTable } from "./record-table.ts";
 
-export interface RecordingParts {
+interface RecordingParts {
   video: string;
   timeline: LiveTimeline;
   table: RecordTable;

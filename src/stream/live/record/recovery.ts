@@ -6,7 +6,7 @@ import { cutFragments, type CutFragments } from "./cut.ts";
 import type { Journal } from "./journal.ts";
 import type { RecordTable } from "./record-table.ts";
 
-export interface RecoveryParts {
+interface RecoveryParts {
   table: RecordTable;
   journal: Journal;
   objects: Pick<ObjectStore, "put">;

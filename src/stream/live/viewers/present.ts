@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 
 /** Viewers of each input, in this process. */
-export interface Present {
+interface Present {
   /** The viewer has just sent a request. */
   seen(input: string, viewer: string): void;
   /** The viewer is present until the returned function is called. */

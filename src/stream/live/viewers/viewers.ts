@@ -7,7 +7,7 @@ import { createPresent } from "./present.ts";
 import { distinct, lowest, readSketch, writeSketch } from "./sketch.ts";
 import { createViewersTable } from "./viewers-table.ts";
 
-export interface LiveViewersParts {
+interface LiveViewersParts {
   db: Db;
   clock: Clock;
   ids: Pick<Ids, "hex">;

@@ -1,5 +1,5 @@
 /** Converts timestamps of one track of a publisher. */
-export interface TrackClock {
+interface TrackClock {
   /**
    * Microseconds since the first packet of any track; never decreases. `timestamp` continues beyond 32 bits; `now`:
    * milliseconds of any monotonic clock.
@@ -9,7 +9,7 @@ export interface TrackClock {
   report(ntpMs: number, timestamp: number): void;
 }
 
-export interface PublisherClocks {
+interface PublisherClocks {
   /** `rate`: ticks per second. */
   video(rate: number): TrackClock;
   audio(rate: number): TrackClock;

@@ -22,7 +22,7 @@ export interface Feed {
   wantKeyFrame(): void;
 }
 
-export interface Watcher {
+interface Watcher {
   /** Another run follows, with another timeline. */
   run(): void;
   unit(unit: Unit): void;
@@ -32,7 +32,7 @@ export interface Watcher {
   over(): void;
 }
 
-export interface Feeds {
+interface Feeds {
   /** Undefined if the input has no publisher. Throws webrtcEncoderBusy. */
   of(input: string): Feed | undefined;
   close(): void;

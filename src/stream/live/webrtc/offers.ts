@@ -1,5 +1,5 @@
 /** Codecs that both browsers and this server support. */
-export type WebrtcCodec = "h264" | "vp8" | "opus";
+type WebrtcCodec = "h264" | "vp8" | "opus";
 
 /** One codec of an offer (RFC 8866, RFC 9429). */
 export interface OfferedCodec {
@@ -20,7 +20,7 @@ export interface Offer {
   audio?: OfferedCodec;
 }
 
-export type OfferReading = { ok: true; offer: Offer } | { ok: false; why: string };
+type OfferReading = { ok: true; offer: Offer } | { ok: false; why: string };
 
 const LONGEST = 64 * 1024;
 const KEPT_EXTENSIONS = [

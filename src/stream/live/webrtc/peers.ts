@@ -19,7 +19,7 @@ import type { Settings } from "../../../kernel/settings.ts";
 import { streamErrors } from "../../errors.ts";
 import type { Offer, OfferedCodec } from "./offers.ts";
 
-export interface PeersParts {
+interface PeersParts {
   settings: Pick<Settings["live"], "host" | "webrtc_addresses" | "webrtc_ports" | "connections">;
   /** Milliseconds of any monotonic clock. */
   now?: () => number;

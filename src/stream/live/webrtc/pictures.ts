@@ -17,7 +17,7 @@ export interface Picture {
   data: Buffer;
 }
 
-export interface PicturesListener {
+interface PicturesListener {
   /** Called before the key frame that the track belongs to. */
   track(track: LiveVideoTrack): void;
   picture(picture: Picture): void;

@@ -34,7 +34,7 @@ const SOUND_WAIT_MS = 60;
 /** In samples at 48,000 Hz: the delay of libopus at 20 ms. */
 const PRE_SKIP = 312;
 
-export interface PublisherParts {
+interface PublisherParts {
   peer: Peer;
   offer: Pick<Offer, "video" | "audio">;
   publication: Publication;

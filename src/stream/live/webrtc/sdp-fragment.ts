@@ -1,5 +1,5 @@
 /** Content of a client's PATCH (RFC 8840, 9; RFC 9725, 4.3): trickled candidates, or an ICE restart. */
-export interface SdpFragment {
+interface SdpFragment {
   /** ICE credentials, if present: the current ones, or new ones for a restart. */
   ufrag?: string;
   pwd?: string;

@@ -10,7 +10,7 @@ export interface TracksGate {
   tick(): void;
 }
 
-export interface TracksGateParts {
+interface TracksGateParts {
   /** Negotiated tracks; they may not arrive. */
   video: boolean;
   audio: boolean;

@@ -17,7 +17,7 @@ import type { FeedCodecs } from "./codecs.ts";
 import type { Feed, Unit } from "./feed.ts";
 import type { Peer } from "./peers.ts";
 
-export interface ViewerParts {
+interface ViewerParts {
   peer: Peer;
   feed: Feed;
   now?: () => number;

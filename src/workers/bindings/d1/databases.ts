@@ -62,13 +62,13 @@ export interface D1Databases {
   close(): Promise<void>;
 }
 
-export interface D1Statement {
+interface D1Statement {
   sql: string;
   /** Bytes as an array of numbers. */
   params?: (null | number | string | boolean | number[])[];
 }
 
-export interface D1QueryResult {
+interface D1QueryResult {
   results: { columns: string[]; rows: (null | number | string | number[])[][] };
   meta: {
     /** Milliseconds. */

@@ -60,7 +60,7 @@ export const isFull = (error: { errcode: number }): boolean => (error.errcode & 
 /** SQLITE_IOERR, CORRUPT, CANTOPEN, NOTADB: not caused by a worker's SQL. */
 export const isMachineError = (error: { errcode: number }): boolean => [10, 11, 14, 26].includes(error.errcode & 0xff);
 
-export interface FailedSql {
+interface FailedSql {
   sql: string;
   /** The error from compiling a piece of SQL; undefined if it compiles. */
   prepares(sql: string): string | undefined;

@@ -88,7 +88,7 @@ export const d1Errors = defineErrors("d1", {
   otherContent: {
     code: 7500,
     http: 400,
-    message: "The uploaded file does not match the announced MD5: expected {announced}, received {found}.",
+    message: "The uploaded file does not match the declared MD5: expected {announced}, received {found}.",
     fix: "Send it again.",
   },
   fileTooLarge: {

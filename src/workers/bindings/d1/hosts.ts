@@ -4,7 +4,7 @@ import { startHostProcess, type HostProcess } from "./host-process.ts";
 import type { D1Limits } from "./limits.ts";
 
 /** Assigns every database file to one of a few processes, and sends every process one request at a time. */
-export interface Hosts {
+interface Hosts {
   /**
    * Requests of one file run in order of arrival. Rejects with an error of `d1Errors`; after such an error nothing of
    * the request is in the file, except possibly after `reset`.
@@ -18,12 +18,12 @@ export interface Hosts {
   close(): Promise<void>;
 }
 
-export interface Busy {
+interface Busy {
   afterMs: number;
   error(): Error;
 }
 
-export interface HostsOptions {
+interface HostsOptions {
   /** The directory of the files; it must exist. */
   directory: string;
   limits: D1Limits;

@@ -1,27 +1,9 @@
 export { createBookmarks as createD1Bookmarks } from "./bookmarks.ts";
-export {
-  createD1Databases,
-  type D1Databases,
-  type D1DatabasesOptions,
-  type D1QueryResult,
-  type D1Statement,
-} from "./databases.ts";
+export { createD1Databases, type D1Databases } from "./databases.ts";
 export { d1Errors } from "./errors.ts";
 export { d1Limits, type D1Limits } from "./limits.ts";
-export { createD1Service, type D1Service, type D1ServiceOptions } from "./service.ts";
-export {
-  createD1DatabaseList,
-  type D1Database,
-  type D1DatabaseList,
-  type D1DatabaseListOptions,
-  type NewD1Database,
-} from "./list.ts";
+export { createD1Service, type D1Service } from "./service.ts";
+export { createD1DatabaseList, type D1Database, type D1DatabaseList } from "./list.ts";
 export { d1Migrations } from "./migrations.ts";
-export type { ExportOptions as D1ExportOptions } from "./transfers/export-sql.ts";
 export { d1Home } from "./home.ts";
-export {
-  createD1Transfers,
-  type D1Transfers,
-  type D1TransfersOptions,
-  type Transfer as D1Transfer,
-} from "./transfers/transfers.ts";
+export { createD1Transfers, type D1Transfers, type Transfer as D1Transfer } from "./transfers/transfers.ts";

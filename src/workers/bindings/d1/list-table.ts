@@ -68,7 +68,7 @@ export interface DatabaseRow {
   locationHint: string | null;
 }
 
-export type Created = "created" | "name taken" | "too many";
+type Created = "created" | "name taken" | "too many";
 
 const COLUMNS = [
   "id",

@@ -43,7 +43,7 @@ export interface D1DatabaseList {
   sweep(): Promise<void>;
 }
 
-export interface NewD1Database {
+interface NewD1Database {
   name: string;
   readReplication?: D1Database["readReplication"];
   jurisdiction?: string;
@@ -60,7 +60,7 @@ export interface D1Database {
   locationHint: string | null;
 }
 
-export interface D1DatabaseListOptions {
+interface D1DatabaseListOptions {
   db: Db;
   /** Present in the process that owns the files. If absent, another process owns and sweeps them. */
   databases?: Pick<D1Databases, "delete">;

@@ -3,15 +3,15 @@ import type { Authorizer } from "./authorize.ts";
 import type { SqlStatement } from "./sql-tokens.ts";
 
 /** A statement counter that Node provides but its types lack. */
-export type Statement = StatementSync & { stat(counter: "fullscanStep"): number; resetStats(): void };
+type Statement = StatementSync & { stat(counter: "fullscanStep"): number; resetStats(): void };
 
-export interface Prepared {
+interface Prepared {
   statement: Statement;
   parameters: (string | null)[];
 }
 
 /** Compiled statements by their SQL; the least recently used is evicted first. */
-export interface PreparedStatements {
+interface PreparedStatements {
   kept(sql: string): Prepared | undefined;
   prepare(statement: SqlStatement): Statement;
   forget(sql: string): void;

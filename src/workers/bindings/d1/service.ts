@@ -19,7 +19,7 @@ export interface D1Service extends BindingService<Extract<Binding, { type: "d1" 
   readonly databases: D1Databases;
 }
 
-export interface D1ServiceOptions extends D1DatabasesOptions {
+interface D1ServiceOptions extends D1DatabasesOptions {
   /** Existing databases; if absent, they are created from the other options. */
   databases?: D1Databases;
   /**

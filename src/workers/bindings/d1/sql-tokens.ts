@@ -2,7 +2,7 @@
  * The tokens of SQLite's tokenizer (https://sqlite.org/src/file/src/tokenize.c), as far as needed for splitting and
  * counting.
  */
-export interface SqlToken {
+interface SqlToken {
   kind: "string" | "name" | "word" | "number" | "parameter" | "other";
   text: string;
   /** UTF-16 index in the SQL. */

@@ -5,7 +5,7 @@ import type { KvStore } from "./kv-store.ts";
 import { INLINE_BYTES, kvLimits } from "./limits.ts";
 
 /** One pair of a bulk write, as sent by the client. */
-export interface BulkPair {
+interface BulkPair {
   key: string;
   value: string;
   /** True if the value is base64 encoded. */
@@ -17,7 +17,7 @@ export interface BulkPair {
   expiration_ttl?: number;
 }
 
-export interface BulkDone {
+interface BulkDone {
   /** Number of keys that succeeded. */
   successful: number;
   /** Keys that failed and should be retried. */

@@ -94,7 +94,7 @@ export const kvErrors = defineErrors("kv", {
     code: 10001,
     http: 400,
     message: "A multipart write needs a part named value",
-    fix: "Send the parts value and, optionally, metadata; or the value as the whole body.",
+    fix: "Send a part named `value` and, optionally, one named `metadata`; or send the value as the entire body.",
   },
   noEndpoint: { code: 10001, http: 405, message: "Method Not Allowed" },
 });

@@ -42,23 +42,23 @@ export interface KvEntry {
   expiration: number | undefined;
 }
 
-export type KvWhole = Omit<KvEntry, "value" | "size"> & { value: Buffer };
+type KvWhole = Omit<KvEntry, "value" | "size"> & { value: Buffer };
 
-export interface KvPutOptions {
+interface KvPutOptions {
   /** JSON, at most 1024 bytes. */
   metadata?: string;
   /** Epoch milliseconds. */
   expiresAt?: number | null;
 }
 
-export interface KvListOptions {
+interface KvListOptions {
   prefix?: string;
   /** 1 to 1000, default 1000. */
   limit?: number;
   cursor?: string;
 }
 
-export interface KvPage {
+interface KvPage {
   keys: { name: string; expiration: number | undefined; metadata: string | undefined }[];
   /** Start of the next page; undefined on the last page. */
   cursor: string | undefined;

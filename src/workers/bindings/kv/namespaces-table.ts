@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import { offsetOf, type PageRequest } from "../../../kernel/index.ts";
 import { prepared, isUniqueViolation, type Db, type Migration } from "../../../store/index.ts";
 
-export interface NamespaceTables {
+interface NamespaceTables {
   kv_namespaces: {
     /** 32 hex digits. */
     id: string;
@@ -57,7 +57,7 @@ export const namespaceMigration: Migration = {
   },
 };
 
-export interface NamespaceRow {
+interface NamespaceRow {
   id: string;
   account: string;
   title: string;
@@ -70,7 +70,7 @@ export interface NamespaceOrder {
   direction: "asc" | "desc";
 }
 
-export type Created = "created" | "title taken" | "too many";
+type Created = "created" | "title taken" | "too many";
 
 export function createNamespaceTable(db: Db) {
   const tables = db.tables<NamespaceTables>();
@@ -216,8 +216,6 @@ export function createNamespaceTable(db: Db) {
     },
   };
 }
-
-export type NamespaceTable = ReturnType<typeof createNamespaceTable>;
 
 const fromRow = (row: Omit<NamespaceTables["kv_namespaces"], "removed_at">): NamespaceRow => ({
   id: row.id,

@@ -52,16 +52,16 @@ export interface R2Bucket {
 
 export const locations = ["apac", "eeur", "enam", "weur", "wnam", "oc"] as const;
 export const jurisdictions = ["default", "eu", "fedramp"] as const;
-export type Location = (typeof locations)[number];
-export type Jurisdiction = (typeof jurisdictions)[number];
+type Location = (typeof locations)[number];
+type Jurisdiction = (typeof jurisdictions)[number];
 
-export interface NewBucket {
+interface NewBucket {
   storageClass?: StorageClass;
   location?: Location;
   jurisdiction?: Jurisdiction;
 }
 
-export interface BucketListOptions {
+interface BucketListOptions {
   contains?: string;
   startAfter?: string;
   cursor?: string;
@@ -70,7 +70,7 @@ export interface BucketListOptions {
   limit?: number;
 }
 
-export interface R2BucketListOptions {
+interface R2BucketListOptions {
   db: Db;
   buckets: R2Buckets;
   clock?: Clock;

@@ -6,7 +6,7 @@ import type { R2Tables } from "./schema.ts";
  * `removing`: a deletion is checking whether the bucket is empty; writers are rejected meanwhile. `removed`: deleted
  * for all callers; remembered because a writer on another machine may have left objects at the last moment.
  */
-export type BucketState = "live" | "removing" | "removed";
+type BucketState = "live" | "removing" | "removed";
 
 interface BucketTables {
   r2_buckets: {
@@ -70,7 +70,7 @@ export interface BucketRow {
   stateSince: number;
 }
 
-export interface BucketPage {
+interface BucketPage {
   contains: string;
   /** The page starts after this name. */
   after: string | undefined;

@@ -19,7 +19,7 @@ export const HOUR = 3600_000;
 export const PART = 50;
 
 /** The fixtures of a test. */
-export interface Desk {
+interface Desk {
   r2: R2Buckets;
   /** Not shared with other tests. */
   bucket: string;

@@ -45,7 +45,7 @@ export const r2Errors = defineErrors("r2", {
     code: 10013,
     http: 400,
     message: "You did not provide the number of bytes specified by the Content-Length HTTP header.",
-    fix: "Send as many bytes as announced: {size}.",
+    fix: "Send exactly as many bytes as Content-Length declares: {size}.",
   },
   invalidObjectName: {
     code: 10020,

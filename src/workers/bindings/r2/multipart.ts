@@ -10,7 +10,7 @@ import { r2Object, storedMetadata } from "./rows.ts";
 import type { PartRow, UploadRow } from "./schema.ts";
 import type { UploadTable } from "./upload-table.ts";
 
-export interface MultipartParts {
+interface MultipartParts {
   store: ObjectStore;
   uploads: UploadTable;
   removal: Removal;
@@ -127,7 +127,7 @@ function mustBeOpen(upload: UploadRow | undefined): UploadRow {
 }
 
 /** The parts listed in the completion request, by number. */
-export function selectParts(uploaded: PartRow[], wanted: UploadedPart[], limits: R2Limits): PartRow[] {
+function selectParts(uploaded: PartRow[], wanted: UploadedPart[], limits: R2Limits): PartRow[] {
   const byNumber = new Map(uploaded.map((part) => [part.part_number, part]));
   const parts = wanted
     .map(({ partNumber, etag }) => {

@@ -15,7 +15,7 @@ import type { ObjectRow } from "./schema.ts";
 /** How often a get restarts because the object was replaced between reading its row and its bytes. */
 const ATTEMPTS = 10;
 
-export interface ObjectParts {
+interface ObjectParts {
   store: ObjectStore;
   table: ObjectTable;
   contents: ReturnType<typeof createContents>;

@@ -4,7 +4,7 @@ import { replaceObject } from "./r2-table.ts";
 import { inBatches, tombstoneParts, type Removed } from "./removed-table.ts";
 import type { ObjectRow, PartRow, R2Tables, UploadRow } from "./schema.ts";
 
-export interface UploadKey {
+interface UploadKey {
   bucket: string;
   key: string;
   uploadId: string;

@@ -6,7 +6,7 @@ import type { Project } from "../project.ts";
 export const LOADERS: Record<string, Loader> = { ".js": "jsx", ".mjs": "jsx", ".cjs": "jsx" };
 export const TARGET = "es2024";
 
-export interface DetectedFormat {
+interface DetectedFormat {
   format: WorkerScript["format"];
   /** Names exported by the entry; undefined if it cannot be parsed. */
   exports: string[] | undefined;

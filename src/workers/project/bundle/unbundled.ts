@@ -6,7 +6,7 @@ import { matchRules } from "../config/rules.ts";
 import type { Project } from "../project.ts";
 import { moduleOf } from "./module-files.ts";
 
-export interface Collected {
+interface Collected {
   main: string;
   modules: WorkerModule[];
   files: string[];

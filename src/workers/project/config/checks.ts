@@ -116,7 +116,7 @@ function checkUniqueNames(document: ConfigDocument, view: EnvironmentView): Prob
   });
 }
 
-export interface NamePlace {
+interface NamePlace {
   name: string;
   kind: "variable" | "binding";
   path: Path;

@@ -10,7 +10,7 @@ export const NEWEST_COMPATIBILITY_DATE: string = dateOfRelease(
   (createRequire(import.meta.url)("workerd/package.json") as { version: string }).version,
 );
 
-export function dateOfRelease(version: string): string {
+function dateOfRelease(version: string): string {
   const [, year, month, day] = /^\d+\.(\d{4})(\d{2})(\d{2})\./.exec(version) ?? [];
   if (year === undefined) throw new Fault(`workerd's version ${version} carries no date`);
   return `${year}-${month}-${day}`;
@@ -37,7 +37,7 @@ export function hasNodeCompat({
   );
 }
 
-export type DateVerdict =
+type DateVerdict =
   | { kind: "good" }
   | { kind: "no-date" }
   | { kind: "future"; today: string }

@@ -7,7 +7,7 @@ import { projectErrors } from "../errors.ts";
 /** In order of preference; only the first one found in a folder is used. */
 export const CONFIG_NAMES = ["wrangler.jsonc", "wrangler.json", "wrangler.toml", "reelpost.jsonc"] as const;
 
-export interface FoundConfig {
+interface FoundConfig {
   file: string;
   /** Other configuration files in the same folder, which are not read. */
   others: string[];

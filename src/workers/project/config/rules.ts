@@ -14,7 +14,7 @@ export const DEFAULT_RULES: readonly ModuleRule[] = [
   { type: "CompiledWasm", globs: ["**/*.wasm", "**/*.wasm?module"] },
 ];
 
-export interface RuleMatch {
+interface RuleMatch {
   type: ModuleRule["type"];
   /** True for a default that a rule in the file disabled: importing such a file is an error instead of a surprise. */
   removed: boolean;

@@ -234,7 +234,7 @@ const addressRange = z
 const port = z.number().int().min(0).max(65_535);
 
 /** Fields specific to this program; wrangler only warns about them. */
-export const reelpostFields = z.strictObject({
+const reelpostFields = z.strictObject({
   verified_addresses: z
     .array(address)
     .optional()
@@ -292,7 +292,7 @@ const topLevelOnly = {
   reelpost: reelpostFields.optional().meta({ example: { verified_addresses: ["someone@example.com"] } }),
 };
 
-export const environmentFields = z.strictObject({ ...inherited, ...perEnvironment, ...unsupported });
+const environmentFields = z.strictObject({ ...inherited, ...perEnvironment, ...unsupported });
 
 export const configurationFields = z.strictObject({
   ...inherited,

@@ -13,7 +13,7 @@ import { bindingPlaces } from "./checks.ts";
 import { type DevVar, parseDevVars } from "./dev-vars.ts";
 import type { EnvironmentView } from "./environment.ts";
 
-export interface ReadSecrets {
+interface ReadSecrets {
   secrets: DevVar[];
   problems: Problem[];
   /** The files that were searched for. */

@@ -143,7 +143,7 @@ describe("a worker's outbound traffic", () => {
     );
   });
 
-  it("checks the same address it connects to, and uses only the allowed ones of several", async () => {
+  it("checks the same address that it connects to; if there are several, uses only the allowed ones", async () => {
     const lookups = [["10.0.0.1", "127.0.0.1"]];
     const check = createEgressCheck({ ...SERVE_EGRESS, allow: ["127.0.0.1"] });
     const socket = await connectTo(

@@ -8,7 +8,7 @@ import { upload } from "../upload.ts";
 import { connectTo, EgressFailed, EgressRefused, systemLookup, type Lookup, type Target } from "./connect.ts";
 import type { EgressCheck } from "./policy.ts";
 
-export interface EgressProxyOptions {
+interface EgressProxyOptions {
   socket: string;
   /** Group that may connect in addition to the server's user. */
   gid?: number | undefined;

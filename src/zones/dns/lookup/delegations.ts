@@ -3,7 +3,7 @@ import { ancestors } from "../../../protocol/dns/index.ts";
 import type { ServedZone } from "../served.ts";
 import { isAbsence, LookupError } from "./failure.ts";
 
-export interface DelegationsOptions {
+interface DelegationsOptions {
   /** The name servers that public DNS lists for a name. Throws LookupError. */
   nameServers(name: string): Promise<string[]>;
   /** True if any resolver has responded recently. */

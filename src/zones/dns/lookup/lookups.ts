@@ -24,7 +24,7 @@ export interface LookupsOptions {
   onLookup?(told: { type: QuestionType; outcome: "found" | "absent" | "failed"; own: boolean }): void;
 }
 
-export interface Found {
+interface Found {
   /** Owner of the records: the queried name, or the target of its aliases. */
   name: string;
   /** At least one. `data`: see readRecordData. */

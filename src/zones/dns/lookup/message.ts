@@ -25,7 +25,7 @@ export interface Question {
 }
 
 /** A record of the requested type, or a CNAME. */
-export interface WireRecord {
+interface WireRecord {
   /** Lower case. */
   name: string;
   type: QuestionType;

@@ -7,7 +7,7 @@ import type { ServedZone, ServedZones } from "../served.ts";
 import { LookupError } from "./failure.ts";
 import { type Question, readAnswer, type WireAnswer, writeQuestion } from "./message.ts";
 
-export interface OwnAnswersOptions {
+interface OwnAnswersOptions {
   zones: ServedZones;
   clock: Clock;
   log: Log;
@@ -20,7 +20,7 @@ export interface OwnAnswersOptions {
  * The answer of our own DNS server; undefined if other servers must be queried. Throws LookupError if our server would
  * return a failure.
  */
-export type OwnAnswers = (question: Question) => Promise<WireAnswer | undefined>;
+type OwnAnswers = (question: Question) => Promise<WireAnswer | undefined>;
 
 export function createOwnAnswers({ zones, clock, log, ours, lookUp }: OwnAnswersOptions): OwnAnswers {
   const cached = createCachedZones(zones, clock);

@@ -6,7 +6,7 @@ import { LookupError, type LookupCode } from "./failure.ts";
 import { type Question, readAnswer, type WireAnswer, writeQuestion } from "./message.ts";
 import { exchangeUdp } from "./udp.ts";
 
-export interface UpstreamOptions {
+interface UpstreamOptions {
   /** Recursive resolvers, at most four. The one that responded last is queried first. */
   servers: readonly DnsEndpoint[];
   clock: Pick<Clock, "now">;
@@ -15,7 +15,7 @@ export interface UpstreamOptions {
 }
 
 /** Public DNS, through recursive resolvers. */
-export interface Upstream {
+interface Upstream {
   /** The answer of a resolver: NOERROR or NXDOMAIN. Throws LookupError. */
   ask(question: Question, signal: AbortSignal): Promise<WireAnswer>;
   /** True if any resolver responded within the last five minutes. */

@@ -56,7 +56,7 @@ export function refuseForeign(
   }
 }
 
-export const counts = ({ name, type, text }: ExclusiveSet, record: ProviderRecord): boolean =>
+const counts = ({ name, type, text }: ExclusiveSet, record: ProviderRecord): boolean =>
   record.name === name && record.type === type && (text === undefined || textOf(record).toLowerCase().startsWith(text));
 
 /** The text of a TXT record, with its strings concatenated. */

@@ -36,7 +36,7 @@ export const dnsErrors = defineErrors("dns", {
     code: 9225,
     http: 502,
     message: "The DNS server {server} is not authoritative for {zone}: {reason}.",
-    fix: "Set the primary server of the zone, or create the zone there.",
+    fix: "Use the address of the zone's primary server, or create the zone on {server}.",
   },
   refused: {
     code: 9226,

@@ -5,14 +5,14 @@ import { checkedChange, refuseForeign } from "./change.ts";
 import { createEmbeddedProvider } from "./embedded.ts";
 import type { DnsProvider, ProviderRecord, RecordSetName } from "./port.ts";
 
-export interface ManualProvider extends DnsProvider {
+interface ManualProvider extends DnsProvider {
   /** The records that the user must add for this owner. */
   wanted(zone: RecordZone, owner: string): Promise<ProviderRecord[]>;
   /** The same records as lines of a BIND zone file. */
   zoneFile(zone: RecordZone, owner: string): Promise<string>;
 }
 
-export interface ManualOptions {
+interface ManualOptions {
   records: Pick<Records, "managed">;
   /** The records in public DNS. Without it, only stored records are known. */
   lookUp?: (sets: readonly RecordSetName[], signal?: AbortSignal) => Promise<ProviderRecord[]>;

@@ -14,7 +14,7 @@ import { checkedChange, type CheckedChange, keyOf, recordOf, refuseForeign, seco
 import { dnsErrors } from "./errors.ts";
 import type { DnsProvider, ProviderRecord, RecordSetName } from "./port.ts";
 
-export interface PowerDnsOptions {
+interface PowerDnsOptions {
   /** The base URL, such as `http://127.0.0.1:8081`. */
   url: string;
   apiKey: string;

@@ -19,7 +19,7 @@ import { type DnsEndpoint, exchange } from "./exchange.ts";
 import type { DnsProvider, ExclusiveSet, ProviderRecord } from "./port.ts";
 import { readSet } from "./read-set.ts";
 
-export interface Rfc2136Options {
+interface Rfc2136Options {
   /** The primary server for the zones. */
   server: DnsEndpoint;
   key: TsigKey;

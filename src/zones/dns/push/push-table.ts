@@ -18,7 +18,7 @@ export interface Pushed extends ProviderRecord {
   applied: boolean;
 }
 
-export interface PushState {
+interface PushState {
   name: string;
   account: string;
   tried: number;

@@ -22,7 +22,7 @@ import {
 } from "./push-table.ts";
 import type { PushTables } from "./tables.ts";
 
-export interface PusherOptions {
+interface PusherOptions {
   db: Db;
   jobs: Jobs;
   events: Events;
@@ -36,7 +36,7 @@ export interface PusherOptions {
   lookMs?: number;
 }
 
-export interface PushStatus {
+interface PushStatus {
   /** True if the other server has all records of the zone. */
   done: boolean;
   problems: PushProblem[];

@@ -2,7 +2,7 @@ import { keyOf, textOf } from "../provider/change.ts";
 import type { ProviderRecord } from "../provider/port.ts";
 
 /** Kinds of records that have their own matching rules. */
-export type RecordKind = "mx" | "spf" | "dkim" | "dmarc" | "other";
+type RecordKind = "mx" | "spf" | "dkim" | "dmarc" | "other";
 
 const VERSIONS: [RecordKind, RegExp][] = [
   ["spf", /^v=spf1(\s|$)/i],
@@ -17,7 +17,7 @@ export function kindOf(record: ProviderRecord): RecordKind {
   return VERSIONS.find(([, version]) => version.test(text))?.[0] ?? "other";
 }
 
-export type Match = { state: "right" } | { state: "missing" } | { state: "wrong"; found: ProviderRecord[] };
+type Match = { state: "right" } | { state: "missing" } | { state: "wrong"; found: ProviderRecord[] };
 
 /** State of an expected record, compared with the existing records of its name and type. */
 export function matchRecord(expected: ProviderRecord, there: readonly ProviderRecord[]): Match {

@@ -16,7 +16,7 @@ export class LookupFailed extends Error {
   override readonly name = "LookupFailed";
 }
 
-export interface ResolverOptions {
+interface ResolverOptions {
   name: string;
   /** Each server as `address`, `address:port` or `[address]:port`. */
   servers: readonly string[];

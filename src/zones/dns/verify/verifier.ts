@@ -5,9 +5,9 @@ import { kindOf, matchRecord } from "./match.ts";
 import type { RecordResolver } from "./resolver.ts";
 
 /** "failed": no resolver returned a definite answer. */
-export type RecordState = "right" | "missing" | "wrong" | "failed";
+type RecordState = "right" | "missing" | "wrong" | "failed";
 
-export interface RecordFinding {
+interface RecordFinding {
   record: ProviderRecord;
   /** The worst state among the definite answers. */
   state: RecordState;
@@ -17,7 +17,7 @@ export interface RecordFinding {
   seen: { resolver: string; state: RecordState; found: string[]; reason?: string }[];
 }
 
-export interface Conflict {
+interface Conflict {
   record: ProviderRecord;
   /**
    * "foreignMx": mail would be delivered elsewhere. The other kinds: two such records at one name are invalid (RFC 7208
@@ -38,7 +38,7 @@ export interface Verification {
   conflicts: Conflict[];
 }
 
-export interface Verifier {
+interface Verifier {
   /** Queries every resolver for every expected record. Never rejects. */
   verify(expected: readonly ProviderRecord[], resolvers: readonly RecordResolver[]): Promise<Verification>;
 }

@@ -21,7 +21,7 @@ export interface RecordWatch {
   close(): void;
 }
 
-export interface RecordWatchOptions {
+interface RecordWatchOptions {
   resolvers: readonly RecordResolver[];
   clock: Clock;
   log: Log;

@@ -21,7 +21,7 @@ export interface ConnectionParts extends PlayerPorts {
   log: Log;
 }
 
-export interface ConnectionOptions extends ConnectionParts {
+interface ConnectionOptions extends ConnectionParts {
   socket: Socket;
   protocol: "rtmp" | "rtmps";
   address: string;

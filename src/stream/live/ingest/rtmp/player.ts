@@ -6,7 +6,7 @@ import type { LiveInput, LiveInputDirectory } from "../../inputs/port.ts";
 import type { LiveSession, LiveSessions } from "../../session.ts";
 import { type Answers, STREAM } from "./commands.ts";
 
-export interface PlayerParts {
+interface PlayerParts {
   inputs: Pick<LiveInputDirectory, "byPlaybackKey" | "onChange">;
   sessions: Pick<LiveSessions, "of">;
 }
@@ -16,7 +16,7 @@ export interface PlayerPorts extends PlayerParts {
   viewers?: { join(input: string, session: string): () => void };
 }
 
-export interface Admitted {
+interface Admitted {
   input: LiveInput;
   session: LiveSession;
 }
@@ -31,7 +31,7 @@ export async function admitPlayer({ inputs, sessions }: PlayerParts, key: string
   return { input, session };
 }
 
-export interface PlayingOptions extends PlayerPorts, Admitted {
+interface PlayingOptions extends PlayerPorts, Admitted {
   key: string;
   peer: RtmpPeer;
   answers: Answers;

@@ -8,7 +8,7 @@ import { type Connection, type ConnectionParts, createConnection, noPlace } from
 import { createPendingConnections } from "./pending-connections.ts";
 import { readIntoOneBuffer } from "./one-buffer.ts";
 
-export interface RtmpServerParts extends ConnectionParts {
+interface RtmpServerParts extends ConnectionParts {
   host: string;
   /** Port for plain RTMP; absent: disabled. 0: the system chooses a free port. */
   port?: number;

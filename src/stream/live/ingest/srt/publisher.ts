@@ -4,7 +4,7 @@ import type { Publishing } from "../../publish.ts";
 import type { Caller } from "./caller.ts";
 import { createTsPublisher } from "./ts-publisher.ts";
 
-export interface PublisherParts {
+interface PublisherParts {
   publishing: Publishing;
   log: Log;
 }

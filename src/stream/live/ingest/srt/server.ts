@@ -16,7 +16,7 @@ export interface SrtServerParts extends PlayerParts {
   log: Log;
 }
 
-export interface SrtServer {
+interface SrtServer {
   readonly port: number;
   /** Number of publishers and players. */
   load(): number;

@@ -10,7 +10,7 @@ import type { LiveSessions } from "../../session.ts";
 import { createStage, type Published, someInput } from "../studio.testing.ts";
 import { type SrtServerParts, startSrtServer } from "./server.ts";
 
-export interface Studio extends Publishing, RefusedPublishers {
+interface Studio extends Publishing, RefusedPublishers {
   /** Input uid and error kind of each refusal. */
   refusals: [input: string, reason: string][];
   inputs: LiveInputDirectory;
@@ -90,7 +90,7 @@ export async function openSrt(t: TestContext, parts: Partial<SrtServerParts> = {
   return { ...studio, viewers, server, port: server.port };
 }
 
-export interface Running {
+interface Running {
   child: ChildProcess;
   /** Exit code and output of the process. */
   done: Promise<{ code: number | null; words: string }>;
@@ -138,7 +138,7 @@ const LINGER = "&linger=3";
 export const address = (port: number, streamId: string, passphrase = "", more = ""): string =>
   `srt://127.0.0.1:${port}?mode=caller&streamid=${streamId}${passphrase === "" ? "" : `&passphrase=${passphrase}`}${LINGER}${more}`;
 
-export interface Relay {
+interface Relay {
   port: number;
   passed: number;
   dropped: number;

@@ -4,7 +4,7 @@ import { adtsHeader, createTsMuxer, opusHeader, type TsCodec } from "../../../..
 import type { LiveAudioTrack, LiveTracks, LiveVideoTrack, MediaPacket } from "../../packets.ts";
 import type { LiveSubscriber } from "../../session.ts";
 
-export interface TsPlayerOptions {
+interface TsPlayerOptions {
   /** Writes whole packets of 188 octets; those of one video or audio frame are passed together. */
   write(packets: Buffer): void;
   /** Time in milliseconds of a monotonic clock. */

@@ -4,7 +4,7 @@ import type { Publication } from "../../publish.ts";
 import { createStreamReader, type StreamReader } from "./stream-readers.ts";
 
 /** Publishes a transport stream. Throws UserError liveCodecUnsupported if the broadcast is unsupported. */
-export interface TsPublisher {
+interface TsPublisher {
   write(bytes: Buffer): void;
   end(): void;
 }

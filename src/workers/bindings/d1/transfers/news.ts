@@ -6,7 +6,7 @@ const TOPIC = "d1-transfer";
 const LOOK_MS = 1_000;
 
 /** Notifies waiters in any process that a transfer may have changed. */
-export interface TransferNews {
+interface TransferNews {
   tell(id: string): void;
   /** `come` settles when the transfer may have changed, after a second at the latest, and when the signal aborts. */
   of(id: string, withinMs: number, signal?: AbortSignal): { come: Promise<void>; end(): void };

@@ -7,7 +7,7 @@ export interface ReadStatement {
 }
 
 /** Splits SQL that arrives in chunks at its semicolons and buffers only the incomplete statement. */
-export interface StatementReader {
+interface StatementReader {
   /** The statements that end within the text read so far. Throws StatementTooLong. */
   read(piece: string): Generator<ReadStatement>;
   /** The last statement, if it is not terminated. */

@@ -65,7 +65,7 @@ export const transfersMigration: Migration = {
 };
 
 /** waiting (for its upload) -> uploaded -> active -> complete | error; an export starts as active. */
-export type TransferStatus = "waiting" | "uploaded" | "active" | "complete" | "error";
+type TransferStatus = "waiting" | "uploaded" | "active" | "complete" | "error";
 
 export type TransferRow = Selectable<TransferTables["d1_transfers"]> & {
   kind: "import" | "export";
@@ -162,5 +162,3 @@ export function createTransfersTable(db: Db) {
     },
   };
 }
-
-export type TransfersTable = ReturnType<typeof createTransfersTable>;

@@ -62,7 +62,7 @@ export type Transfer = { kind: "import" | "export"; bookmark: string; filename: 
   | { status: "complete"; token: string; imported?: Imported & { bookmark: string } }
 );
 
-export interface D1TransfersOptions {
+interface D1TransfersOptions {
   db: Db;
   objects: ObjectStore;
   jobs: Jobs;

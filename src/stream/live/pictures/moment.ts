@@ -39,7 +39,8 @@ export function momentOf(timeline: LiveTimeline, time: number | "latest", height
 }
 
 /**
- * The segment at the given time and those that follow it in the same run and rendition, until they cover `seconds` or there are no more.
+ * The segment at the given time and those that follow it in the same run and rendition, until they cover `seconds` or
+ * the run ends.
  */
 export function segmentsFrom(
   { segments }: LiveTimeline,

@@ -12,11 +12,11 @@ const order = [
   ["cli"],
 ];
 
-const upward = order.map((rooms, level) => ({
-  name: `${rooms.join("-and-")}-look-down-only`,
-  comment: "A room imports only rooms below it.",
+const upward = order.map((modules, level) => ({
+  name: `${modules.join("-and-")}-import-lower-levels-only`,
+  comment: "A room imports only modules below it.",
   severity: "error",
-  from: { path: `^src/(${rooms.join("|")})/` },
+  from: { path: `^src/(${modules.join("|")})/` },
   to: {
     path: `^src/(${order
       .slice(level + 1)
@@ -27,14 +27,14 @@ const upward = order.map((rooms, level) => ({
 }));
 
 const neighbours = order
-  .filter((rooms) => rooms.length > 1)
+  .filter((modules) => modules.length > 1)
   .flatMap(([a, b]) => [
     [a, b],
     [b, a],
   ])
   .map(([from, to]) => ({
     name: `${from}-not-${to}`,
-    comment: "Rooms of one level do not know each other; server/compose.ts introduces them.",
+    comment: "Modules of one level do not import each other; src/server connects them.",
     severity: "error",
     from: { path: `^src/${from}/` },
     to: { path: `^src/${to}/` },
@@ -44,17 +44,17 @@ const neighbours = order
 // no server would otherwise load all of `workers`. Tests may also import the index of a folder within the domain.
 const domains = ["accounts", "certificates", "zones", "workers", "mail", "stream", "api", "dev", "server"];
 const TEST = "(\\.test|\\.testing|\\.conformance)\\.ts$";
-const frontDoors = domains.flatMap((domain) => [
+const domainIndexes = domains.flatMap((domain) => [
   {
     name: `${domain}-through-index`,
-    comment: "A domain is entered through its index.ts.",
+    comment: "A domain is imported through its index.ts.",
     severity: "error",
     from: { path: "^src/", pathNot: `^src/${domain}/|${TEST}` },
     to: { path: `^src/${domain}/`, pathNot: `^src/${domain}/(index|ports|project/index)\\.ts$` },
   },
   {
-    name: `tests-enter-${domain}-through-index`,
-    comment: "Tests enter a domain through its index.ts or through the index.ts of one of its folders.",
+    name: `tests-import-${domain}-through-index`,
+    comment: "Tests import a domain through its index.ts or the index.ts of one of its folders.",
     severity: "error",
     from: { path: TEST, pathNot: `^(test|bench|drills|scripts|src/${domain})/` },
     to: { path: `^src/${domain}/`, pathNot: `^src/${domain}/(ports|index|[^/]+/index)\\.ts$` },
@@ -64,7 +64,7 @@ const frontDoors = domains.flatMap((domain) => [
 // In these domains a folder is a module: the rest of the domain imports it through its index.ts. Tests may import
 // internal files, and page-config.ts, which web/ compiles for browsers, may import individual files that contain types.
 const domainsOfFolders = ["mail", "stream"];
-const folderDoors = domainsOfFolders.flatMap((domain) => {
+const folderIndexes = domainsOfFolders.flatMap((domain) => {
   const exempt = "\\.(test|testing|conformance)\\.ts$|/page-config\\.ts$";
   const index = `^src/${domain}/[^/]+/index\\.ts$`;
   const rule = { comment: "A folder of the domain is imported through its index.ts.", severity: "error" };
@@ -88,10 +88,10 @@ module.exports = {
   forbidden: [
     ...upward,
     ...neighbours,
-    ...frontDoors,
-    ...folderDoors,
+    ...domainIndexes,
+    ...folderIndexes,
     {
-      name: "no-circles",
+      name: "no-cycles",
       severity: "error",
       from: {},
       to: { circular: true, viaOnly: { dependencyTypesNot: ["type-only"] } },

@@ -1,10 +1,12 @@
 import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createLifecycle, randomIds, silentLog, systemClock } from "../../src/kernel/index.ts";
-import { composeBindings, openStore } from "../../src/server/compose.ts";
+import { migrations } from "../../src/server/index.ts";
+import { openStore } from "../../src/store/index.ts";
 import {
+  createBindings,
   createRuntime,
-  DEV_EGRESS,
+  devEgress,
   type InboundMail,
   type MailActions,
   type WorkerRuntime,
@@ -25,11 +27,11 @@ export async function createColdStart(
   const basics = { clock: systemClock, ids: randomIds, log: silentLog, lifecycle };
   const dir = join(kit.dir, "cold-start");
   await mkdir(dir);
-  const bindings = composeBindings(await openStore(dir, basics), dir, basics);
+  const bindings = createBindings(await openStore(dir, { migrations }, basics), dir, basics);
   const notBound = { handle: () => Promise.reject(new Error("not bound")) };
   const runtime = createRuntime({
     services: { ...bindings, stream: notBound, sendEmail: notBound },
-    egress: DEV_EGRESS,
+    egress: devEgress(),
     ids: randomIds,
     log: silentLog,
   });

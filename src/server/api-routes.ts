@@ -13,7 +13,8 @@ import {
   type Route,
 } from "../api/index.ts";
 import type { ClientAddress } from "../kernel/client-address.ts";
-import type { Basics, Bindings } from "./compose.ts";
+import type { Basics } from "../kernel/index.ts";
+import type { Bindings } from "../workers/index.ts";
 import type { Platform } from "./platform.ts";
 
 /** All operations of the API, bound to the domains of this process. */

@@ -13,13 +13,12 @@ import {
   readPair,
   type Pair,
 } from "../certificates/index.ts";
-import { isLoopback, messageOf } from "../kernel/index.ts";
+import { isLoopback, messageOf, type Basics } from "../kernel/index.ts";
 import type { Metrics } from "../kernel/metrics.ts";
 import type { Settings } from "../kernel/settings.ts";
 import type { TlsSource } from "../kernel/tls-source.ts";
-import type { Secrets } from "../store/index.ts";
+import type { Secrets, Store } from "../store/index.ts";
 import { createEmbeddedProvider, type DnsProvider, type Zone, type Zones } from "../zones/index.ts";
-import type { Basics, Store } from "./compose.ts";
 import { createDnsTexts } from "./dns-texts.ts";
 import { smtpName } from "../mail/index.ts";
 import { asciiName, checkTls } from "./tls-settings.ts";

@@ -4,10 +4,9 @@ import { getRequestListener } from "@hono/node-server";
 import { createApi, type Gate, streamRoutes } from "../api/index.ts";
 import { refuse, VIDEO_PREFIX } from "../dev/index.ts";
 import type { Settings } from "../kernel/settings.ts";
-import { createSecrets, loadKeyFile } from "../store/index.ts";
+import { openSecrets, type Store } from "../store/index.ts";
 import { createStream, type Stream } from "../stream/index.ts";
-import type { StreamPort } from "../workers/index.ts";
-import type { Basics, Store } from "./compose.ts";
+import type { Basics } from "../kernel/index.ts";
 import { ROLES } from "./roles.ts";
 
 interface DevVideoParts {
@@ -18,7 +17,7 @@ interface DevVideoParts {
 }
 
 interface DevVideo {
-  binding: StreamPort;
+  binding: Stream["binding"];
   /** Serves paths under VIDEO_PREFIX: videos, their player, uploads, and the video operations of the v4 API. */
   handle(request: IncomingMessage, response: ServerResponse): Promise<boolean>;
 }
@@ -50,7 +49,7 @@ export function composeDevVideo({ store, dataDir, settings, base }: DevVideoPart
       {
         store,
         serverUrl: base,
-        secrets: createSecrets({ keys: loadKeyFile(join(dataDir, "secrets.key")) }),
+        secrets: openSecrets(dataDir),
         settings: { ...settings, stream: { ...settings.stream, allow_private: true } },
         roles: new Set(ROLES),
         base: VIDEO_PREFIX.slice(0, -1),

@@ -18,26 +18,26 @@ import {
   randomIds,
   systemClock,
   UserError,
+  type Basics,
   type Lifecycle,
 } from "../kernel/index.ts";
 import { readSettings } from "../kernel/settings-read.ts";
 import { createLocalMail, mailErrors, type SmtpListener, type SmtpListenerOptions } from "../mail/index.ts";
+import { openStore } from "../store/index.ts";
+import type { Stream } from "../stream/index.ts";
 import {
-  createRuntime,
-  createSendEmailService,
-  createStreamService,
-  DEV_EGRESS,
+  createBindings,
+  createWorkerRuntime,
+  meterWorkers,
+  devEgress,
   type Project,
   type RuntimeLimits,
-  type StreamPort,
   type WorkerRuntime,
 } from "../workers/index.ts";
-import { composeBindings, openStore, type Basics } from "./compose.ts";
 import { composeDevVideo } from "./dev-video.ts";
 import { lockDataDirectory } from "./data-lock.ts";
 import type { DevOptions, DevServer } from "./dev-options.ts";
-import { meterWorkers } from "./meters.ts";
-import { limitsOf, processesOf, runFolderOf } from "./runtime-settings.ts";
+import { migrations } from "./migrations.ts";
 
 const SMTP_PORTS = [2525, 2526, 2527, 2528, 2529, 2530, 2531, 2532, 2533, 2534];
 /** Number of earlier runs whose `.eml` files are retained. */
@@ -66,7 +66,7 @@ export async function startDev(options: DevOptions): Promise<DevServer> {
   sayWhyTheEndTakesLong(lifecycle, report);
   try {
     // Workers need a runtime to be deployed, but the runtime's settings come from the workers' configuration.
-    const late: { runtime?: WorkerRuntime; stream?: StreamPort; url?: string } = {};
+    const late: { runtime?: WorkerRuntime; stream?: Stream["binding"]; url?: string } = {};
     const deploy: WorkerRuntime["deploy"] = (script, how) => late.runtime!.deploy(script, how);
     const open = (config?: string) =>
       openDevWorker({ cwd, config, environment, runtime: { deploy }, report, clock, watch });
@@ -97,7 +97,7 @@ export async function startDev(options: DevOptions): Promise<DevServer> {
     let stories: Stories | undefined;
     // Stopped after the workers, so that their last events are printed.
     lifecycle.onStop("stories", () => stories?.close());
-    const store = await openStore(dataDir, basics);
+    const store = await openStore(dataDir, { migrations }, basics);
     const mail = createLocalMail(
       {
         mailDirectory: mailDir,
@@ -112,21 +112,18 @@ export async function startDev(options: DevOptions): Promise<DevServer> {
       },
       basics,
     );
-    const processes = createRuntime({
-      services: {
-        ...composeBindings(store, dataDir, basics),
-        sendEmail: createSendEmailService({ port: mail.binding, log }),
-        stream: createStreamService({ port: { call: (...call) => late.stream!.call(...call) }, log }),
+    const processes = createWorkerRuntime(
+      {
+        bindings: createBindings(store, dataDir, basics),
+        sendEmail: () => mail.binding,
+        stream: () => late.stream!,
+        settings,
+        dataDirectory: dataDir,
+        egress: devEgress(first.project.reelpost.egress),
+        limits: { ...widestLimits(workers.map(({ project }) => project)), ...limits.runtime },
       },
-      egress: { ...DEV_EGRESS, ...first.project.reelpost.egress },
-      ...processesOf(settings),
-      runFolder: runFolderOf(dataDir),
-      limits: { ...limitsOf(settings), ...widestLimits(workers.map(({ project }) => project)), ...limits.runtime },
-      ids,
-      log,
-      clock,
-    });
-    lifecycle.onStop("workers", () => processes.close(), { timeoutMs: 15_000 });
+      basics,
+    );
     stories = createStories({
       runtime: processes,
       report,

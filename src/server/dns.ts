@@ -17,7 +17,8 @@ import {
   startDnsServer,
   type Zones,
 } from "../zones/index.ts";
-import type { Basics, Store } from "./compose.ts";
+import type { Basics } from "../kernel/index.ts";
+import type { Store } from "../store/index.ts";
 import { dnsProvider } from "./dns-provider.ts";
 import type { Role } from "./roles.ts";
 

@@ -26,12 +26,6 @@ export const serverErrors = defineErrors("start", {
     message: "dns-01 cannot validate {name}: no zone on this server contains it.",
     fix: "Add the zone, or set tls.acme_challenge to http-01.",
   },
-  secretsElsewhere: {
-    code: "secrets_elsewhere",
-    http: 400,
-    message: "secrets.key and secrets.key_file are both set.",
-    fix: "Remove one of them.",
-  },
   otherKey: {
     code: "other_key",
     http: 500,

@@ -3,7 +3,7 @@ import { certificatesMigrations } from "../certificates/index.ts";
 import { mailMigrations } from "../mail/index.ts";
 import { streamMigrations } from "../stream/index.ts";
 import { jobsMigrations, type Migration } from "../store/index.ts";
-import { d1Migrations, kvMigrations, r2Migrations, scriptsMigrations, tailMigrations } from "../workers/index.ts";
+import { workersMigrations } from "../workers/index.ts";
 import { zonesMigrations } from "../zones/index.ts";
 import { serverMigrations } from "./marks-table.ts";
 
@@ -11,16 +11,12 @@ import { serverMigrations } from "./marks-table.ts";
  * The complete schema in order of creation. `dev` and `serve` share the list: each can open a database of the other.
  */
 export const migrations: readonly Migration[] = [
-  ...kvMigrations,
-  ...r2Migrations,
-  ...d1Migrations,
   ...jobsMigrations,
   ...accountsMigrations,
   ...certificatesMigrations,
-  ...scriptsMigrations,
+  ...workersMigrations,
   ...zonesMigrations,
   ...mailMigrations,
-  ...tailMigrations,
   ...streamMigrations,
   ...serverMigrations,
 ];

@@ -20,7 +20,7 @@ import { networkSet } from "../kernel/networks.ts";
 import type { Settings } from "../kernel/settings.ts";
 import { meterApi } from "./api-meter.ts";
 import { composeRoutes } from "./api-routes.ts";
-import type { Basics } from "./compose.ts";
+import type { Basics } from "../kernel/index.ts";
 import { confinementFindings, confinementText } from "./confinement.ts";
 import { createDoctor } from "./doctor/doctor.ts";
 import { createProbes } from "./probes.ts";

@@ -3,18 +3,27 @@ import { createClientAddress } from "../kernel/client-address.ts";
 import type { Settings } from "../kernel/settings.ts";
 import type { OwnAddresses } from "../kernel/own-addresses.ts";
 import type { Metrics } from "../kernel/metrics.ts";
+import type { Basics } from "../kernel/index.ts";
 import { createMail, type Mail } from "../mail/index.ts";
+import { openSecrets, openStore } from "../store/index.ts";
 import { createStream, type Stream } from "../stream/index.ts";
+import {
+  createBindings,
+  createWorkerRuntime,
+  meterWorkers,
+  serveEgress,
+  type Bindings,
+  type RuntimeOptions,
+} from "../workers/index.ts";
+import { workerParent } from "../api/index.ts";
 import { checkTogether } from "./belongs-together.ts";
 import { composeCertificates, type ServeCertificates } from "./certificates.ts";
 import { composeDns, type ServeDns } from "./dns.ts";
-import { composeBindings, openStore, type Basics, type Bindings } from "./compose.ts";
-import { meterWorkers } from "./meters.ts";
-import { composePlatform, openSecrets, type Platform } from "./platform.ts";
-import { ownAddressesOf } from "./runtime-settings.ts";
+import { ownAddressesOf } from "./own-addresses.ts";
+import { migrations } from "./migrations.ts";
+import { composePlatform, type Platform } from "./platform.ts";
 import type { Role } from "./roles.ts";
 import type { ServeOptions } from "./serve-options.ts";
-import { composeServeWorkers } from "./serve-workers.ts";
 
 /** The modules of a platform process, without its listeners. */
 export interface ServeModules {
@@ -48,37 +57,49 @@ export async function openModules(
 ): Promise<ServeModules> {
   const { data_dir: dataDir, database } = settings;
   const { lifecycle } = basics;
-  const secrets = openSecrets(settings, dataDir);
-  const store = await openStore(dataDir, basics, {
-    database: database.url === "" ? undefined : database,
-    objects: settings.objects.dir,
-  });
+  const secrets = openSecrets(dataDir, settings.secrets);
+  const store = await openStore(
+    dataDir,
+    { migrations, database: database.url === "" ? undefined : database, objects: settings.objects.dir },
+    basics,
+  );
   await checkTogether({ ...store, secrets, ids: basics.ids });
-  const bindings = composeBindings(store, dataDir, basics, { d1: d1Of(roles) });
+  const bindings = createBindings(store, dataDir, basics, { d1: d1Of(roles) });
   const address = createClientAddress(settings.http.trusted_proxies);
   const client = (request: Parameters<typeof address.ip>[0]) => ({
     ip: address.ip(request) ?? "",
     scheme: address.scheme(request),
   });
   const own = ownAddressesOf(settings);
-  const workers = composeServeWorkers(
-    { bindings, settings, own, client, ...(limits?.runtime && { limits: limits.runtime }) },
+  // Workers send mail and use videos, while mail and video deliver events to workers. Set before any worker runs.
+  const late: { mail?: Mail; stream?: Stream } = {};
+  const runtime = createWorkerRuntime(
+    {
+      bindings,
+      sendEmail: () => late.mail!.binding,
+      stream: () => late.stream!.binding,
+      settings,
+      dataDirectory: dataDir,
+      egress: serveEgress(settings, own),
+      client,
+      siteOf: siteIn(settings.workers.domain),
+      ...(limits?.runtime && { limits: limits.runtime }),
+    },
     basics,
   );
-  const late: { stream?: Stream } = {};
   const platform = composePlatform(
     {
       store,
       bindings,
       secrets,
-      runtime: workers.runtime,
+      runtime,
       settings,
       scheduled: roles.has("workers"),
       alsoHeld: (account) => late.stream!.contents(account),
     },
     basics,
   );
-  const metrics = meterWorkers(workers.runtime);
+  const metrics = meterWorkers(runtime);
   lifecycle.onStop("metrics", () => metrics.close());
   const dns = composeDns({ settings, zones: platform.zones, metrics, store, roles }, basics);
   const { accounts, zones, scripts, live } = platform;
@@ -99,7 +120,7 @@ export async function openModules(
     },
     basics,
   );
-  workers.sendMailWith(mail.binding);
+  late.mail = mail;
   const certificates = await composeCertificates(
     {
       store,
@@ -128,6 +149,13 @@ export async function openModules(
     basics,
   );
   late.stream = stream;
-  workers.streamWith(stream.binding);
   return { platform, bindings, certificates, dns, mail, stream, metrics, own };
+}
+
+/** Whether a worker is served at its own host or, by path, at a host that it shares with others. */
+function siteIn(domain: string): NonNullable<RuntimeOptions["siteOf"]> {
+  return ({ headers: { host } }, script) => {
+    const parent = workerParent(host, domain);
+    return parent === undefined ? { kind: "shared", path: `/workers/${script}` } : { kind: "own", parent };
+  };
 }

@@ -1,7 +1,6 @@
 import { formatProblems } from "../kernel/config/index.ts";
-import { createLifecycle, createLog, isLoopback, randomIds, systemClock } from "../kernel/index.ts";
+import { createLifecycle, createLog, isLoopback, randomIds, systemClock, type Basics } from "../kernel/index.ts";
 import { readSettings } from "../kernel/settings-read.ts";
-import type { Basics } from "./compose.ts";
 import { lockDataDirectory, openDataDirectory } from "./data-lock.ts";
 import { inheritedSockets } from "./inherited-sockets.ts";
 import { listenHosts } from "./listen-hosts.ts";

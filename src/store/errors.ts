@@ -20,6 +20,12 @@ export const storeErrors = defineErrors("store", {
     message: "Writes to {path} are not durable: {setting} is {found}, expected {wanted}",
     fix: "Move the database to a local file system; SQLite cannot guarantee durability on network shares.",
   },
+  secretsKeyTwice: {
+    code: "E_STORE_SECRETS_KEY_TWICE",
+    http: 400,
+    message: "secrets.key and secrets.key_file are both set.",
+    fix: "Remove one of them.",
+  },
   databaseNewer: {
     code: "E_STORE_DATABASE_NEWER",
     http: 500,

@@ -2,22 +2,19 @@ export * from "./errors.ts";
 export * from "./ports.ts";
 export type * from "./scripts/port.ts";
 export * from "./scripts/script.ts";
+export { createBindings, type Bindings } from "./bindings/bindings.ts";
 export * from "./bindings/service.ts";
-export { createSendEmailService } from "./bindings/send-email/service.ts";
-export { createStreamService } from "./bindings/stream/service.ts";
 export { workerUsers } from "./runtime/identities.ts";
 export { createRuntime, type RuntimeOptions } from "./runtime/pool.ts";
-export { createEgressCheck, DEV_EGRESS, type EgressPolicy } from "./runtime/egress/policy.ts";
+export { createEgressCheck, devEgress, serveEgress } from "./runtime/egress/policy.ts";
 export { type RuntimeLimits } from "./runtime/watchdog.ts";
 export type * from "./runtime/port.ts";
 export {
   createD1Bookmarks,
   createD1DatabaseList,
   createD1Databases,
-  createD1Service,
   createD1Transfers,
   d1Errors,
-  d1Home,
   d1Limits,
   d1Migrations,
   type D1Database,
@@ -26,7 +23,6 @@ export {
   type D1Limits,
   type D1Transfer,
   type D1Transfers,
-  type D1Service,
 } from "./bindings/d1/index.ts";
 export {
   createKvService,
@@ -39,7 +35,6 @@ export {
   type KvEntry,
   type KvNamespace,
   type KvNamespaces,
-  type KvService,
   type KvStore,
 } from "./bindings/kv/index.ts";
 export {
@@ -57,12 +52,13 @@ export {
   type R2BucketList,
   type R2Buckets,
   type R2Object,
-  type R2Service,
 } from "./bindings/r2/index.ts";
 export * from "./project/index.ts";
-export { createScripts, type ScriptStore } from "./scripts/scripts.ts";
-export type { LiveVersions } from "./scripts/live-versions.ts";
+export { createScripts } from "./scripts/scripts.ts";
 export { scriptsMigrations } from "./scripts/schema.ts";
 export { createLiveWorkers } from "./live/live.ts";
-export { createSchedules } from "./schedules/schedules.ts";
+export { workersMigrations } from "./migrations.ts";
+export { meterWorkers } from "./worker-metrics.ts";
+export { createWorkerRuntime } from "./worker-runtime.ts";
+export { createWorkers, type Workers } from "./workers.ts";
 export * from "./tails/index.ts";

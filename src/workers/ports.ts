@@ -2,8 +2,8 @@ import type { Readable } from "node:stream";
 import type { SendEmailBinding } from "./scripts/script.ts";
 
 /**
- * The interfaces through which workers use other modules. Implemented by other domain modules, wired in
- * server/compose.ts.
+ * The interfaces through which workers use mail and video. Both are domains above this one and implement them;
+ * src/server connects them.
  */
 export interface SendEmailPort {
   /**

@@ -147,12 +147,17 @@ describe("a server that cannot start", { concurrency: 2 }, () => {
       /fewer than 32/,
     ],
     ["an open address for mail alone", { REELPOST_SMTP_HOST: "0.0.0.0" }, "openToOthers", /0\.0\.0\.0/],
-    ["a token nobody could send", { REELPOST_API_TOKEN: "two words and more of them" }, "weakToken", /./],
-    ["a key that is none", { REELPOST_SECRETS_KEY: "bm8=" }, "badKeyFile", /REELPOST_SECRETS_KEY/],
+    [
+      "a token with characters that no header can carry",
+      { REELPOST_API_TOKEN: "two words and more of them" },
+      "weakToken",
+      /./,
+    ],
+    ["a key of the wrong length", { REELPOST_SECRETS_KEY: "bm8=" }, "badKeyFile", /REELPOST_SECRETS_KEY/],
     [
       "a key in two places",
       { REELPOST_SECRETS_KEY: secretsKey, REELPOST_SECRETS_KEY_FILE: "/etc/key" },
-      "secretsElsewhere",
+      "secretsKeyTwice",
       /./,
     ],
     [

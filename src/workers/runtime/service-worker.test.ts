@@ -9,16 +9,10 @@ import { after, before, describe, it } from "node:test";
 import { startWorkerd } from "../../../test/support/workerd.ts";
 import { silentLog } from "../../kernel/index.ts";
 import { type Db, migrate, openFsObjects, openSqlite } from "../../store/index.ts";
-import {
-  createD1Service,
-  createKvService,
-  createR2Service,
-  createSendEmailService,
-  kvMigrations,
-  r2Migrations,
-  type KvService,
-  type R2Service,
-} from "../index.ts";
+import { createD1Service } from "../bindings/d1/index.ts";
+import { createKvService, kvMigrations, type KvService } from "../bindings/kv/index.ts";
+import { createR2Service, r2Migrations, type R2Service } from "../bindings/r2/index.ts";
+import { createSendEmailService } from "../bindings/send-email/service.ts";
 import type { Binding, BuiltMail, Invocation, MailActions, WorkerRuntime, WorkerScript } from "../index.ts";
 import { loadInsideModules } from "./inside-modules.ts";
 import { mailOf, noActions, noServices, scriptOf, startRuntime } from "./runtime.testing.ts";

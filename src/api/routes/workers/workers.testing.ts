@@ -8,7 +8,7 @@ import {
   createLiveWorkers,
   createRuntime,
   createScripts,
-  DEV_EGRESS,
+  devEgress,
   scriptsMigrations,
   type BindingTargets,
   type Scripts,
@@ -48,7 +48,7 @@ export async function startWorkersApi(scope: { after(end: () => Promise<void>): 
   const noService = { handle: () => Promise.reject(new Error("no storage in this test")) };
   const runtime = createRuntime({
     services: { kv: noService, r2: noService, d1: noService, stream: noService, sendEmail: noService },
-    egress: DEV_EGRESS,
+    egress: devEgress(),
     ids: randomIds,
     log: silentLog,
   });

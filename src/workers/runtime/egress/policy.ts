@@ -1,6 +1,7 @@
 import { isIP } from "node:net";
 import { isLoopbackAddress, isNotPublicAddress, networkSet } from "../../../kernel/networks.ts";
 import type { OwnAddresses } from "../../../kernel/own-addresses.ts";
+import type { Settings } from "../../../kernel/settings.ts";
 
 /** Destinations that workers may connect to. */
 export interface EgressPolicy {
@@ -22,6 +23,18 @@ export interface EgressPolicy {
 export const SERVE_EGRESS: EgressPolicy = { allowLoopback: false, allowPrivate: false, denyPorts: [25], allow: [] };
 /** For a developer's own machine, where the services called by the worker often run too. */
 export const DEV_EGRESS: EgressPolicy = { allowLoopback: true, allowPrivate: true, denyPorts: [25], allow: [] };
+
+/** The policy of `reelpost serve`: the settings `egress`, with this server's own addresses always blocked. */
+export const serveEgress = ({ egress }: Pick<Settings, "egress">, own?: OwnAddresses): EgressPolicy => ({
+  ...(own && { own }),
+  allowLoopback: egress.allow_loopback,
+  allowPrivate: egress.allow_private,
+  denyPorts: egress.deny_ports,
+  allow: egress.allow,
+});
+
+/** The policy of `reelpost dev`, with the overrides of the project's configuration. */
+export const devEgress = (overrides: Partial<EgressPolicy> = {}): EgressPolicy => ({ ...DEV_EGRESS, ...overrides });
 
 /** The reason a connection is rejected; undefined if it is allowed. */
 export type EgressCheck = (address: string, port: number) => string | undefined;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import { createMetrics } from "../kernel/metrics.ts";
 import type { Invocation } from "../workers/index.ts";
-import { meterWorkers } from "./meters.ts";
+import { meterWorkers } from "./worker-metrics.ts";
 
 it("counts invocations by worker, event and outcome", async () => {
   let tell: (invocation: Invocation) => void = () => assert.fail("nobody listens");

@@ -1,27 +1,22 @@
 import { createMetrics, type Metrics } from "../kernel/metrics.ts";
-import type { WorkerRuntime } from "../workers/index.ts";
+import type { WorkerRuntime } from "./runtime/port.ts";
 
-/** Prometheus metrics of workers. */
+/** Counts and times the invocations of workers for Prometheus. */
 export function meterWorkers(
   runtime: Pick<WorkerRuntime, "onInvocation">,
   metrics: Metrics = createMetrics(),
 ): Metrics {
   const labels = ["worker", "event"] as const;
-  const invocations = metrics.counter(
-    "reelpost_worker_invocations_total",
-    "Invocations of workers, by how they ended",
-    [...labels, "outcome"],
-  );
-  const seconds = metrics.histogram(
-    "reelpost_worker_invocation_seconds",
-    "From the hand-over of an event to the handler's end",
-    { labels },
-  );
-  const octets = metrics.counter(
-    "reelpost_mail_received_bytes_total",
-    "Octets of the messages that workers were given",
-    ["worker"],
-  );
+  const invocations = metrics.counter("reelpost_worker_invocations_total", "Worker invocations by event and outcome", [
+    ...labels,
+    "outcome",
+  ]);
+  const seconds = metrics.histogram("reelpost_worker_invocation_seconds", "Duration of worker invocations in seconds", {
+    labels,
+  });
+  const octets = metrics.counter("reelpost_mail_received_bytes_total", "Bytes of the messages delivered to workers", [
+    "worker",
+  ]);
 
   runtime.onInvocation(({ script: worker, event, outcome, wallMs }) => {
     invocations.inc({ worker, event: event.kind, outcome });

@@ -1,0 +1,73 @@
+import { join } from "node:path";
+import { every } from "../../kernel/every.ts";
+import type { Basics } from "../../kernel/index.ts";
+import type { Store } from "../../store/index.ts";
+import {
+  createD1DatabaseList,
+  createD1Databases,
+  createD1Service,
+  createD1Transfers,
+  d1Home,
+  type D1DatabaseList,
+  type D1Service,
+  type D1Transfers,
+} from "./d1/index.ts";
+import { createKvService, type KvService } from "./kv/index.ts";
+import { createR2Service, type R2Service } from "./r2/index.ts";
+import type { BindingServices } from "./service.ts";
+
+const SWEEP_MS = 10 * 60_000;
+
+/** The storage bindings, which the API manages and workers use. */
+export interface Bindings extends Omit<BindingServices, "sendEmail" | "stream"> {
+  kv: KvService;
+  r2: R2Service;
+  d1: D1Service & { list: D1DatabaseList; transfers: D1Transfers };
+}
+
+interface BindingsOptions {
+  /** `files`: D1 databases are in this data directory. `transfers`: imports and exports run in this process. Default: both. */
+  d1?: { files: boolean; transfers: boolean };
+}
+
+/** Creates KV, R2 and D1 on one store. D1 databases are files in `directory`. */
+export function createBindings(
+  { db, objects, events, jobs }: Store,
+  directory: string,
+  { clock, ids, log, lifecycle }: Basics,
+  { d1: d1Runs = { files: true, transfers: true } }: BindingsOptions = {},
+): Bindings {
+  const kv = createKvService({ db, objects, clock, ids, log });
+  const r2 = createR2Service({ db, objects, clock, ids, log });
+  const d1 = createD1();
+  lifecycle.onStop("kv", async () => {
+    await kv.namespaces.close();
+    await kv.store.close();
+  });
+  lifecycle.onStop("r2", () => r2.buckets.close());
+  lifecycle.onStop("d1", async () => {
+    await d1.transfers.close();
+    await d1.databases.close();
+  });
+  const sweeps = [kv.store, kv.namespaces, r2.buckets, r2.bucketList, d1.list, d1.transfers].map(({ sweep }) =>
+    every(SWEEP_MS, sweep, { name: "storage: sweep", log }),
+  );
+  // Also at start: a crash may have interrupted deletions.
+  for (const sweep of sweeps) void sweep.run();
+  lifecycle.onStop("sweeps", async () => void (await Promise.all(sweeps.map((sweep) => sweep.stop()))));
+  return { kv, r2, d1 };
+
+  function createD1(): Bindings["d1"] {
+    const folder = join(directory, "d1");
+    const databases = createD1Databases({ directory: folder, clock, log });
+    // A process without the database files leaves their deletion to the process that stores them.
+    const list = createD1DatabaseList({ db, ...(d1Runs.files && { databases }), clock, ids, log });
+    const service = createD1Service({ directory: folder, databases, list, clock, log });
+    const home = d1Runs.transfers && { databases, home: d1Home(folder, ids) };
+    return {
+      ...service,
+      list,
+      transfers: createD1Transfers({ db, objects, jobs, events, list, ...home, clock, ids, log }),
+    };
+  }
+}

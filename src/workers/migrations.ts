@@ -1,0 +1,15 @@
+import type { Migration } from "../store/index.ts";
+import { d1Migrations } from "./bindings/d1/index.ts";
+import { kvMigrations } from "./bindings/kv/index.ts";
+import { r2Migrations } from "./bindings/r2/index.ts";
+import { scriptsMigrations } from "./scripts/schema.ts";
+import { tailMigrations } from "./tails/index.ts";
+
+/** The tables of this domain, in order of creation. */
+export const workersMigrations: readonly Migration[] = [
+  ...kvMigrations,
+  ...r2Migrations,
+  ...d1Migrations,
+  ...scriptsMigrations,
+  ...tailMigrations,
+];

@@ -1,0 +1,60 @@
+import { join } from "node:path";
+import type { Basics } from "../kernel/index.ts";
+import { parseIdRange } from "../kernel/privileges.ts";
+import type { Settings } from "../kernel/settings.ts";
+import type { Bindings } from "./bindings/bindings.ts";
+import { createSendEmailService } from "./bindings/send-email/service.ts";
+import { createStreamService } from "./bindings/stream/service.ts";
+import type { SendEmailPort, StreamPort } from "./ports.ts";
+import type { WorkerRuntime } from "./runtime/port.ts";
+import { createRuntime, type RuntimeOptions } from "./runtime/pool.ts";
+
+interface WorkerRuntimeOptions extends Pick<RuntimeOptions, "egress" | "limits" | "client" | "siteOf"> {
+  bindings: Bindings;
+  /** Sends the mail of workers. Called for each message, because mail itself needs the runtime. */
+  sendEmail(): SendEmailPort;
+  /** Executes the operations of stream bindings; called for each. */
+  stream(): StreamPort;
+  settings: Pick<Settings, "workers">;
+  /** The processes' folders are created in its subfolder `run`, accessible only to the server. */
+  dataDirectory: string;
+}
+
+/** Creates the processes in which workers run, as the settings `workers` specify; `limits` override them. */
+export function createWorkerRuntime(
+  { bindings, sendEmail, stream, settings: { workers }, dataDirectory, limits, ...options }: WorkerRuntimeOptions,
+  { clock, ids, log, lifecycle }: Basics,
+): WorkerRuntime {
+  const runtime = createRuntime({
+    ...options,
+    services: {
+      ...bindings,
+      sendEmail: createSendEmailService({
+        port: {
+          sendRaw: (...call) => sendEmail().sendRaw(...call),
+          sendBuilt: (...call) => sendEmail().sendBuilt(...call),
+        },
+        log,
+      }),
+      stream: createStreamService({ port: { call: (...call) => stream().call(...call) }, log }),
+    },
+    concurrency: workers.concurrency,
+    maxProcesses: workers.max_processes,
+    idleMs: workers.idle_ms,
+    uidRange: parseIdRange(workers.uid_range),
+    runFolder: join(dataDirectory, "run"),
+    limits: {
+      cpuMs: workers.cpu_ms,
+      emailWallMs: workers.email_wall_ms,
+      scheduledWallMs: workers.scheduled_wall_ms,
+      heapMb: workers.heap_mb,
+      rssMb: workers.rss_mb,
+      ...limits,
+    },
+    ids,
+    log,
+    clock,
+  });
+  lifecycle.onStop("workers", () => runtime.close(), { timeoutMs: 15_000 });
+  return runtime;
+}

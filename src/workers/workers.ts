@@ -1,0 +1,101 @@
+import type { AccountsModule } from "../accounts/index.ts";
+import { every } from "../kernel/every.ts";
+import type { Basics } from "../kernel/index.ts";
+import type { Secrets, Store } from "../store/index.ts";
+import type { Bindings } from "./bindings/bindings.ts";
+import { createLiveWorkers } from "./live/live.ts";
+import type { WorkerRuntime } from "./runtime/port.ts";
+import { createSchedules } from "./schedules/schedules.ts";
+import type { LiveVersions } from "./scripts/live-versions.ts";
+import type { LiveWorkers } from "./scripts/port.ts";
+import { createScripts, type ScriptStore } from "./scripts/scripts.ts";
+import { createTails, type Tails } from "./tails/index.ts";
+
+const SWEEP_MS = 10 * 60_000;
+
+interface WorkersOptions {
+  store: Store;
+  bindings: Bindings;
+  secrets: Secrets;
+  runtime: WorkerRuntime;
+  accounts: Pick<AccountsModule, "nameOf" | "stillValid" | "onChanged">;
+  /** Maximum size of an uploaded script with its modules, in bytes. */
+  scriptBytes: number;
+  /** True if cron triggers run in this process. */
+  scheduled: boolean;
+}
+
+/** Deployed workers. */
+export interface Workers {
+  scripts: ScriptStore;
+  live: LiveWorkers & LiveVersions;
+  tails: Tails;
+}
+
+export function createWorkers(
+  {
+    store: { db, objects, events, jobs },
+    bindings,
+    secrets,
+    runtime,
+    accounts,
+    scriptBytes,
+    scheduled,
+  }: WorkersOptions,
+  { clock, ids, log, lifecycle }: Basics,
+): Workers {
+  const live = createLiveWorkers({ db, objects, secrets, events, runtime, clock, log });
+  lifecycle.onStop("live workers", () => live.close());
+  const tails = createTails({
+    db,
+    events,
+    clock,
+    ids,
+    log,
+    mayRead: async ({ token, account, createdAt }) =>
+      (await accounts.stillValid(token, createdAt))?.allows("Workers Tail Read", { account }) === true,
+  });
+  lifecycle.onStop("tails", () => tails.close());
+  tails.watch(runtime);
+  accounts.onChanged(
+    () =>
+      void tails
+        .recheck()
+        .catch((err: unknown) => log.warn({ err }, "tail: failed to check session tokens, will retry")),
+  );
+  const scripts = createScripts({
+    db,
+    objects,
+    secrets,
+    events,
+    live,
+    clock,
+    ids,
+    log,
+    targets: {
+      kvNamespace: (account, id) => bindings.kv.namespaces.exists(account, id),
+      r2Bucket: (account, name) => bindings.r2.bucketList.exists(account, name),
+      d1Database: (account, id) => bindings.d1.list.exists(account, id),
+    },
+    accountName: accounts.nameOf,
+    limits: { scriptBytes },
+  });
+  if (scheduled) {
+    const schedules = createSchedules({ db, jobs, live, clock, log });
+    lifecycle.onStop("schedules", () => schedules.close());
+  }
+  const sweep = every(SWEEP_MS, () => scripts.sweep(), { name: "storage: module sweep", log });
+  lifecycle.onStop("module sweep", () => sweep.stop());
+
+  return {
+    scripts: {
+      ...scripts,
+      async delete(account, name) {
+        await scripts.delete(account, name);
+        await tails.deleteAll(account, name);
+      },
+    },
+    live,
+    tails,
+  };
+}

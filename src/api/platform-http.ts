@@ -66,7 +66,8 @@ const IDLE_MS = 500;
 /** Longer for workers, because their clients may stream live data with pauses. */
 const BODY_IDLE_MS = { platform: 60_000, worker: 300_000 };
 
-const UPLOADS = "/upload/";
+/** URL prefix of uploads. If the platform has an upload host, they are accepted only there. */
+export const UPLOADS = "/upload/";
 const PROBES = new Set(["/healthz", "/readyz", "/metrics"]);
 
 const TOO_MANY = "HTTP/1.1 503 Service Unavailable\r\nretry-after: 5\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";

@@ -1,4 +1,6 @@
 import { html, raw } from "hono/html";
+import type { Role } from "./roles.ts";
+import type { ServeUrls } from "./serve-urls.ts";
 
 /** A row of the front page. */
 export interface FrontPageRow {
@@ -8,6 +10,50 @@ export interface FrontPageRow {
   page?: boolean;
   what: string;
 }
+
+interface FrontPageParts {
+  roles: ReadonlySet<Role>;
+  urls: Pick<ServeUrls, "base" | "api" | "worker">;
+  /** Empty: videos have no separate host. */
+  videoDomain: string;
+}
+
+/** The endpoints of a process with these roles. */
+export const frontPageRows = ({ roles, urls, videoDomain }: FrontPageParts): FrontPageRow[] => [
+  ...(roles.has("api")
+    ? [
+        {
+          name: "API",
+          address: urls.api(),
+          what: "base URL for wrangler, the cloudflare SDK and the reelpost CLI",
+        },
+        {
+          name: "API docs",
+          address: `${urls.api()}/docs`,
+          page: true,
+          what: "reference of all operations, with the permissions they require",
+        },
+      ]
+    : []),
+  ...(roles.has("workers")
+    ? [{ name: "Workers", address: urls.worker("<account>", "<worker>"), what: "URL of a deployed worker" }]
+    : []),
+  ...(roles.has("playback") && videoDomain === ""
+    ? [
+        {
+          name: "Videos",
+          address: `${urls.base()}/<video>/watch`,
+          what: "watch page; to embed the player, use /<video>/iframe; for other players, /<video>/manifest/video.m3u8 or video.mpd",
+        },
+      ]
+    : []),
+  {
+    name: "Health",
+    address: `${urls.base()}/healthz`,
+    page: true,
+    what: "liveness; see also /readyz (readiness) and /metrics (Prometheus)",
+  },
+];
 
 /** The front page as text for terminals. */
 export const frontPageText = (version: string, rows: FrontPageRow[]): string =>
@@ -24,7 +70,7 @@ export function frontPageHtml(version: string, rows: FrontPageRow[]): string {
           ${raw(STYLE)}
         </style>
         <h1>Reelpost <small>${version}</small></h1>
-        <p>Programmable e-mail and streaming video. This server is up.</p>
+        <p>Programmable email and streaming video. This server is running.</p>
         <dl>
           ${rows.map(
             ({ name, address, page = false, what }) =>

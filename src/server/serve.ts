@@ -6,9 +6,10 @@ import { inheritedSockets } from "./inherited-sockets.ts";
 import { listenHosts } from "./listen-hosts.ts";
 import { refuseUnprepared } from "./open-to-others.ts";
 import { parseRoles, refuseApart } from "./roles.ts";
-import { createServeHttp, createUrls } from "./serve-http.ts";
+import { createServeHttp } from "./serve-http.ts";
 import type { ServeOptions, ServeServer } from "./serve-options.ts";
 import { GRACE_MS, openModules } from "./serve-modules.ts";
+import { createUrls } from "./serve-urls.ts";
 
 /**
  * Starts the platform and resolves when it accepts requests. Rejects with UserError for unusable settings, for a port
@@ -41,8 +42,8 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
     lifecycle.onStop("lock", lock.release);
     const urls = createUrls(settings);
     const hosts = listenHosts(settings, roles, sockets);
-    const rooms = await openModules(settings, roles, urls.base, limits, basics, !hosts.every(isLoopback));
-    const { accounts, scripts, defaultAccount } = rooms.platform;
+    const modules = await openModules(settings, roles, urls.base, limits, basics, !hosts.every(isLoopback));
+    const { accounts, scripts, defaultAccount } = modules.platform;
 
     refuseUnprepared(hosts, settings, (await defaultAccount()) !== undefined);
     const first = await accounts.bootstrap({ accountName, email, ...(token !== "" && { token }) });
@@ -51,7 +52,7 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
     const account = await defaultAccount();
     const label = account && (await scripts.subdomain(account.id));
 
-    const http = createServeHttp({ rooms, settings, roles, options, graceMs, account, urls }, basics);
+    const http = createServeHttp({ modules, settings, roles, options, graceMs, account, urls }, basics);
     const listeners: { close(): Promise<void> }[] = [http];
     // Concurrently, so that neither accepts new work while the other stops.
     lifecycle.onStop("listeners", async () => void (await Promise.all(listeners.map((listener) => listener.close()))), {
@@ -63,7 +64,7 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
       ? (
           await http.listen(
             { host: httpAt.host, port: settings.tls.https_port, ...fdOf("https") },
-            rooms.certificates.tls,
+            modules.certificates.tls,
           )
         ).url
       : undefined;
@@ -71,13 +72,13 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
     const submission = roles.has("smtp") ? await listenForSubmission() : undefined;
     const dns = roles.has("dns") ? await listenForDns() : undefined;
 
-    const live = roles.has("live") ? await rooms.stream.listen() : undefined;
-    for (const port of [live?.rtmpPort, live?.rtmpsPort]) if (port !== undefined) rooms.own.listening(port);
+    const live = roles.has("live") ? await modules.stream.listen() : undefined;
+    for (const port of [live?.rtmpPort, live?.rtmpsPort]) if (port !== undefined) modules.own.listening(port);
 
-    rooms.mail.start();
-    rooms.stream.start();
+    modules.mail.start();
+    modules.stream.start();
     // From here on, the challenge responders of all processes can answer.
-    rooms.certificates.start();
+    modules.certificates.start();
 
     return {
       url,
@@ -100,28 +101,28 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
     };
 
     async function listenForDns() {
-      const server = await rooms.dns.listen();
+      const server = await modules.dns.listen();
       if (server === undefined) return undefined;
-      rooms.own.listening(server.port);
+      modules.own.listening(server.port);
       listeners.push(server);
       return { host: server.host, port: server.port };
     }
 
     async function listenForMail() {
-      const { host, port, close } = await rooms.mail.listen({ tls: rooms.certificates.tls, ...fdOf("smtp") });
+      const { host, port, close } = await modules.mail.listen({ tls: modules.certificates.tls, ...fdOf("smtp") });
       listeners.push({ close });
-      rooms.own.listening(port);
+      modules.own.listening(port);
       return { host, port };
     }
 
     async function listenForSubmission() {
-      const listener = await rooms.mail.listenForSubmission({
-        tls: rooms.certificates.tls,
+      const listener = await modules.mail.listenForSubmission({
+        tls: modules.certificates.tls,
         ...fdOf("submission"),
       });
       if (listener === undefined) return undefined;
       const { host, port, close } = listener;
-      rooms.own.listening(port);
+      modules.own.listening(port);
       listeners.push({ close });
       return { host, port };
     }

@@ -1,0 +1,150 @@
+import type { AccountsModule } from "../accounts/index.ts";
+import { createClientAddress, type ClientAddress } from "../kernel/client-address.ts";
+import type { Basics } from "../kernel/index.ts";
+import type { Metrics } from "../kernel/metrics.ts";
+import type { Settings } from "../kernel/settings.ts";
+import type { Mail } from "../mail/index.ts";
+import type { Stream } from "../stream/index.ts";
+import type { Bindings, Scripts, Tails } from "../workers/index.ts";
+import type { Lookups, Zones } from "../zones/index.ts";
+import { meterApi } from "./api-meter.ts";
+import { createApi } from "./app.ts";
+import { createGate } from "./gate.ts";
+import type { Route } from "./operation.ts";
+import { type PlatformHttpOptions, UPLOADS } from "./platform-http.ts";
+import { accountRoutes } from "./routes/accounts.ts";
+import { createD1TransferHttp, d1Routes, D1_TRANSFERS } from "./routes/d1/routes.ts";
+import { dnsRecordRoutes } from "./routes/dns-records.ts";
+import type { DoctorDeps } from "./routes/email/doctor.ts";
+import { emailRoutes } from "./routes/email/index.ts";
+import { createMtaStsPolicyPage } from "./routes/email/mta-sts-policy.ts";
+import { createVerifyPage, VERIFY_PREFIX } from "./routes/email/verify-page.ts";
+import { emailDatasets } from "./routes/graphql/email-datasets.ts";
+import { graphqlRoutes } from "./routes/graphql/routes.ts";
+import { kvRoutes } from "./routes/kv/routes.ts";
+import { membershipRoutes } from "./routes/memberships.ts";
+import { r2Routes } from "./routes/r2/routes.ts";
+import { streamRoutes } from "./routes/stream/index.ts";
+import { tokenRoutes } from "./routes/tokens.ts";
+import { userRoutes } from "./routes/user.ts";
+import { workersTailsRoutes } from "./routes/workers-tails.ts";
+import { workerRoutes } from "./routes/workers/index.ts";
+import { zonesRoutes } from "./routes/zones.ts";
+import { createTailSockets } from "./tail-socket.ts";
+
+/** The domains behind the operations. */
+interface PlatformModules {
+  accounts: AccountsModule;
+  zones: Zones;
+  scripts: Scripts;
+  tails: Tails;
+  bindings: Bindings;
+  mail: Mail;
+  stream: Pick<Stream, "services" | "upload">;
+  /** Resolves the names that an SPF record includes. */
+  lookups: Pick<Lookups, "resolveTxt">;
+  /** Counts the responses. */
+  metrics: Pick<Metrics, "registry">;
+}
+
+interface PlatformApiOptions {
+  settings: Pick<Settings, "api" | "http">;
+  /** For the OpenAPI document. */
+  version: string;
+  /** URL of a worker; `label` is the account's. */
+  workerUrl(label: string, script: string): string;
+  /** The diagnosis of a name in a zone, for `reelpost doctor`. */
+  diagnose: DoctorDeps["diagnose"];
+  /** For tests: a response that violates its schema fails the request. */
+  checkAnswers?: boolean;
+}
+
+/** The parts of `PlatformHttpOptions` that belong to the API. */
+interface PlatformApi {
+  api: ReturnType<typeof createApi>;
+  /** Opens the WebSocket connections of tails. */
+  upgrade: NonNullable<PlatformHttpOptions["upgrade"]>;
+  /** D1 transfers, the page that verifies destination addresses, and video uploads. They need no API token. */
+  prefixes: NonNullable<PlatformHttpOptions["prefixes"]>;
+  /** The MTA-STS policies, for any host. */
+  wellKnown: NonNullable<PlatformHttpOptions["wellKnown"]>;
+}
+
+const RATE_WINDOW_SECONDS = 300;
+
+/** The v4 API with all operations, and the endpoints that its responses link to. */
+export function createPlatformApi(
+  modules: PlatformModules,
+  { settings, version, workerUrl, diagnose, checkAnswers = false }: PlatformApiOptions,
+  { clock, ids, log, lifecycle }: Basics,
+): PlatformApi {
+  const { accounts, zones, tails, bindings, mail, stream, metrics } = modules;
+  const address = createClientAddress(settings.http.trusted_proxies);
+  const tailSockets = createTailSockets({ tails, log });
+  lifecycle.onStop("tail sockets", () => tailSockets.close());
+  return {
+    api: createApi({
+      routes: routesOf(modules, { address, publicUrl: settings.http.public_url, workerUrl, diagnose, clock }),
+      gate: createGate({ accounts, zoneAccount: zones.zoneAccount }),
+      clock,
+      ids,
+      log,
+      version,
+      checkAnswers,
+      rateLimit: { requests: settings.api.rate_limit, seconds: RATE_WINDOW_SECONDS },
+      clientIp: address.ip,
+      onAnswer: meterApi(metrics),
+    }),
+    upgrade: tailSockets.upgrade,
+    prefixes: {
+      [D1_TRANSFERS]: createD1TransferHttp({ transfers: bindings.d1.transfers, log }),
+      [VERIFY_PREFIX]: createVerifyPage(mail.routing),
+      [UPLOADS]: stream.upload,
+    },
+    wellKnown: [createMtaStsPolicyPage(mail.mtaSts)],
+  };
+}
+
+interface RouteOptions extends Pick<PlatformApiOptions, "workerUrl" | "diagnose">, Pick<Basics, "clock"> {
+  address: ClientAddress;
+  /** Empty: derived from the request. */
+  publicUrl: string;
+}
+
+/** All operations, bound to the domains of this process. */
+function routesOf(
+  { accounts, zones, scripts, tails, bindings: { kv, r2, d1 }, mail, stream, lookups }: PlatformModules,
+  { address, publicUrl, workerUrl, diagnose, clock }: RouteOptions,
+): Route[] {
+  return [
+    ...accountRoutes(accounts),
+    ...userRoutes(accounts),
+    ...tokenRoutes(accounts),
+    ...membershipRoutes(accounts),
+    ...zonesRoutes({ zones, accounts: accounts.accounts }),
+    ...dnsRecordRoutes({ zones }),
+    ...workerRoutes({ scripts, urlOf: workerUrl }),
+    ...workersTailsRoutes({ tails, scripts, address, publicUrl }),
+    ...kvRoutes({ ...kv, clock }),
+    ...r2Routes({ ...r2, clock }),
+    ...d1Routes({
+      list: d1.list,
+      databases: d1.databases,
+      transfers: d1.transfers,
+      ...(publicUrl !== "" && { origin: () => publicUrl.replace(/\/+$/, "") }),
+      clock,
+    }),
+    ...emailRoutes(mail, {
+      zones,
+      clock,
+      resolveTxt: lookups.resolveTxt,
+      operator: async () => (await accounts.firstAccount())?.id,
+      diagnose,
+    }),
+    ...graphqlRoutes({
+      datasets: { zones: emailDatasets({ activity: mail.activity, days: mail.activity.days }) },
+      zoneAccount: zones.zoneAccount,
+    }),
+    ...streamRoutes(stream),
+  ];
+}

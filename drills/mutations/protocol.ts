@@ -20,7 +20,7 @@ export const mutations: Mutation[] = [
     test: "src/protocol/srs/srs.test.ts",
   },
   {
-    file: "src/protocol/dsn/asked.ts",
+    file: "src/protocol/dsn/notify.ts",
     from: 'if (sender === "") return false;',
     to: "",
     test: "src/protocol/dsn/dsn.test.ts",

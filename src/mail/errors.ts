@@ -1,5 +1,5 @@
 import { defineErrors, UserError } from "../kernel/index.ts";
-import type { SmtpReply } from "./messages/index.ts";
+import type { SmtpReply } from "./smtp-reply.ts";
 
 /**
  * All errors of the mail domain. The lower-case texts without a full stop and the header texts are matched by existing

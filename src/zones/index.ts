@@ -8,7 +8,7 @@ export { ZONE_STATUSES, ZONE_TYPES, type Zone } from "./types.ts";
 export { ZONE_DELETED } from "./zone-accounts.ts";
 export type { TextOperator, ZoneQuery } from "./zones-table.ts";
 export { createPusher, type Pusher } from "./dns/push/pusher.ts";
-export type { LookUpAddresses } from "./dns/flatten.ts";
+export type { LookUpAddresses } from "./dns/address-cache.ts";
 export type { ServedRecord, ServedZones } from "./dns/served.ts";
 export { startDnsServer } from "./dns/server.ts";
 export { isAbsence, LookupError } from "./dns/lookup/failure.ts";

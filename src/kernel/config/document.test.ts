@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import { stringify } from "smol-toml";
-import { parseDocument, type ConfigDocument, type Path } from "./document.ts";
+import { parseDocument, type ConfigDocument } from "./document.ts";
+import type { Path } from "./problems.ts";
 import { formatPlace } from "./problems.ts";
 
 const problemsOf = (file: string, text: string) =>

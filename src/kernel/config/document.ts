@@ -8,10 +8,9 @@ import {
 } from "jsonc-parser";
 import { TomlDate, TomlError, parse as parseToml } from "smol-toml";
 import { messageOf } from "../errors.ts";
-import { type Problem, errorAt, warningAt } from "./problems.ts";
+import { type Path, type Problem, errorAt, warningAt } from "./problems.ts";
 import { tomlPositions } from "./toml-positions.ts";
 
-export type Path = readonly (string | number)[];
 interface DocumentPlace {
   file: string;
   line: number;

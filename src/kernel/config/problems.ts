@@ -1,5 +1,8 @@
 import { isAbsolute, relative } from "node:path";
 
+/** Keys and indexes from the root of a document to a value. */
+export type Path = readonly (string | number)[];
+
 /** A problem in a user's file: position, message and fix. Problems are collected and shown together. */
 export interface Problem {
   severity: "error" | "warning";

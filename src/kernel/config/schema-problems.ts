@@ -1,7 +1,7 @@
 import type { z } from "zod";
-import type { ConfigDocument, Path } from "./document.ts";
+import type { ConfigDocument } from "./document.ts";
 import { nearest, suggestion } from "./nearest.ts";
-import { type Problem, errorAt, warningAt } from "./problems.ts";
+import { type Path, type Problem, errorAt, warningAt } from "./problems.ts";
 
 /** Field metadata set with `.meta({ … })`, besides its description. */
 export interface FieldMeta {

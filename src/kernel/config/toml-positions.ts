@@ -1,4 +1,4 @@
-import type { Path } from "./document.ts";
+import type { Path } from "./problems.ts";
 
 /** Offsets of an element's name and value. For a table with a header, both are the header's offset. */
 interface TomlPosition {

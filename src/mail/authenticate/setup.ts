@@ -1,6 +1,6 @@
 import type { Basics } from "../../kernel/basics.ts";
 import type { Settings } from "../../kernel/settings.ts";
-import { addressSet } from "../inbound/index.ts";
+import { addressSet } from "../address-set.ts";
 import { smtpName } from "../names.ts";
 import { createAuthenticator, type Authenticator } from "./authenticate.ts";
 import type { AuthenticationPolicy } from "./policy.ts";

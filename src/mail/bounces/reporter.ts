@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { Fault, type Clock, type Log } from "../../kernel/index.ts";
-import { isTold } from "../../protocol/dsn/index.ts";
+import { isNotified } from "../../protocol/dsn/index.ts";
 import type { DsnEvent, Trace, Transport } from "../messages/index.ts";
 import { composeReport, type ReportParts, type Story, type Told as Recipient } from "./report.ts";
 import type { BouncesTable } from "./bounces-table.ts";
@@ -119,7 +119,7 @@ export function createReporter(parts: ReporterParts): Reporter {
 function isRequested({ to, onlyIfRequested = false }: Tale, { action, notify }: Tale["recipients"][number]): boolean {
   if (notify === undefined && onlyIfRequested) return false;
   // Delays are reported only on request: four days before expiry, a warning is often unnecessary.
-  return isTold(to, action, notify && { notify: [...notify] }, { delays: false });
+  return isNotified(to, action, notify && { notify: [...notify] }, { delays: false });
 }
 
 function markOf({ about }: Tale, { rcpt, action }: Recipient): string {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import { createManualClock } from "../../kernel/index.ts";
-import { addressSet } from "./network.ts";
+import { addressSet } from "../address-set.ts";
 import { createRate } from "./rate.ts";
 import { createConnectionLimits, type Slot } from "./connection-limits.ts";
 

@@ -7,7 +7,6 @@ export {
   type SmtpListenerOptions,
 } from "./listener.ts";
 export { meterSmtp } from "./metrics.ts";
-export { addressSet } from "./network.ts";
 export { createRate } from "./rate.ts";
 export { createRspamd } from "./rspamd.ts";
 export { startSmtpServer, type ServerLimits, type SmtpListener } from "./server.ts";

@@ -5,7 +5,7 @@ import type { TlsSource } from "../../kernel/tls-source.ts";
 import type { ServerExtensions, SessionLimits } from "../../protocol/smtp/index.ts";
 import { mailErrors } from "../errors.ts";
 import { createConnection, type Connection, type SessionTimeouts } from "./connection.ts";
-import { addressSet } from "./network.ts";
+import { addressSet } from "../address-set.ts";
 import { readProxied } from "./proxied.ts";
 import { createConnectionLimits, type Slot } from "./connection-limits.ts";
 import { serverTls } from "./server-tls.ts";

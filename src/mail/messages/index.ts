@@ -11,8 +11,8 @@ export type {
   Outbound,
   Route,
   DeliveryResult,
-  SmtpReply,
   Trace,
   TraceEvent,
   Transport,
 } from "./types.ts";
+export type { SmtpReply } from "../smtp-reply.ts";

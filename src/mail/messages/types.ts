@@ -1,5 +1,6 @@
 import type { Readable } from "node:stream";
 import type { DsnEvent, MailRequest, RecipientRequest } from "../../protocol/dsn/index.ts";
+import type { SmtpReply } from "../smtp-reply.ts";
 
 export type { DsnEvent };
 
@@ -29,13 +30,6 @@ export interface MailSource {
   file?: string;
   /** Deletes the spool file. */
   discard(): Promise<void>;
-}
-
-export interface SmtpReply {
-  code: number;
-  /** RFC 3463, for example "5.7.1". */
-  enhanced: string;
-  text: string;
 }
 
 /**

@@ -1,6 +1,12 @@
 import type { Readable } from "node:stream";
-import { addressKey, crlfLineEnds, headerValue, headerValues, type Mailbox } from "../../protocol/rfc5322/index.ts";
-import { rfc5322Date } from "../../protocol/smtp/index.ts";
+import {
+  addressKey,
+  crlfLineEnds,
+  headerValue,
+  headerValues,
+  type Mailbox,
+  rfc5322Date,
+} from "../../protocol/rfc5322/index.ts";
 import { mailErrors } from "../errors.ts";
 import { readMessage, type Message, formatField, rewriteHeader, type Spool } from "../messages/index.ts";
 

@@ -1,6 +1,5 @@
 import { UserError, type Clock, type Ids } from "../../kernel/index.ts";
-import { headerValue } from "../../protocol/rfc5322/index.ts";
-import { rfc5322Date } from "../../protocol/smtp/index.ts";
+import { headerValue, rfc5322Date } from "../../protocol/rfc5322/index.ts";
 import type { Db } from "../../store/index.ts";
 import type { Signer } from "../authenticate/index.ts";
 import type { DkimKeys } from "../dkim-keys/index.ts";

@@ -6,37 +6,11 @@ import {
   readHeader,
   type HeaderField,
 } from "../rfc5322/index.ts";
+import type { Bounce, BouncedRecipient } from "./bounce-types.ts";
 import { guessBounce } from "./guess.ts";
-import { readParts, type Part } from "./mime-parts.ts";
 import type { Action } from "./report.ts";
+import { readParts, type Part } from "./mime-parts.ts";
 import { decodeUtf8Address } from "./xtext.ts";
-
-/** Delivery status of the original message, extracted from a bounce. */
-export interface Bounce {
-  /**
-   * "report": in RFC 3464 format. "guess": parsed from human-readable text; suitable for display, and with care for
-   * counting hard failures.
-   */
-  kind: "report" | "guess";
-  reportingMta?: string;
-  /** ENVID of the original message. */
-  envelopeId?: string;
-  /** Message-ID of the original message, if any of it was returned. */
-  messageId?: string;
-  recipients: BouncedRecipient[];
-}
-
-export interface BouncedRecipient {
-  address: string;
-  /** Original-Recipient: the address the message was sent to, if different. */
-  original?: string;
-  action: Action;
-  /** RFC 3463 status; the last two numbers are 0 if only the class is known. */
-  status: string;
-  /** Reply text of the remote server. */
-  diagnostic?: string;
-  remoteMta?: string;
-}
 
 /** For longer messages, only the beginning is read: the machine-readable part precedes the returned message. */
 export const MAX_BOUNCE_BYTES = 256 * 1024;

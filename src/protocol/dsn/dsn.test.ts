@@ -3,7 +3,7 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 import { cpuMs } from "../../../test/support/cpu-time.ts";
 import { headerValue, readHeader } from "../rfc5322/index.ts";
-import { isTold, returnedPart } from "./asked.ts";
+import { isNotified, returnedPart } from "./notify.ts";
 import { MAX_BOUNCE_BYTES, readBounce } from "./bounce.ts";
 import {
   formatMailRequest,
@@ -132,7 +132,7 @@ test("text from remote servers cannot end a line or start a part", () => {
 
 test("RFC 3461 5.2, RFC 5321 4.5.5: decides whether the sender is notified", () => {
   const told = (notify: RecipientRequest["notify"], action: Action, delays?: boolean) =>
-    isTold("a@b.example", action, notify === undefined ? {} : { notify }, delays === undefined ? {} : { delays });
+    isNotified("a@b.example", action, notify === undefined ? {} : { notify }, delays === undefined ? {} : { delays });
   assert.equal(told(undefined, "failed"), true);
   assert.equal(told(undefined, "delayed"), true);
   assert.equal(told(undefined, "delayed", false), false);
@@ -142,7 +142,7 @@ test("RFC 3461 5.2, RFC 5321 4.5.5: decides whether the sender is notified", () 
   assert.equal(told(["SUCCESS"], "relayed"), true);
   assert.equal(told(["DELAY"], "delayed", false), true);
   for (const action of ["failed", "delayed", "delivered"] as const)
-    assert.equal(isTold("", action, { notify: ["FAILURE", "DELAY", "SUCCESS"] }), false);
+    assert.equal(isNotified("", action, { notify: ["FAILURE", "DELAY", "SUCCESS"] }), false);
 });
 
 test("RFC 3461 4.3: the whole message is returned only if requested and delivery failed", () => {

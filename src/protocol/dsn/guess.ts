@@ -6,7 +6,7 @@ import {
   parseMessageId,
   type HeaderField,
 } from "../rfc5322/index.ts";
-import type { Bounce, BouncedRecipient } from "./bounce.ts";
+import type { Bounce, BouncedRecipient } from "./bounce-types.ts";
 import type { Part } from "./mime-parts.ts";
 
 /**

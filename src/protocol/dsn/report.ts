@@ -1,5 +1,5 @@
 import { isAscii } from "node:buffer";
-import { rfc5322Date } from "../smtp/index.ts";
+import { rfc5322Date } from "../rfc5322/index.ts";
 import type { OriginalRecipient } from "./params.ts";
 import { encodeUtf8Address } from "./xtext.ts";
 
@@ -82,9 +82,9 @@ export function buildReport(report: Report): { before: Buffer; after: Buffer } {
 const SUBJECTS: Record<Action, string> = {
   failed: "Undelivered mail returned to sender",
   delayed: "Delayed mail, still being tried",
-  delivered: "Mail was delivered",
-  relayed: "Mail was passed on",
-  expanded: "Mail was delivered to a list",
+  delivered: "Message delivered",
+  relayed: "Message relayed",
+  expanded: "Message delivered to a mailing list",
 };
 
 function header({ from, to, date, messageId, inReplyTo, recipients, boundary, reportingMta }: Report): string[] {
@@ -101,7 +101,7 @@ function header({ from, to, date, messageId, inReplyTo, recipients, boundary, re
     `Content-Type: multipart/report; report-type=delivery-status;\r\n\tboundary="${boundary}"`,
     "Content-Transfer-Encoding: 8bit",
     "",
-    `This is a report of ${clean(reportingMta)} in the form of RFC 3464.`,
+    `This is a delivery status notification (RFC 3464) from ${clean(reportingMta)}.`,
   ];
 }
 
@@ -111,7 +111,9 @@ function explain({ recipients, reportingMta }: Report): string {
     lines.push(`<${clean(address)}>: ${EXPLAINED[action]} (${clean(status)})`);
     if (diagnostic !== undefined) lines.push(`    ${clean(diagnostic)}`);
     if (action === "delayed" && retryUntil !== undefined)
-      lines.push(`    It will be tried until ${rfc5322Date(retryUntil)}. You need not send it again.`);
+      lines.push(
+        `    This server will keep trying until ${rfc5322Date(retryUntil)}. You do not need to resend the message.`,
+      );
   }
   if (recipients.length > MAX_EXPLAINED)
     lines.push(`... and ${recipients.length - MAX_EXPLAINED} more, listed in the next part.`);
@@ -124,8 +126,8 @@ const EXPLAINED: Record<Action, string> = {
   failed: "the message could not be delivered",
   delayed: "the message could not be delivered yet",
   delivered: "the message was delivered",
-  relayed: "the message was passed on to a server that sends no reports",
-  expanded: "the message was delivered to the members of a list",
+  relayed: "the message was relayed to a server that does not send delivery notifications",
+  expanded: "the message was delivered to a mailing list",
 };
 
 /** Fields for the whole message (RFC 3464 2.2). */

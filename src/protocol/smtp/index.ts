@@ -1,5 +1,5 @@
 export { createDataWriter } from "./data-writer.ts";
-export { receivedField, rfc5322Date } from "./received.ts";
+export { receivedField } from "./received.ts";
 export { formatReply, type Reply } from "./reply.ts";
 export type { Credentials } from "./sasl.ts";
 export { createServerSession } from "./server-session.ts";

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { receivedField, rfc5322Date } from "./received.ts";
+import { rfc5322Date } from "../rfc5322/index.ts";
+import { receivedField } from "./received.ts";
 
 const facts = {
   helo: "mail.sender.example",

@@ -1,3 +1,5 @@
+import { rfc5322Date } from "../rfc5322/index.ts";
+
 /** Contents of the Received field of an accepted message (RFC 5321 4.4). */
 interface ReceivedFacts {
   helo: string;
@@ -25,13 +27,3 @@ export function receivedField({ helo, ip, by, protocol, id, tls, recipient, at }
 const harmless = (text: string) => text.replace(/[^A-Za-z0-9.:@_+=\-[\]\u00a0-\uffff]/g, "?").slice(0, 300);
 
 const addressLiteral = (ip: string) => (ip.includes(":") ? `[IPv6:${harmless(ip)}]` : `[${harmless(ip)}]`);
-
-const DAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
-const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-
-/** Formats a date as in RFC 5322 3.3, in UTC. */
-export function rfc5322Date(at: Date): string {
-  const two = (n: number) => String(n).padStart(2, "0");
-  const time = `${two(at.getUTCHours())}:${two(at.getUTCMinutes())}:${two(at.getUTCSeconds())}`;
-  return `${DAYS[at.getUTCDay()]}, ${at.getUTCDate()} ${MONTHS[at.getUTCMonth()]} ${at.getUTCFullYear()} ${time} +0000`;
-}

@@ -1,5 +1,16 @@
 import type { Clock } from "../../kernel/index.ts";
-import type { AddressType, LookUpAddresses } from "./flatten.ts";
+
+export type AddressType = "A" | "AAAA";
+
+/**
+ * Looks up a host in public DNS. An empty list means that the host has no such addresses. Rejects if the result is
+ * uncertain.
+ */
+export type LookUpAddresses = (
+  host: string,
+  type: AddressType,
+  signal: AbortSignal,
+) => Promise<{ address: string; ttl: number }[]>;
 
 interface Found {
   addresses: string[];

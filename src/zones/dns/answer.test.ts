@@ -5,7 +5,8 @@ import { optRecord } from "../../protocol/dns/index.ts";
 import { type ReadTestRecord, readTestMessage, testQuery } from "../../protocol/dns/message.testing.ts";
 import { answerQuestion } from "./answer.ts";
 import { EXAMPLE, zonesOf } from "./dns.testing.ts";
-import { createFlatten, type LookUpAddresses } from "./flatten.ts";
+import type { LookUpAddresses } from "./address-cache.ts";
+import { createFlatten } from "./flatten.ts";
 import { createRespond } from "./respond.ts";
 
 const FILES = {

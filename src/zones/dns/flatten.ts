@@ -1,20 +1,8 @@
 import type { Clock } from "../../kernel/index.ts";
 import { bareReply, RCODE, type Reply } from "../../protocol/dns/index.ts";
-import { createAddressCache } from "./address-cache.ts";
+import { createAddressCache, type AddressType, type LookUpAddresses } from "./address-cache.ts";
 import { findPlace, type NodeSet, recordSet } from "./nodes.ts";
 import type { ServedZones } from "./served.ts";
-
-export type AddressType = "A" | "AAAA";
-
-/**
- * Looks up a host in public DNS. An empty list means that the host has no such addresses. Rejects if the result is
- * uncertain.
- */
-export type LookUpAddresses = (
-  host: string,
-  type: AddressType,
-  signal: AbortSignal,
-) => Promise<{ address: string; ttl: number }[]>;
 
 /** Answers a CNAME with the addresses of its target; `none` builds the answer if the target has no addresses. */
 export type Flatten = (name: string, alias: NodeSet, type: AddressType, none: () => Reply) => Promise<Reply>;

@@ -1,7 +1,8 @@
 import type { Clock, Log } from "../../../kernel/index.ts";
 import { answerQuestion } from "../answer.ts";
 import { createCachedZones } from "../cached-zones.ts";
-import { createFlatten, type LookUpAddresses } from "../flatten.ts";
+import type { LookUpAddresses } from "../address-cache.ts";
+import { createFlatten } from "../flatten.ts";
 import { createRespond } from "../respond.ts";
 import type { ServedZone, ServedZones } from "../served.ts";
 import { LookupError } from "./failure.ts";

@@ -4,19 +4,14 @@ import { once } from "node:events";
 import { writeSync } from "node:fs";
 import { messageOf } from "../../../../kernel/index.ts";
 import { dieWithParent } from "../die-with-parent.ts";
-import type { D1Limits } from "../limits.ts";
 import { Refused } from "../refusal.ts";
-import { exportSql, type ExportOptions } from "./export-sql.ts";
-import { importSql, type ImportRequest } from "./import-sql.ts";
-import type { Ending } from "./process.ts";
-
-export type Task =
-  | { kind: "import"; request: ImportRequest; limits: D1Limits }
-  | { kind: "export"; file: string; options: ExportOptions; limits: D1Limits };
+import { exportSql } from "./export-sql.ts";
+import { importSql } from "./import-sql.ts";
+import type { TransferOutcome, TransferTask } from "./task.ts";
 
 dieWithParent();
 
-async function run(task: Task): Promise<Ending> {
+async function run(task: TransferTask): Promise<TransferOutcome> {
   try {
     if (task.kind === "import") return { done: await importSql(process.stdin, task.request, task.limits) };
     for (const piece of exportSql(task.file, task.options, task.limits))
@@ -28,5 +23,5 @@ async function run(task: Task): Promise<Ending> {
   }
 }
 
-writeSync(3, JSON.stringify(await run(JSON.parse(process.argv[2]!) as Task)));
+writeSync(3, JSON.stringify(await run(JSON.parse(process.argv[2]!) as TransferTask)));
 process.exit(0);

@@ -4,12 +4,9 @@ import { pipeline } from "node:stream/promises";
 import { fileURLToPath } from "node:url";
 import { d1Errors } from "../errors.ts";
 import type { D1Limits } from "../limits.ts";
-import type { Task } from "./child.ts";
 import type { ExportOptions } from "./export-sql.ts";
 import type { Imported, ImportRequest } from "./import-sql.ts";
-
-/** How a child reports its outcome. */
-export type Ending = { done: object } | { refused: string } | { fault: string };
+import type { TransferOutcome, TransferTask } from "./task.ts";
 
 const HEAP_MB = 512;
 const ERROR_TAIL = 4_096;
@@ -66,16 +63,16 @@ export function runExport(
 class Ended extends Error {}
 
 /** Undefined if the child was killed before it had written the whole report. */
-function readEnding(told: string): Ending | undefined {
+function readEnding(told: string): TransferOutcome | undefined {
   try {
-    return told === "" ? undefined : (JSON.parse(told) as Ending);
+    return told === "" ? undefined : (JSON.parse(told) as TransferOutcome);
   } catch {
     return undefined;
   }
 }
 
 function start(
-  task: Task,
+  task: TransferTask,
   directory: string,
   signal: AbortSignal | undefined,
 ): { process: ChildProcess; ended: Promise<object> } {

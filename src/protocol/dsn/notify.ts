@@ -6,7 +6,7 @@ import type { Action } from "./report.ts";
  * 4.5.5), since bounces of bounces would loop. Without NOTIFY, failures are reported, and delays if `delays` is true
  * (the default).
  */
-export function isTold(
+export function isNotified(
   sender: string,
   action: Action,
   { notify }: RecipientRequest = {},

@@ -1,5 +1,5 @@
-import { networkSet, type NetworkSet } from "../../kernel/networks.ts";
-import { mailErrors } from "../errors.ts";
+import { networkSet, type NetworkSet } from "../kernel/networks.ts";
+import { mailErrors } from "./errors.ts";
 
 /**
  * A set of addresses and CIDR ranges. Throws UserError for invalid text; `setting` is the setting that contains the

@@ -97,4 +97,22 @@ export const mutations: Mutation[] = [
     to: "Math.min(range.until, value)",
     test: "src/api/routes/graphql/graphql.test.ts",
   },
+  {
+    file: "src/api/tail-socket.ts",
+    from: "length < 126 ?",
+    to: "length < 2 ?",
+    test: "src/api/tail-socket.test.ts",
+  },
+  {
+    file: "src/api/tail-socket.ts",
+    from: 'if (headers["sec-websocket-version"] !== "13")',
+    to: 'if (headers["sec-websocket-version"] === undefined)',
+    test: "src/api/tail-socket.test.ts",
+  },
+  {
+    file: "src/api/tail-socket.ts",
+    from: "offered.has(PROTOCOL) && PROTOCOL",
+    to: "PROTOCOL",
+    test: "src/api/tail-socket.test.ts",
+  },
 ];

@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { createServer } from "node:http";
+import { createServer, type IncomingMessage, request } from "node:http";
 import { connect, type Socket } from "node:net";
 import { test, type TestContext } from "node:test";
-import { WebSocket } from "ws";
+import { type ClientOptions, WebSocket } from "ws";
 import { silentLog } from "../kernel/index.ts";
-import { createMessageReader, encodeFrame, OPCODE, type SocketEvent } from "../protocol/websocket/index.ts";
 import type { ReaderConnection } from "../workers/index.ts";
 import { createTailSockets, tailPath, type TailSocketsOptions } from "./tail-socket.ts";
 
@@ -18,15 +17,22 @@ const HANDSHAKE = {
   "Sec-WebSocket-Key": KEY,
 };
 
+interface Opening extends Partial<TailSocketsOptions> {
+  /** Called when the tail is read, before the handshake is complete. */
+  onRead?: (connection: ReaderConnection) => void;
+}
+
 /** A server with one readable tail. */
-async function open(t: TestContext, options: Partial<TailSocketsOptions> = {}) {
+async function open(t: TestContext, { onRead = () => {}, ...options }: Opening = {}) {
   const read = Promise.withResolvers<ReaderConnection>();
   const left = Promise.withResolvers<void>();
-  let drains = 0;
+  let [drains, reads] = [0, 0];
   const sockets = createTailSockets({
     tails: {
       async read(id, connection) {
+        reads++;
         if (id !== ID) return undefined;
+        onRead(connection);
         read.resolve(connection);
         return { drained: () => void drains++, left: left.resolve };
       },
@@ -53,61 +59,35 @@ async function open(t: TestContext, options: Partial<TailSocketsOptions> = {}) {
     reader: read.promise,
     left: left.promise,
     drains: () => drains,
+    reads: () => reads,
   };
 }
 
-/** A client at the byte level. */
-async function rawClient(
-  t: TestContext,
-  port: number,
-  {
-    path = tailPath(ID),
-    headers = {},
-    method = "GET",
-  }: { path?: string; headers?: Record<string, string | undefined>; method?: string } = {},
-) {
-  const socket = connect(port, "127.0.0.1");
-  t.after(() => socket.destroy());
-  const all = Object.entries({ Host: "x", ...HANDSHAKE, ...headers }).filter(([, value]) => value !== undefined);
-  socket.write(`${method} ${path} HTTP/1.1\r\n${all.map(([name, value]) => `${name}: ${value}\r\n`).join("")}\r\n`);
-  let received = Buffer.alloc(0);
-  const state = { ended: false };
-  let wake = () => {};
-  socket.on("data", (chunk: Buffer) => {
-    received = Buffer.concat([received, chunk]);
-    wake();
+type Handshake = { path?: string; headers?: Record<string, string>; method?: string };
+
+/** Sends a handshake and resolves with the server's response. */
+async function shakeHands(port: number, { path = tailPath(ID), headers = {}, method = "GET" }: Handshake = {}) {
+  const asked = request({ port, path, method, headers: { ...HANDSHAKE, ...headers } }).end();
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+  asked.on("error", reject).on("response", (response) => resolve(response.resume()));
+  asked.on("upgrade", (response, socket) => {
+    socket.destroy();
+    resolve(response);
   });
-  socket.on("error", () => {});
-  socket.on("close", () => {
-    state.ended = true;
-    wake();
-  });
-  const more = () => new Promise<void>((resolve) => (wake = resolve));
-  while (!received.includes("\r\n\r\n") && !state.ended) await more();
-  const end = received.indexOf("\r\n\r\n") + 4;
-  const head = received.subarray(0, end).toString("latin1");
-  received = received.subarray(end);
-  const messages = createMessageReader({ maxMessage: 10_000_000, acceptUnmasked: true });
-  const events: SocketEvent[] = [];
-  return {
-    socket,
-    head,
-    status: Number(head.split(" ")[1]),
-    /** The next event from the server, except pings. Undefined if the server closed the connection. */
-    async next(): Promise<SocketEvent | undefined> {
-      for (;;) {
-        events.push(...[...messages.push(received)].filter(({ kind }) => kind !== "ping"));
-        received = Buffer.alloc(0);
-        const event = events.shift();
-        if (event !== undefined || state.ended) return event;
-        await more();
-      }
-    },
-  };
+  return promise;
 }
 
-const masked = (opcode: number, payload: string | Uint8Array, fin = true) =>
-  encodeFrame(opcode, Buffer.from(payload), { fin, mask: Buffer.from([9, 8, 7, 6]) });
+/** An open client, its socket, and the close code and reason it will receive. */
+async function openClient(t: TestContext, url: string, options: ClientOptions = {}) {
+  const client = new WebSocket(url, "trace-v1", options);
+  t.after(() => client.terminate());
+  const closed = new Promise<[code: number, reason: string]>((resolve) =>
+    client.once("close", (code, reason) => resolve([code, reason.toString()])),
+  );
+  const socket = new Promise<Socket>((resolve) => client.once("upgrade", (response) => resolve(response.socket)));
+  await once(client, "open");
+  return { client, closed, socket: await socket };
+}
 
 test("a stock client connects, receives records and is closed with 1000 when the tail ends", async (t) => {
   const { url, reader, left } = await open(t);
@@ -131,7 +111,7 @@ test("a stock client connects, receives records and is closed with 1000 when the
   await left;
 });
 
-test("accepts an unmasked first frame, as sent by wrangler, and responds to pings in both directions", async (t) => {
+test("accepts the unmasked first frame of wrangler, and pings in both directions", { timeout: 20_000 }, async (t) => {
   const { url, reader } = await open(t, { pingMs: 5 });
   const client = new WebSocket(url, "trace-v1", { perMessageDeflate: true });
   let pings = 0;
@@ -150,97 +130,132 @@ test("accepts an unmasked first frame, as sent by wrangler, and responds to ping
   client.terminate();
 });
 
+test("accepts an unmasked first frame in pieces, and no other unmasked frame", { timeout: 20_000 }, async (t) => {
+  const { url } = await open(t);
+  const { client, closed, socket } = await openClient(t, url);
+  for (const octet of [0x89, 0x02, 0x68, 0x69]) socket.write(Uint8Array.of(octet));
+  assert.equal(String((await once(client, "pong"))[0]), "hi");
+  client.send("unmasked", { mask: false });
+  assert.equal((await closed)[0], 1002);
+});
+
+test("sends what was written during the handshake, and ends a tail that ended meanwhile", async (t) => {
+  const early = await open(t, { onRead: (connection) => assert.equal(connection.write("early"), false) });
+  const client = new WebSocket(early.url, "trace-v1");
+  t.after(() => client.terminate());
+  assert.equal(String((await once(client, "message"))[0]), "early");
+  assert.equal(early.drains(), 1);
+  const ended = await open(t, { onRead: (connection) => connection.close() });
+  const { closed } = await openClient(t, ended.url);
+  assert.deepEqual(await closed, [1000, "the tail has ended"]);
+  await ended.left;
+});
+
 test("the response contains the key, the subprotocol trace-v1 only if requested, and no extension", async (t) => {
   const { port } = await open(t);
-  const { status, head } = await rawClient(t, port, {
+  const { statusCode, headers } = await shakeHands(port, {
     headers: { "Sec-WebSocket-Protocol": "other, trace-v1", "Sec-WebSocket-Extensions": "permessage-deflate" },
   });
-  assert.equal(status, 101);
-  assert.match(head, /Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK\+xOo=\r\n/);
-  assert.match(head, /Sec-WebSocket-Protocol: trace-v1\r\n/);
-  assert.doesNotMatch(head, /Extensions/i);
-  const plain = await rawClient(t, port);
-  assert.equal(plain.status, 101);
-  assert.doesNotMatch(plain.head, /Sec-WebSocket-Protocol/);
+  assert.equal(statusCode, 101);
+  assert.equal(headers["sec-websocket-accept"], "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
+  assert.equal(headers["sec-websocket-protocol"], "trace-v1");
+  assert.equal(headers["sec-websocket-extensions"], undefined);
+  for (const offered of [undefined, { "Sec-WebSocket-Protocol": "other" }]) {
+    const plain = await shakeHands(port, { headers: offered });
+    assert.deepEqual([plain.statusCode, plain.headers["sec-websocket-protocol"]], [101, undefined]);
+  }
 });
 
 test("rejects an invalid handshake, an unknown tail and another path", async (t) => {
-  const { port } = await open(t);
-  const status = async (asked: Parameters<typeof rawClient>[2]) => (await rawClient(t, port, asked)).status;
-  assert.equal(await status({ path: tailPath("f".repeat(32)) }), 404);
-  assert.equal(await status({ path: tailPath("short") }), 404);
-  assert.equal(await status({ path: `${tailPath(ID)}/more` }), 404);
-  assert.equal(await status({ path: `${tailPath(ID)}?query` }), 101);
-  assert.equal(await status({ headers: { "Sec-WebSocket-Key": undefined } }), 400);
-  assert.equal(await status({ headers: { "Sec-WebSocket-Version": "8" } }), 426);
-  assert.equal(await status({ method: "POST" }), 405);
+  const { port, reads } = await open(t);
+  const refusal = async (asked: Handshake) => {
+    const { statusCode, headers } = await shakeHands(port, asked);
+    return [statusCode, headers.allow ?? headers["sec-websocket-version"]];
+  };
+  assert.deepEqual(await refusal({ headers: { "Sec-WebSocket-Key": "" } }), [400, undefined]);
+  assert.deepEqual(await refusal({ headers: { "Sec-WebSocket-Key": "c2hvcnQ=" } }), [400, undefined]);
+  assert.deepEqual(await refusal({ headers: { "Sec-WebSocket-Version": "8" } }), [426, "13"]);
+  assert.deepEqual(await refusal({ method: "POST" }), [405, "GET"]);
+  // Reading the tail would have disconnected its present reader.
+  assert.equal(reads(), 0);
+  assert.deepEqual(await refusal({ path: tailPath("f".repeat(32)) }), [404, undefined]);
+  assert.deepEqual(await refusal({ path: tailPath("short") }), [404, undefined]);
+  assert.deepEqual(await refusal({ path: `${tailPath(ID)}/more` }), [404, undefined]);
+  assert.deepEqual(await refusal({ path: `${tailPath(ID)}?query` }), [101, undefined]);
 });
 
-test("reads fragmented messages and split frames, and echoes the close code", async (t) => {
-  const { port, left } = await open(t);
-  const client = await rawClient(t, port);
-  const wire = Buffer.concat([
-    masked(OPCODE.text, "a", false),
-    masked(OPCODE.ping, "mid"),
-    masked(OPCODE.continuation, "b"),
-    masked(OPCODE.close, Buffer.from([0x0f, 0xa0])),
-  ]);
-  for (const byte of wire) client.socket.write(Uint8Array.of(byte));
-  assert.deepEqual(await client.next(), { kind: "pong", payload: Buffer.from("mid") });
-  assert.deepEqual(await client.next(), { kind: "close", code: 4000, reason: "" });
-  assert.equal(await client.next(), undefined);
+test("reads fragmented messages, and echoes the close code", async (t) => {
+  const { url, left } = await open(t);
+  const { client, closed } = await openClient(t, url);
+  client.send("a", { fin: false });
+  client.ping("mid");
+  client.send("b");
+  assert.equal(String((await once(client, "pong"))[0]), "mid");
+  client.close(4000);
+  assert.deepEqual(await closed, [4000, ""]);
   await left;
 });
 
-const WRONG: [string, Uint8Array, number][] = [
-  ["a compressed frame", Uint8Array.of(0xc1, 0x80, 0, 0, 0, 0), 1002],
-  ["text that is not UTF-8", masked(OPCODE.text, Uint8Array.of(0xff)), 1007],
-  ["a long frame", Uint8Array.of(0x81, 0xff, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0), 1009],
+const WRONG: [string, (client: WebSocket, socket: Socket) => void, number][] = [
+  ["a compressed frame", (_, socket) => socket.write(Uint8Array.of(0xc1, 0x80, 0, 0, 0, 0)), 1002],
+  ["text that is not UTF-8", (client) => client.send(Uint8Array.of(0xff), { binary: false }), 1007],
+  ["a long frame", (client) => client.send("x".repeat(64 * 1024 + 1)), 1009],
+  [
+    "a long message in fragments",
+    (client) => {
+      client.send("x".repeat(64 * 1024), { fin: false });
+      client.send("x");
+    },
+    1009,
+  ],
 ];
-for (const [what, frame, code] of WRONG) {
+for (const [what, send, code] of WRONG) {
   test(`${what} closes the connection with ${code}`, async (t) => {
-    const { port, left } = await open(t);
-    const client = await rawClient(t, port);
-    client.socket.write(frame);
-    const event = await client.next();
-    assert.deepEqual([event?.kind, event?.kind === "close" && event.code], ["close", code]);
-    client.socket.end(masked(OPCODE.close, ""));
+    const { url, left } = await open(t);
+    const { client, closed, socket } = await openClient(t, url);
+    send(client, socket);
+    assert.equal((await closed)[0], code);
     await left;
   });
 }
 
 test("pauses for a slow reader and continues when it catches up", async (t) => {
-  const { port, reader, drains } = await open(t);
-  const client = await rawClient(t, port);
-  client.socket.pause();
+  const { url, reader, drains } = await open(t);
+  const { client } = await openClient(t, url);
+  client.pause();
   const connection = await reader;
   const text = "x".repeat(100_000);
   let written = 1;
   while (connection.write(text)) assert.ok(++written < 1000, "writes without end into a connection that nobody reads");
   const before = drains();
-  client.socket.resume();
-  for (let i = 0; i < written; i++) assert.deepEqual(await client.next(), { kind: "text", text });
+  const received = Promise.withResolvers<void>();
+  let count = 0;
+  client.on("message", (data) => {
+    assert.equal(String(data), text);
+    if (++count === written) received.resolve();
+  });
+  client.resume();
+  await received.promise;
   assert.ok(drains() > before);
 });
 
 test("closes a reader that stays silent for too long", async (t) => {
-  const { port, left } = await open(t, { pingMs: 5 });
-  const client = await rawClient(t, port);
+  const { url, left } = await open(t, { pingMs: 5 });
+  const { closed } = await openClient(t, url, { autoPong: false });
   await left;
-  assert.equal(await client.next(), undefined);
+  assert.equal((await closed)[0], 1006);
 });
 
 test("closes readers on shutdown and accepts no new ones", async (t) => {
-  const { sockets, port, left } = await open(t);
-  const client = await rawClient(t, port);
+  const { sockets, url, port, left } = await open(t);
+  const { closed } = await openClient(t, url);
   sockets.close();
-  assert.deepEqual(await client.next(), { kind: "close", code: 1001, reason: "the server is shutting down" });
-  client.socket.end(masked(OPCODE.close, Buffer.from([3, 233])));
+  assert.deepEqual(await closed, [1001, "the server is shutting down"]);
   await left;
-  assert.equal((await rawClient(t, port)).status, 503);
+  assert.equal((await shakeHands(port)).statusCode, 503);
 });
 
-test("drops a client that keeps sending after its close frame", { timeout: 60_000 }, async (t) => {
+test("drops a client that keeps sending after its close frame", { timeout: 20_000 }, async (t) => {
   const { port, left } = await open(t);
   const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
   socket.on("error", () => {}).resume();
@@ -250,8 +265,8 @@ test("drops a client that keeps sending after its close frame", { timeout: 60_00
       .join("")}\r\n`,
   );
   await once(socket, "data");
-  socket.write(masked(OPCODE.close, Buffer.from([3, 232])));
-  const talking = setInterval(() => socket.write(masked(OPCODE.ping, "")), 50);
+  socket.write(Uint8Array.of(0x88, 0x82, 0, 0, 0, 0, 3, 232));
+  const talking = setInterval(() => socket.write(Uint8Array.of(0x89, 0x80, 0, 0, 0, 0)), 50);
   t.after(() => (clearInterval(talking), socket.destroy()));
   await left;
 });

@@ -1,17 +1,8 @@
-import type { IncomingMessage } from "node:http";
+import { type IncomingMessage, STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
+import { WebSocket, WebSocketServer } from "ws";
 import { UserError, type Log } from "../kernel/index.ts";
-import {
-  acceptance,
-  CLOSE,
-  createMessageReader,
-  encodeClose,
-  encodeFrame,
-  OPCODE,
-  readHandshake,
-  WebSocketViolation,
-} from "../protocol/websocket/index.ts";
-import type { TailReader, Tails } from "../workers/index.ts";
+import type { ReaderConnection, TailReader, Tails } from "../workers/index.ts";
 import { API_BASE } from "./base.ts";
 
 /** Path of a tail. The id is the credential, because clients send no token. */
@@ -35,39 +26,44 @@ export interface TailSocketsOptions {
   pingMs?: number;
 }
 
-/** Readers need not send anything; `wrangler tail` only sends short messages. */
-const MAX_MESSAGE = 64 * 1024;
-const HANDSHAKE_MS = 2000;
+const CLOSE = { normal: 1000, goingAway: 1001 };
 
-interface Connection {
-  close(code: number, reason: string): void;
-}
+const SERVER_OPTIONS = {
+  noServer: true,
+  handleProtocols: (offered: Set<string>) => offered.has(PROTOCOL) && PROTOCOL,
+  perMessageDeflate: false,
+  /** Bytes. Readers need not send anything; `wrangler tail` only sends short messages. */
+  maxPayload: 64 * 1024,
+  /** Milliseconds to wait for a client that fails to close the connection, even if it keeps sending. */
+  closeTimeout: 2000,
+};
 
 /** WebSocket connections for tails (RFC 6455). */
 export function createTailSockets({ tails, log, pingMs = 20_000 }: TailSocketsOptions): TailSockets {
-  const open = new Set<Connection>();
+  const server = new WebSocketServer(SERVER_OPTIONS);
   let closed = false;
 
   async function start(id: string, request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
-    const handshake = readHandshake(request);
-    if (!handshake.ok) return refuse(socket, handshake.status, handshake.reason, handshake.headers);
+    const refusal = refusalOf(request);
+    if (refusal !== undefined) return refuse(socket, ...refusal);
     if (closed) return refuse(socket, 503, "the server is shutting down");
-    const protocol = handshake.protocols.includes(PROTOCOL) ? PROTOCOL : undefined;
-    const connection = createConnection(socket, { pingMs, onClose: () => open.delete(connection) });
+    const connection = createConnection(socket);
     let reader: TailReader | undefined;
     try {
-      reader = await tails.read(id, {
-        write: connection.write,
-        close: () => connection.close(CLOSE.normal, "the tail has ended"),
-      });
+      reader = await tails.read(id, connection);
     } catch (err) {
       if (!(err instanceof UserError)) throw err;
       return refuse(socket, err.entry.http, err.message);
     }
     if (reader === undefined) return refuse(socket, 404, "this tail does not exist or has expired");
     if (socket.destroyed) return reader.left();
-    open.add(connection);
-    connection.begin(acceptance(handshake.key, protocol), head, reader);
+    socket.once("close", reader.left).on("drain", reader.drained);
+    server.handleUpgrade(request, socket, head, (client) => {
+      maskFirstFrame(socket);
+      keepAlive(client, socket, pingMs);
+      connection.begin(client);
+      if (!socket.writableNeedDrain) reader.drained();
+    });
   }
 
   return {
@@ -83,102 +79,89 @@ export function createTailSockets({ tails, log, pingMs = 20_000 }: TailSocketsOp
     },
     close() {
       closed = true;
-      for (const connection of open) connection.close(CLOSE.goingAway, "the server is shutting down");
+      server.close();
+      for (const client of server.clients) client.close(CLOSE.goingAway, "the server is shutting down");
     },
   };
 }
 
 /** The connection of one reader. Messages are queued until the handshake is complete. */
-function createConnection(socket: Duplex, { pingMs, onClose }: { pingMs: number; onClose: () => void }) {
-  const messages = createMessageReader({ maxMessage: MAX_MESSAGE, acceptUnmasked: true });
+function createConnection(socket: Duplex): ReaderConnection & { begin(client: WebSocket): void } {
   const early: string[] = [];
-  let begun = false;
-  let closing = false;
-  let silentPings = 0;
+  let client: WebSocket | undefined;
+  let ended = false;
 
-  const send = (frame: Buffer): boolean => socket.writable && socket.write(frame);
-
-  /** Does not wait for a client that fails to close the connection, even if it keeps sending. */
-  const goSoon = () => setTimeout(() => socket.destroy(), HANDSHAKE_MS).unref();
-
-  function close(code: number, reason: string) {
-    if (closing) return;
-    closing = true;
-    if (!begun) return;
-    send(encodeClose(code, reason));
-    // The peer responds with its own close frame (7.1.2).
-    goSoon();
-  }
-
-  function receive(chunk: Buffer) {
-    silentPings = 0;
-    try {
-      for (const event of messages.push(chunk)) {
-        if (event.kind === "close") {
-          // 5.5.1: echoes the close code.
-          if (!closing) send(encodeClose(event.code ?? CLOSE.normal));
-          closing = true;
-          socket.end();
-          goSoon();
-        } else if (event.kind === "ping" && !closing && !socket.writableNeedDrain) {
-          // 5.5.3 requires a pong only for the most recent ping: pings during back-pressure are skipped.
-          send(encodeFrame(OPCODE.pong, event.payload));
-        }
-      }
-    } catch (err) {
-      if (!(err instanceof WebSocketViolation)) throw err;
-      close(err.code, err.message);
-    }
-  }
-
-  function ping() {
-    if (++silentPings > 2) return void socket.destroy();
-    if (!closing && !socket.writableNeedDrain) send(encodeFrame(OPCODE.ping, new Uint8Array()));
-  }
+  const end = () => client?.close(CLOSE.normal, "the tail has ended");
 
   return {
-    close,
-    write(text: string): boolean {
-      if (closing) return true;
-      if (begun) return send(encodeFrame(OPCODE.text, Buffer.from(text)));
-      early.push(text);
-      return false;
-    },
-    /** Completes the handshake and connects the reader. */
-    begin(answer: string, head: Buffer, reader: TailReader) {
-      const pings = setInterval(ping, pingMs).unref();
-      socket.once("close", () => {
-        closing = true;
-        clearInterval(pings);
-        reader.left();
-        onClose();
-      });
-      if ("setTimeout" in socket) (socket as unknown as { setTimeout(ms: number): void }).setTimeout(0);
-      socket.on("drain", () => reader.drained());
-      socket.write(answer);
-      begun = true;
-      // The tail may have ended while it was being opened.
-      if (closing) {
-        closing = false;
-        return close(CLOSE.normal, "the tail has ended");
+    write(text) {
+      if (client === undefined) {
+        early.push(text);
+        return false;
       }
-      for (const text of early) send(encodeFrame(OPCODE.text, Buffer.from(text)));
-      socket.on("data", receive);
-      socket.on("end", () => socket.end());
-      if (head.length > 0) receive(head);
-      if (!socket.writableNeedDrain) reader.drained();
+      if (client.readyState === WebSocket.OPEN) client.send(text);
+      return !socket.writableNeedDrain;
+    },
+    close() {
+      ended = true;
+      end();
+    },
+    begin(opened) {
+      client = opened;
+      // The tail may have ended while it was being opened.
+      if (ended) return end();
+      for (const text of early) client.send(text);
     },
   };
 }
 
-const STATUS: Record<number, string> = {
-  400: "Bad Request",
-  404: "Not Found",
-  405: "Method Not Allowed",
-  426: "Upgrade Required",
-  500: "Internal Server Error",
-  503: "Service Unavailable",
-};
+/** Disconnects a client that is silent for two ping intervals, or violates the protocol. */
+function keepAlive(client: WebSocket, socket: Duplex, pingMs: number): void {
+  let silentPings = 0;
+  const timer = setInterval(() => {
+    if (++silentPings > 2) client.terminate();
+    else if (!socket.writableNeedDrain) client.ping();
+  }, pingMs).unref();
+  socket.on("data", () => (silentPings = 0)).once("close", () => clearInterval(timer));
+  // ws closes the connection with the status code of the violation.
+  client.on("error", () => {});
+}
+
+/**
+ * `wrangler tail` sends its first frame unmasked, which ws rejects as RFC 6455 5.1 requires. Gives this frame a mask of
+ * zeros; masking protects intermediate caches, not this server. Call it when ws has begun to read the socket.
+ */
+function maskFirstFrame(socket: Duplex): void {
+  const listeners = socket.listeners("data") as ((chunk: Buffer) => void)[];
+  let start = Buffer.alloc(0);
+  socket.removeAllListeners("data").on("data", function receive(chunk: Buffer) {
+    start = Buffer.concat([start, chunk]);
+    const [opcode, length] = start;
+    if (opcode === undefined || length === undefined) return;
+    socket.off("data", receive);
+    for (const listener of listeners) socket.on("data", listener);
+    // 5.2: below 126, the octet is the length of an unmasked payload.
+    socket.unshift(
+      length < 126 ? Buffer.concat([Buffer.of(opcode, length | 0x80, 0, 0, 0, 0), start.subarray(2)]) : start,
+    );
+  });
+}
+
+type Refusal = [status: 400 | 405 | 426, reason: string, headers?: Record<string, string>];
+
+/**
+ * Checks the client's handshake (RFC 6455 4.2.1) before the tail is read, because a new reader replaces the previous
+ * one.
+ */
+function refusalOf({ method, headers }: IncomingMessage): Refusal | undefined {
+  if (method !== "GET") return [405, "a WebSocket is opened with GET", { Allow: "GET" }];
+  if (headers["sec-websocket-version"] !== "13")
+    return [426, "the version of the protocol is 13", { "Sec-WebSocket-Version": "13" }];
+  // The key is sixteen octets in base64.
+  if (!/^[A-Za-z0-9+/]{22}==$/.test(headers["sec-websocket-key"] ?? ""))
+    return [400, "Sec-WebSocket-Key is missing or malformed"];
+  return undefined;
+}
 
 function refuse(socket: Duplex, status: number, reason: string, headers: Record<string, string> = {}): void {
   const all = {
@@ -188,7 +171,7 @@ function refuse(socket: Duplex, status: number, reason: string, headers: Record<
     "Content-Length": String(Buffer.byteLength(reason) + 1),
   };
   socket.end(
-    `HTTP/1.1 ${status} ${STATUS[status] ?? "Refused"}\r\n${Object.entries(all)
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${Object.entries(all)
       .map(([name, value]) => `${name}: ${value}\r\n`)
       .join("")}\r\n${reason}\n`,
   );

@@ -5,9 +5,8 @@ import type { AddressInfo } from "node:net";
 import os from "node:os";
 import { buffer } from "node:stream/consumers";
 import { test, type TestContext } from "node:test";
-import { UserError } from "./errors.ts";
 import { networkSet } from "./networks.ts";
-import { addressesOf, createGuardedFetch } from "./guarded-fetch.ts";
+import { addressesOf, createGuardedFetch, FetchError } from "./guarded-fetch.ts";
 import { createOwnAddresses } from "./own-addresses.ts";
 
 async function origin(
@@ -24,7 +23,7 @@ async function origin(
 }
 
 const failsWith = (kind: string, text?: RegExp) => (err: unknown) => {
-  assert.ok(err instanceof UserError, String(err));
+  assert.ok(err instanceof FetchError, String(err));
   assert.equal(err.kind, kind, err.message);
   if (text) assert.match(err.message, text);
   return true;
@@ -117,7 +116,7 @@ test("checks the addresses of a host name, and connects only to those", async (t
   };
   await assert.rejects(
     createGuardedFetch({ allowPrivate: false, lookup })(`http://rebind.example:${port}/`),
-    failsWith("refused", /^Invalid URL: rebind\.example does not resolve to a public IP address$/),
+    failsWith("refused", /^rebind\.example does not resolve to a public IP address$/),
   );
   // A second lookup before connecting would return a different address.
   answers = [["127.0.0.1"], ["192.0.2.1"]];

@@ -3,27 +3,38 @@ import { type ClientRequest, type IncomingMessage, request as requestHttp } from
 import { request as requestHttps } from "node:https";
 import { isIP, type LookupFunction } from "node:net";
 import { getCACertificates } from "node:tls";
-import { defineErrors, messageOf, UserError } from "./errors.ts";
+import { messageOf } from "./errors.ts";
 import { isLoopbackAddress, isNotPublicAddress, type NetworkSet } from "./networks.ts";
 import { createOwnAddresses } from "./own-addresses.ts";
 
+type FetchFailure = "badUrl" | "refused" | "unreachable" | "tooManyRedirects" | "tooSlow" | "tooLarge";
+
+/** Retrying these fails in the same way: addresses blocked by the guard, for example, remain blocked. */
+const PERMANENT: readonly FetchFailure[] = ["badUrl", "refused", "tooManyRedirects", "tooLarge"];
+
 /**
- * Errors when fetching a user's URL. The messages reveal neither the response of a blocked address nor the resolved
- * address; these details are only logged.
+ * Failure to fetch a user's URL, which callers map to an error of their own domain. The message reveals neither the
+ * response of a blocked address nor the resolved address, which is in `cause` for the log.
  */
-const fetchErrors = defineErrors("fetch", {
-  badUrl: { code: 10010, http: 400, message: "Invalid URL: {reason}" },
-  refused: {
-    code: 10010,
-    http: 400,
-    message: "Invalid URL: {host} does not resolve to a public IP address",
-    fix: "Use a public address, or set stream.allow_private.",
-  },
-  unreachable: { code: 10010, http: 400, message: "Invalid URL: cannot reach {host}: {reason}" },
-  tooManyRedirects: { code: 10010, http: 400, message: "Invalid URL: {host} redirected more than {limit} times" },
-  tooSlow: { code: 10010, http: 400, message: "Invalid URL: {host} is too slow: {rule}" },
-  tooLarge: { code: 10010, http: 400, message: "Invalid URL: the response of {host} exceeds {limit} bytes" },
-});
+export class FetchError extends Error {
+  override readonly name = "FetchError";
+  readonly kind: FetchFailure;
+
+  constructor(kind: FetchFailure, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.kind = kind;
+  }
+
+  get permanent(): boolean {
+    return PERMANENT.includes(this.kind);
+  }
+}
+
+const unreachable = (host: string, reason: string, options?: ErrorOptions) =>
+  new FetchError("unreachable", `cannot reach ${host}: ${reason}`, options);
+const tooSlow = (host: string, rule: string) => new FetchError("tooSlow", `${host} is too slow: ${rule}`);
+const tooLarge = (host: string, limit: number) =>
+  new FetchError("tooLarge", `the response of ${host} exceeds ${limit} bytes`);
 
 /** Resolves a host name to its addresses. */
 export type AddressLookup = (host: string) => Promise<string[]>;
@@ -71,7 +82,7 @@ export interface GuardedResponse {
   /** Lower-case names; for repeated headers, the first value. */
   headers: Record<string, string | undefined>;
   /**
-   * Can be read once; stopping early ends the request. Throws fetchErrors; a response that ends before its declared
+   * Can be read once; stopping early ends the request. Throws FetchError; a response that ends before its declared
    * length is `unreachable`.
    */
   body: AsyncIterable<Uint8Array>;
@@ -94,7 +105,7 @@ const WINDOW_MS = 30_000;
 /**
  * Fetches URLs from users without reaching the local network: http and https only, no credentials in the URL, connects
  * only to checked addresses (DNS rebinding has no effect), checks every redirect, and limits time and size. One
- * connection per request; nothing is cached or decoded. Throws `fetchErrors`.
+ * connection per request; nothing is cached or decoded. Throws FetchError.
  */
 export function createGuardedFetch({
   allowPrivate,
@@ -109,7 +120,7 @@ export function createGuardedFetch({
   async function ask(url: URL, asking: Asking): Promise<IncomingMessage> {
     const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
     const late = timeLimit(asking.headersMs, () =>
-      fetchErrors.tooSlow({ host, rule: `it did not answer within ${asking.headersMs / 1000} s` }),
+      tooSlow(host, `it did not answer within ${asking.headersMs / 1000} s`),
     );
     const signal = AbortSignal.any([asking.signal, late.signal]);
     try {
@@ -134,9 +145,7 @@ export function createGuardedFetch({
       body,
     } = options;
     let url = readUrl(text);
-    const over = timeLimit(totalMs, () =>
-      fetchErrors.tooSlow({ host: url.hostname, rule: `${totalMs / 1000} s are over` }),
-    );
+    const over = timeLimit(totalMs, () => tooSlow(url.hostname, `${totalMs / 1000} s are over`));
     const signal = options.signal === undefined ? over.signal : AbortSignal.any([over.signal, options.signal]);
     const asking: Asking = {
       method,
@@ -155,7 +164,8 @@ export function createGuardedFetch({
         const next = method === "POST" || redirects === 0 ? undefined : redirectOf(answer, url);
         if (next === undefined) return response(url, answer, asking, over.clear);
         answer.destroy();
-        if (hop >= redirects) throw fetchErrors.tooManyRedirects({ host: url.hostname, limit: redirects });
+        if (hop >= redirects)
+          throw new FetchError("tooManyRedirects", `${url.hostname} redirected more than ${redirects} times`);
         if (next.origin !== url.origin) asking.headers = withoutCredentials(asking.headers);
         url = next;
       }
@@ -169,9 +179,9 @@ export function createGuardedFetch({
 export const systemLookup: AddressLookup = async (host) =>
   (await dnsLookup(host, { all: true })).map(({ address }) => address);
 
-/** Validates a user's URL. Throws badUrl. */
+/** Validates a user's URL. Throws FetchError badUrl. */
 export function readUrl(text: string): URL {
-  const bad = (reason: string) => fetchErrors.badUrl({ reason });
+  const bad = (reason: string) => new FetchError("badUrl", reason);
   if (text.length > 4096) throw bad("it is longer than 4096 characters");
   // URL parsers strip surrounding control characters, but code that stores the text does not.
   if (/\p{Cc}/u.test(text)) throw bad("it has control characters");
@@ -187,22 +197,25 @@ export function readUrl(text: string): URL {
 
 /**
  * Resolves a host to allowed addresses: at most eight, only public ones. `own`: addresses of this machine; if absent,
- * private addresses are allowed, too. Throws unreachable, refused.
+ * private addresses are allowed, too. Throws FetchError unreachable, refused.
  */
 export async function addressesOf(host: string, lookup: AddressLookup, own: NetworkSet | undefined): Promise<string[]> {
   const found =
     isIP(host) !== 0
       ? [host]
       : await lookup(host).catch((err: unknown) => {
-          throw fetchErrors.unreachable({ host, reason: "its name cannot be resolved" }, { cause: err });
+          throw unreachable(host, "its name cannot be resolved", { cause: err });
         });
-  if (found.length === 0) throw fetchErrors.unreachable({ host, reason: "its name has no address" });
+  if (found.length === 0) throw unreachable(host, "its name has no address");
   const usable = found.filter(
     (address) =>
       isIP(address) !== 0 &&
       (own === undefined || !(isLoopbackAddress(address) || isNotPublicAddress(address) || own(address))),
   );
-  if (usable.length === 0) throw fetchErrors.refused({ host, address: found[0] });
+  if (usable.length === 0)
+    throw new FetchError("refused", `${host} does not resolve to a public IP address`, {
+      cause: new Error(`it resolves to ${found[0]}`),
+    });
   return usable.slice(0, 8);
 }
 
@@ -246,10 +259,10 @@ function send(
   } else {
     asked = requestHttp(options);
   }
-  asked.on("error", (err) => reject(fetchErrors.unreachable({ host, reason: reasonOf(err) }, { cause: err })));
+  asked.on("error", (err) => reject(unreachable(host, reasonOf(err), { cause: err })));
   asked.once("response", resolve).once("upgrade", (_, socket) => {
     socket.destroy();
-    reject(fetchErrors.unreachable({ host, reason: "it answered in another protocol" }));
+    reject(unreachable(host, "it answered in another protocol"));
   });
   asked.end(body);
   return promise;
@@ -273,7 +286,7 @@ function redirectOf(answer: IncomingMessage, from: URL): URL | undefined {
   if (location === undefined || ![301, 302, 303, 307, 308].includes(statusCode ?? 0)) return undefined;
   try {
     const to = URL.parse(location, from);
-    if (to === null) throw fetchErrors.badUrl({ reason: `${from.hostname} redirects to what is no URL` });
+    if (to === null) throw new FetchError("badUrl", `${from.hostname} redirects to what is no URL`);
     return readUrl(to.href);
   } catch (err) {
     // A response that is never read would never end.
@@ -328,19 +341,16 @@ async function* readBody(
   // Only time spent waiting for the server counts: a slow local disk must not make the origin appear slow.
   let [waited, octets] = [0, 0];
   let slow: Error | undefined;
-  const tooSlow = () =>
-    answer.destroy(
-      (slow = fetchErrors.tooSlow({ host, rule: `less than ${slowest} bytes came in ${WINDOW_MS / 1000} s` })),
-    );
+  const stop = () => answer.destroy((slow = tooSlow(host, `less than ${slowest} bytes came in ${WINDOW_MS / 1000} s`)));
   try {
-    if (declared !== undefined && Number(declared) > maxBytes) throw fetchErrors.tooLarge({ host, limit: maxBytes });
+    if (declared !== undefined && Number(declared) > maxBytes) throw tooLarge(host, maxBytes);
     for (;;) {
       const asked = performance.now();
-      const timer = setTimeout(tooSlow, WINDOW_MS - waited).unref();
+      const timer = setTimeout(stop, WINDOW_MS - waited).unref();
       const { done, value } = await pieces.next().finally(() => clearTimeout(timer));
       if (done === true) return;
       size += value.length;
-      if (size > maxBytes) throw fetchErrors.tooLarge({ host, limit: maxBytes });
+      if (size > maxBytes) throw tooLarge(host, maxBytes);
       waited += performance.now() - asked;
       octets += value.length;
       if (octets >= slowest) [waited, octets] = [0, 0];
@@ -348,12 +358,7 @@ async function* readBody(
     }
   } catch (err) {
     if (signal.aborted) throw signal.reason;
-    throw (
-      slow ??
-      (err instanceof UserError
-        ? err
-        : fetchErrors.unreachable({ host, reason: "the answer broke off" }, { cause: err }))
-    );
+    throw slow ?? (err instanceof FetchError ? err : unreachable(host, "the answer broke off", { cause: err }));
   } finally {
     close();
   }

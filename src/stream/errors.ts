@@ -1,3 +1,4 @@
+import { FetchError } from "../kernel/guarded-fetch.ts";
 import { defineErrors } from "../kernel/index.ts";
 
 /**
@@ -8,6 +9,12 @@ export const streamErrors = defineErrors("stream", {
   videoNotFound: { code: 10003, http: 404, message: "Not Found", fix: "Video {uid} not found in this account." },
   badParameter: { code: 10005, http: 400, message: "Bad Request: {reason}" },
   invalidUrl: { code: 10010, http: 400, message: "Invalid URL: {reason}" },
+  urlNotPublic: {
+    code: 10010,
+    http: 400,
+    message: "Invalid URL: {reason}",
+    fix: "Use a public address, or set stream.allow_private.",
+  },
   quotaExceeded: {
     code: 10011,
     http: 413,
@@ -363,3 +370,10 @@ export const streamErrors = defineErrors("stream", {
     fix: "Retry in a few seconds; the recording is already playable.",
   },
 });
+
+/** Throws invalidUrl or urlNotPublic if a user's URL could not be fetched, and any other error unchanged. */
+export function throwFetchError(thrown: unknown): never {
+  if (!(thrown instanceof FetchError)) throw thrown;
+  const error = thrown.kind === "refused" ? streamErrors.urlNotPublic : streamErrors.invalidUrl;
+  throw error({ reason: thrown.message }, { cause: thrown });
+}

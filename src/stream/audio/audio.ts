@@ -36,7 +36,10 @@ interface AudioParts {
 
 /** Additional audio tracks of a video: other languages, commentary. */
 export interface Audio {
-  /** Fetches the file later, in a job. Throws videoNotFound, badParameter, invalidUrl, tooLarge. */
+  /**
+   * Fetches the file later, in a job. Throws videoNotFound, badParameter, invalidUrl, urlNotPublic, notAVideo,
+   * tooLarge.
+   */
   copy(account: string, video: string, asked: { url: string; label: string }): Promise<AddedTrack>;
   /**
    * Reads a form with `file` and `label` as it arrives. `confirm` is called at its end. Throws videoNotFound,

@@ -1,6 +1,6 @@
-import { messageOf, UserError, type Log } from "../../kernel/index.ts";
-import type { GuardedFetch } from "../../kernel/guarded-fetch.ts";
-import type { Job, JobContext, ObjectStore } from "../../store/index.ts";
+import { messageOf, type Log } from "../../kernel/index.ts";
+import { FetchError, type GuardedFetch } from "../../kernel/guarded-fetch.ts";
+import { isStoreError, type Job, type JobContext, type ObjectStore } from "../../store/index.ts";
 import type { MediaTools } from "../media/index.ts";
 import { describeFile, type FileDescription, makeMezzanine, needsMezzanine, ProbeRefused } from "../probe/index.ts";
 import { answered, isFine, isForGood } from "../uploads/index.ts";
@@ -60,9 +60,8 @@ export function createPreparer(parts: PrepareParts) {
 const isLasting = (err: unknown): boolean =>
   err instanceof Unusable ||
   err instanceof ProbeRefused ||
-  (err instanceof UserError &&
-    ((err.domain === "fetch" && ["badUrl", "refused", "tooLarge", "tooManyRedirects"].includes(err.kind)) ||
-      (err.domain === "store" && err.kind === "tooLarge")));
+  (err instanceof FetchError && err.permanent) ||
+  isStoreError(err, "tooLarge");
 
 async function prepare(
   parts: PrepareParts,

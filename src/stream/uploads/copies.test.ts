@@ -195,7 +195,9 @@ test("internal hosts cannot be reached by address, by name, by redirect, or by D
   ]) {
     await assert.rejects(
       uploads.copy(ACCOUNT, { url }),
-      refusedWith(10010, / does not resolve to a public IP address$/),
+      (err) =>
+        refusedWith(10010, /^Invalid URL: \S+ does not resolve to a public IP address$/)(err) &&
+        /stream\.allow_private/.test((err as UserError).fix!),
       url,
     );
   }

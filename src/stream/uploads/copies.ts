@@ -1,3 +1,4 @@
+import { FetchError } from "../../kernel/guarded-fetch.ts";
 import { messageOf, UserError } from "../../kernel/index.ts";
 import { isStoreError, type Job, type JobContext, type JobWorker } from "../../store/index.ts";
 import { streamErrors } from "../errors.ts";
@@ -189,7 +190,7 @@ export function createCopies(parts: CreationParts): Copies {
     await videos.failed(
       uid,
       ours ? "ERR_UNKNOWN" : "ERR_FETCH_ORIGIN_ERROR",
-      ours ? undefined : `The video could not be fetched: ${messageOf(err).replace(/^Invalid URL: /, "")}`,
+      ours ? undefined : `The video could not be fetched: ${messageOf(err)}`,
     );
     await table.remove(uid);
   }
@@ -222,13 +223,9 @@ export function createCopies(parts: CreationParts): Copies {
   };
 }
 
-const isBrokenOff = (err: unknown): boolean =>
-  err instanceof UserError && err.domain === "fetch" && err.kind === "unreachable";
+const isBrokenOff = (err: unknown): boolean => err instanceof FetchError && err.kind === "unreachable";
 
-/** Addresses blocked by the guard remain blocked, so a retry would not help. */
 const isLasting = (err: unknown): boolean =>
   err instanceof ForGood ||
-  (err instanceof UserError &&
-    err.domain === "fetch" &&
-    ["badUrl", "refused", "tooLarge", "tooManyRedirects"].includes(err.kind)) ||
+  (err instanceof FetchError && err.permanent) ||
   (err instanceof UserError && err.domain === "stream" && err.kind === "notAVideo");

@@ -1,5 +1,5 @@
 import type { GuardedFetch, GuardedResponse } from "../../kernel/guarded-fetch.ts";
-import { streamErrors } from "../errors.ts";
+import { streamErrors, throwFetchError } from "../errors.ts";
 
 /** File metadata reported by an origin. */
 interface OriginFile {
@@ -12,17 +12,19 @@ interface OriginFile {
 const ASK_MS = 15_000;
 
 /**
- * Sends HEAD; if the response is unusable, requests the first byte. Throws invalidUrl, notAVideo, and the errors of
- * `fetch`.
+ * Sends HEAD; if the response is unusable, requests the first byte. Throws invalidUrl, urlNotPublic, notAVideo.
  */
 export async function askOrigin(fetch: GuardedFetch, url: string): Promise<OriginFile> {
-  const head = await fetch(url, { method: "HEAD", headersMs: ASK_MS, totalMs: ASK_MS });
-  head.close();
+  const ask = async (request: Parameters<GuardedFetch>[1]) => {
+    const answer = await fetch(url, { ...request, headersMs: ASK_MS, totalMs: ASK_MS }).catch(throwFetchError);
+    answer.close();
+    return answer;
+  };
+  const head = await ask({ method: "HEAD" });
   let found = isFine(head.status) ? describe(head) : undefined;
   if (found?.size === undefined) {
     // URLs signed for one method, and custom-built servers, do not support HEAD.
-    const first = await fetch(url, { headers: { range: "bytes=0-0" }, headersMs: ASK_MS, totalMs: ASK_MS });
-    first.close();
+    const first = await ask({ headers: { range: "bytes=0-0" } });
     if (first.status === 416) throw streamErrors.notAVideo({ reason: "it is empty" });
     if (!isFine(first.status)) throw streamErrors.invalidUrl({ reason: answered(url, first.status) });
     found = describe(first);

@@ -27,7 +27,10 @@ export interface Uploads {
     account: string,
     asked: RequestedVideo & { maxDurationSeconds: number },
   ): Promise<{ video: Video; uploadUrl: string }>;
-  /** Requests the size from the URL, and fetches the file later in a job. Throws invalidUrl, tooLarge, badParameter. */
+  /**
+   * Requests the size from the URL, and fetches the file later in a job. Throws invalidUrl, urlNotPublic, notAVideo,
+   * tooLarge, badParameter.
+   */
   copy(account: string, asked: RequestedVideo & { url: string }): Promise<Video>;
   /**
    * Creates a TUS upload, with its URL and media id in `headers`. Data sent with the creation has been stored when it

@@ -8,7 +8,7 @@ import type { Video, WatermarkProfile } from "../videos/index.ts";
 export interface Watermarks {
   /** Creates a profile from a PNG of at most MAX_WATERMARK_BYTES. Throws badImage, badParameter, tooManyWatermarks. */
   create(account: string, image: Uint8Array, request?: WatermarkRequest): Promise<WatermarkProfile>;
-  /** Creates a profile from an image fetched from a URL. Also throws the errors of fetching, and invalidUrl. */
+  /** Creates a profile from an image fetched from a URL. Also throws invalidUrl, urlNotPublic. */
   createFromUrl(account: string, url: string, request?: WatermarkRequest): Promise<WatermarkProfile>;
   /** Oldest first. */
   list(account: string): Promise<WatermarkProfile[]>;

@@ -148,14 +148,17 @@ export function watermarksConformance(engine: TestEngine): void {
     assert.equal((await watermarks.createFromUrl(A, `${base}/moved`)).downloadedFrom, `${base}/moved`);
     await assert.rejects(watermarks.createFromUrl(A, `${base}/none`), kind("invalidUrl", /answered 404/));
     await assert.rejects(watermarks.createFromUrl(A, `${base}/text`), kind("badImage"));
-    await assert.rejects(watermarks.createFromUrl(A, `${base}/large`), kind("tooLarge"));
-    await assert.rejects(watermarks.createFromUrl(A, "file:///etc/passwd"), kind("badUrl"));
+    await assert.rejects(watermarks.createFromUrl(A, `${base}/large`), kind("invalidUrl", /exceeds 2097152 bytes/));
+    await assert.rejects(
+      watermarks.createFromUrl(A, "file:///etc/passwd"),
+      kind("invalidUrl", /only http: and https: are fetched/),
+    );
     await assert.rejects(
       (await setUp(t, engine, { fetch: createGuardedFetch({ allowPrivate: false }) })).watermarks.createFromUrl(
         A,
         `${base}/logo.png`,
       ),
-      kind("refused"),
+      kind("urlNotPublic"),
     );
     assert.equal((await kept("stream-watermarks/")).length, 1);
   });

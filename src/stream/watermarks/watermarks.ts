@@ -2,7 +2,7 @@ import { every, type Repetition } from "../../kernel/every.ts";
 import { type Clock, type Ids, isHexId, type Log, UserError } from "../../kernel/index.ts";
 import type { GuardedFetch } from "../../kernel/guarded-fetch.ts";
 import { isStoreError, type Db, type ObjectStore } from "../../store/index.ts";
-import { streamErrors } from "../errors.ts";
+import { streamErrors, throwFetchError } from "../errors.ts";
 import { MediaRunError, type MediaTools } from "../media/index.ts";
 import type { WatermarkProfile } from "../videos/index.ts";
 import { readPng } from "./png.ts";
@@ -134,7 +134,7 @@ export function createWatermarks({
     create: (account, image, request = {}) => create(account, image, request, null),
     async createFromUrl(account, url, request = {}) {
       checked(request);
-      return create(account, await download(url), request, url);
+      return create(account, await download(url).catch(throwFetchError), request, url);
     },
     list: async (account) => (await table.list(account)).map(shown),
     async get(account, uid) {

@@ -1,9 +1,9 @@
 import { createHmac } from "node:crypto";
 import { isIP } from "node:net";
 import { type GuardedFetch, readUrl } from "../../kernel/guarded-fetch.ts";
-import { type Clock, messageOf, UserError } from "../../kernel/index.ts";
+import { type Clock, messageOf } from "../../kernel/index.ts";
 import { isLoopbackAddress, isNotPublicAddress } from "../../kernel/networks.ts";
-import { streamErrors } from "../errors.ts";
+import { streamErrors, throwFetchError } from "../errors.ts";
 import type { WebhookAttempt } from "./types.ts";
 
 const ANSWER_MS = 10_000;
@@ -43,12 +43,7 @@ export async function attempt(
     });
   } catch (err) {
     if (signal?.aborted === true) throw err;
-    return done({
-      status: null,
-      error: messageOf(err)
-        .replace(/^Invalid URL: /, "")
-        .slice(0, SNIPPET),
-    });
+    return done({ status: null, error: messageOf(err).slice(0, SNIPPET) });
   }
 }
 
@@ -94,9 +89,7 @@ export function webhookUrl(given: string, allowPrivate: boolean): string {
   try {
     url = readUrl(given.trim());
   } catch (err) {
-    throw err instanceof UserError
-      ? streamErrors.invalidUrl({ reason: String(err.details["reason"]) }, { cause: err })
-      : err;
+    throwFetchError(err);
   }
   const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
   const closed =

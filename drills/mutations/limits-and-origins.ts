@@ -91,7 +91,12 @@ export const mutations: Mutation[] = [
     to: "&& platformHosts.some",
     test: "src/api/platform-host.test.ts",
   },
-  { file: "src/dev/other-site.ts", from: 'site === "cross-site" || ', to: "", test: "src/dev/other-site.test.ts" },
+  {
+    file: "src/dev/http/cross-origin.ts",
+    from: 'site === "cross-site" || ',
+    to: "",
+    test: "src/dev/http/cross-origin.test.ts",
+  },
   {
     file: "src/kernel/log.ts",
     from: ", hooks: { streamWrite: escapeControls }",

@@ -53,12 +53,12 @@ it("runs again for a request made at the moment a run ends", async () => {
 
 it("starts nothing after close() and waits for the run in progress", async () => {
   const { work, seen, endRun } = heldWork();
-  const asked = [work.request(), work.request()];
+  const requests = [work.request(), work.request()];
   let closed = false;
   const closing = work.close().then(() => (closed = true));
   await turn();
   assert.equal(closed, false);
   await endRun();
-  await Promise.all([...asked, closing, work.request()]);
+  await Promise.all([...requests, closing, work.request()]);
   assert.equal(seen.runs, 1);
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { claimedBy, workerFor, type Claims } from "./recipients.ts";
+import { claimedBy, isVerified, workerFor, type Claims } from "./recipients.ts";
 
 const workers: Claims[] = [
   { worker: "inbox", addresses: ["help@shop.example"] },
@@ -18,4 +18,10 @@ it("selects the worker by address, then by domain, then by the domain's worker n
 it("recognizes unclaimed recipients", () => {
   assert.equal(claimedBy("orders@shop.example", workers), "shop");
   assert.equal(claimedBy("anyone@example.net", workers), undefined);
+});
+
+it("verifies an address if any configuration lists it or has no list", () => {
+  assert.equal(isVerified("Boss@example.org", [["ada@example.org"], ["boss@EXAMPLE.org"]]), true);
+  assert.equal(isVerified("eve@example.org", [["ada@example.org"], []]), false);
+  assert.equal(isVerified("eve@example.org", [["ada@example.org"], undefined]), true);
 });

@@ -26,3 +26,10 @@ export function claimedBy(recipient: string, workers: readonly Claims[]): string
 
 const claimant = (pattern: string, workers: readonly Claims[]) =>
   workers.find(({ addresses }) => addresses.some((address) => address.toLowerCase() === pattern))?.worker;
+
+/**
+ * Whether a worker may send to `address`. A configuration without a list of verified addresses allows all: no mail is
+ * delivered from this server.
+ */
+export const isVerified = (address: string, lists: (readonly string[] | undefined)[]): boolean =>
+  lists.some((list) => list === undefined || list.some((one) => one.toLowerCase() === address.toLowerCase()));

@@ -16,7 +16,7 @@ describe("watching files", () => {
     reports = [];
     wake = () => {};
     watch = createFileWatch({
-      quietMs: 20,
+      debounceMs: 20,
       onChange: (files) => {
         reports.push(files);
         wake();
@@ -100,13 +100,13 @@ describe("watching files", () => {
   });
 
   it("continues if a folder cannot be watched", async () => {
-    const troubles: string[] = [];
+    const failures: string[] = [];
     const lenient = createFileWatch({
       onChange: (files) => void reports.push(files),
-      onTrouble: ({ path }) => void troubles.push(path),
+      onError: ({ path }) => void failures.push(path),
     });
     await lenient.set([file("gone/a.ts")]);
     lenient.close();
-    assert.deepEqual(troubles, [file("gone")]);
+    assert.deepEqual(failures, [file("gone")]);
   });
 });

@@ -16,24 +16,24 @@ export interface FileWatch {
 }
 
 interface Options {
-  /** Called with the changed paths once no change has occurred for `quietMs`, or at the latest after `quietMs * 10`. */
+  /** Called with the changed paths once no change has occurred for `debounceMs`, or at the latest after `debounceMs * 10`. */
   onChange: (files: string[]) => void;
   /** Default 40 ms: an editor's burst of events counts as one change. */
-  quietMs?: number;
+  debounceMs?: number;
   /**
    * Maximum number of watched directories, because the system's inotify watches are limited; dependencies are dropped
    * first. Default 1024.
    */
   maxDirectories?: number;
   /** Called once if something cannot be watched. */
-  onTrouble?: (trouble: { path: string; error: Error }) => void;
+  onError?: (failure: { path: string; error: Error }) => void;
 }
 
 export function createFileWatch({
   onChange,
-  quietMs = 40,
+  debounceMs = 40,
   maxDirectories = 1024,
-  onTrouble = () => {},
+  onError = () => {},
 }: Options): FileWatch {
   let files = new Set<string>();
   let anyNewFile = false;
@@ -49,8 +49,8 @@ export function createFileWatch({
     if (changed.size === 0) firstChangeAt = now;
     changed.add(path);
     clearTimeout(timer);
-    const latest = firstChangeAt + quietMs * 10 - now;
-    timer = setTimeout(report, Math.max(0, Math.min(quietMs, latest)));
+    const latest = firstChangeAt + debounceMs * 10 - now;
+    timer = setTimeout(report, Math.max(0, Math.min(debounceMs, latest)));
   }
 
   function report() {
@@ -72,14 +72,14 @@ export function createFileWatch({
       watcher.on("error", (error) => unwatch(directory, error));
       watchers.set(directory, watcher);
     } catch (error) {
-      onTrouble({ path: directory, error: error as Error });
+      onError({ path: directory, error: error as Error });
     }
   }
 
   function unwatch(directory: string, error?: Error) {
     watchers.get(directory)?.close();
     watchers.delete(directory);
-    if (error) onTrouble({ path: directory, error });
+    if (error) onError({ path: directory, error });
   }
 
   return {

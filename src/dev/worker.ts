@@ -25,39 +25,47 @@ export interface DevWorker {
   readonly unavailable: string | undefined;
   /** The build of the running version. */
   readonly build: ProjectBuild | undefined;
-  rebuild(reason: "start" | "change" | "key"): Promise<void>;
+  /** Builds the first version and deploys it, as all later ones, to this runtime. */
+  start(runtime: Deployer): Promise<void>;
+  /** Reads the configuration again and builds a new version. */
+  rebuild(): Promise<void>;
   /** Help for newcomers about an exception of this worker. */
   explain(exception: ThrownException): string | undefined;
   close(): Promise<void>;
 }
 
-interface Options {
+type Deployer = Pick<WorkerRuntime, "deploy">;
+
+export interface DevWorkerOptions {
+  /** Working directory: relative paths are resolved against it. */
   cwd: string;
+  /** Configuration file. Undefined: the file found in `cwd` or a parent folder. */
   config: string | undefined;
+  /** Selects `env.<name>` of the configuration. */
   environment: string | undefined;
-  runtime: Pick<WorkerRuntime, "deploy">;
   /** Receives build results and warnings. */
   report: Report;
   clock: Clock;
+  /** Whether to rebuild when a file changes. */
   watch: boolean;
 }
 
 /**
- * Reads the configuration and prepares the build; `rebuild("start")` creates the first version. Throws UserError for an
+ * Reads the configuration and prepares the build; `start` creates the first version. Throws UserError for an
  * invalid configuration. Later errors are reported, and the previous version keeps running.
  */
 export async function openDevWorker({
   cwd,
   config,
   environment,
-  runtime,
   report,
   clock,
   watch,
-}: Options): Promise<DevWorker> {
+}: DevWorkerOptions): Promise<DevWorker> {
   let project = await readProject({ cwd, config, environment, clock });
   const { name } = project;
   let bundler: Bundler = createBundler(project, { cwd });
+  let runtime: Deployer | undefined;
   let running: ProjectBuild | undefined;
   let failure: string | undefined = `${name} is being built`;
   let readAgain = false;
@@ -71,7 +79,7 @@ export async function openDevWorker({
       reason = "change";
       void work.request();
     },
-    onTrouble: ({ path, error }) =>
+    onError: ({ path, error }) =>
       report({ event: "warning", text: `changes in ${path} cannot be seen: ${messageOf(error)}` }),
   });
 
@@ -115,7 +123,7 @@ export async function openDevWorker({
       if (running?.digest === build.digest && running.script.sourceMap === build.script.sourceMap && why === "change") {
         report({ event: "unchanged", worker: name });
       } else {
-        await runtime.deploy(build.script);
+        await runtime!.deploy(build.script);
         running = build;
         report({
           event: "built",
@@ -171,9 +179,13 @@ export async function openDevWorker({
       return running;
     },
     explain: (exception) => explainException(exception, project, unknownBindings),
-    async rebuild(why) {
-      reason = why;
-      readAgain = why === "key";
+    async start(given) {
+      runtime = given;
+      await work.request();
+    },
+    async rebuild() {
+      reason = "key";
+      readAgain = true;
       await work.request();
     },
     async close() {

@@ -26,7 +26,6 @@ export type {
   TlsStatistics,
 } from "./dmarc-reports/index.ts";
 export { mailErrors, mebibytes } from "./errors.ts";
-export type { SmtpListener, SmtpListenerOptions } from "./inbound/index.ts";
 export { createLocalMail } from "./local-mail.ts";
 export { createMail, type Mail } from "./mail.ts";
 export { readMessage, type MailSource, type Message, type Spool } from "./messages/index.ts";

@@ -1,6 +1,6 @@
-import type { Report } from "../dev/index.ts";
+import type { DevLimits, Report } from "../dev/index.ts";
 import type { Clock, Ids, Log } from "../kernel/index.ts";
-import type { Binding, RuntimeOptions } from "../workers/index.ts";
+import type { Binding } from "../workers/index.ts";
 
 /** Options of `reelpost dev`; everything with a sensible default is optional. */
 export interface DevOptions {
@@ -35,14 +35,6 @@ export interface DevOptions {
   ids?: Ids;
   /** Small values for tests. */
   limits?: DevLimits;
-}
-
-export interface DevLimits {
-  runtime?: RuntimeOptions["limits"];
-  /** Maximum size of a message in bytes. Default 25 MiB. */
-  messageBytes?: number;
-  /** How long close() waits for pending work. Default 5 s. */
-  graceMs?: number;
 }
 
 export interface DevServer {

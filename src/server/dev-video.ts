@@ -1,25 +1,19 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
 import { join } from "node:path";
 import { getRequestListener } from "@hono/node-server";
 import { createApi, type Gate, streamRoutes } from "../api/index.ts";
-import { refuse, VIDEO_PREFIX } from "../dev/index.ts";
+import { refuse, VIDEO_PREFIX, type DevVideo } from "../dev/index.ts";
+import type { Basics } from "../kernel/index.ts";
 import type { Settings } from "../kernel/settings.ts";
 import { openSecrets, type Store } from "../store/index.ts";
 import { createStream, type Stream } from "../stream/index.ts";
-import type { Basics } from "../kernel/index.ts";
 import { ROLES } from "./roles.ts";
 
 interface DevVideoParts {
   store: Store;
   dataDir: string;
   settings: Settings;
-  base: () => string;
-}
-
-interface DevVideo {
-  binding: Stream["binding"];
-  /** Serves paths under VIDEO_PREFIX: videos, their player, uploads, and the video operations of the v4 API. */
-  handle(request: IncomingMessage, response: ServerResponse): Promise<boolean>;
+  /** The URL of the development server. */
+  serverUrl: () => string;
 }
 
 /** `reelpost dev` has no accounts: all videos belong to this account. */
@@ -38,44 +32,17 @@ const OPEN: Gate = {
 };
 
 /**
- * Stream for local workers. Created by the first call of a stream binding or the first video request: most workers do
- * not use video, and ffmpeg is not needed until then. Uploads from this machine and fetches from it are allowed.
+ * Stream for local workers: videos, their player, uploads, and the video operations of the v4 API. Opened by the first
+ * call of a stream binding or the first video request: most workers do not use video, and ffmpeg is not needed until
+ * then. Uploads from this machine and fetches from it are allowed.
  */
-export function composeDevVideo({ store, dataDir, settings, base }: DevVideoParts, basics: Basics): DevVideo {
-  let begun: Begun | undefined;
-  function begin() {
-    if (begun !== undefined) return begun;
-    const stream = createStream(
-      {
-        store,
-        serverUrl: base,
-        secrets: openSecrets(dataDir),
-        settings: { ...settings, stream: { ...settings.stream, allow_private: true } },
-        roles: new Set(ROLES),
-        base: VIDEO_PREFIX.slice(0, -1),
-        folder: join(dataDir, "video"),
-        defaultAccount: ACCOUNT,
-      },
-      basics,
-    );
-    // Another process may be using the ports; everything else works without them.
-    const listening = stream
-      .listen()
-      .catch((err: unknown) => basics.log.warn({ err }, "live: cannot listen for RTMP and SRT publishers"));
-    stream.start();
-    const api = createApi({
-      ...basics,
-      routes: streamRoutes(stream),
-      version: "dev",
-      gate: OPEN,
-      rateLimit: { requests: 0, seconds: 1 },
-    });
-    return (begun = { stream, listening, api: getRequestListener(api.fetch, { overrideGlobalObjects: false }) });
-  }
+export function createDevVideo(parts: DevVideoParts, basics: Basics): DevVideo {
+  let opened: OpenVideo | undefined;
+  const open = () => (opened ??= openVideo(parts, basics));
   return {
-    binding: { call: (...call) => begin().stream.binding.call(...call) },
+    binding: { call: (...call) => open().stream.binding.call(...call) },
     async handle(request, response) {
-      const { stream, listening, api } = begin();
+      const { stream, listening, api } = open();
       await listening;
       if (request.url!.startsWith(`${VIDEO_PREFIX}upload/`)) await stream.upload(request, response);
       else if (!request.url!.startsWith(API)) return stream.deliver(request, response);
@@ -91,9 +58,38 @@ export function composeDevVideo({ store, dataDir, settings, base }: DevVideoPart
   };
 }
 
-interface Begun {
+interface OpenVideo {
   stream: Stream;
   /** The live inputs display these ports. */
   listening: Promise<unknown>;
   api: ReturnType<typeof getRequestListener>;
+}
+
+function openVideo({ store, dataDir, settings, serverUrl }: DevVideoParts, basics: Basics): OpenVideo {
+  const stream = createStream(
+    {
+      store,
+      serverUrl,
+      secrets: openSecrets(dataDir),
+      settings: { ...settings, stream: { ...settings.stream, allow_private: true } },
+      roles: new Set(ROLES),
+      base: VIDEO_PREFIX.slice(0, -1),
+      folder: join(dataDir, "video"),
+      defaultAccount: ACCOUNT,
+    },
+    basics,
+  );
+  // Another process may be using the ports; everything else works without them.
+  const listening = stream
+    .listen()
+    .catch((err: unknown) => basics.log.warn({ err }, "live: cannot listen for RTMP and SRT publishers"));
+  stream.start();
+  const api = createApi({
+    ...basics,
+    routes: streamRoutes(stream),
+    version: "dev",
+    gate: OPEN,
+    rateLimit: { requests: 0, seconds: 1 },
+  });
+  return { stream, listening, api: getRequestListener(api.fetch, { overrideGlobalObjects: false }) };
 }

@@ -1,5 +1,5 @@
 export { startDev } from "./dev.ts";
-export type { DevLimits, DevOptions, DevServer } from "./dev-options.ts";
+export type { DevOptions, DevServer } from "./dev-options.ts";
 export { runDev, type RunDevOptions } from "./run-dev.ts";
 export { runServe, type RunServeOptions } from "./run-serve.ts";
 export { startServe } from "./serve.ts";

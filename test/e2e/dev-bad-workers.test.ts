@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { UserError } from "../../src/kernel/index.ts";
-import type { DevLimits } from "../../src/server/index.ts";
+import type { DevLimits } from "../../src/dev/index.ts";
 import {
   createScope,
   isEmail,

@@ -4,59 +4,60 @@ import type { InboundMail, Invocation, Outcome, WorkerRuntime } from "../workers
 import { envelopeWarnings } from "./envelope-warnings.ts";
 import type { EmailEvent, Explained, FetchEvent, MailAction, Report } from "./events.ts";
 
-/** Correlates invocations with the mail that they sent and with the warnings about their messages. */
-export interface Stories {
-  /** The runtime, instrumented to record the start of each invocation. All calls must go through it. */
-  readonly runtime: WorkerRuntime;
+/** Reports each invocation with the mail that it sent and the warnings about its message. */
+interface InvocationReports {
+  /** Returns the runtime, instrumented to record the start of each invocation. All calls must go through it. */
+  instrument(runtime: WorkerRuntime): WorkerRuntime;
   /** Mail that was written to disk. */
   captured(captured: Captured): void;
   close(): void;
 }
 
 interface Options {
-  runtime: WorkerRuntime;
   report: Report;
   explain: (worker: string, exception: Explained) => string | undefined;
   clock: Clock;
 }
 
 /** A started invocation whose record has not arrived yet. */
-interface Live {
+interface PendingInvocation {
   worker: string;
   /** Identifies its record: the id of the message, method and URL, or the schedule. */
   key: string;
   actions: MailAction[];
   warnings: string[];
   /** Milliseconds since the epoch: the start, and the end as seen by the caller. The record arrives slightly later. */
-  began: number;
-  over?: number;
+  startedAt: number;
+  endedAt?: number;
 }
 
 /** The runtime's time limit for delivering a record. */
-const RECORD_PATIENCE_MS = 40_000;
+const RECORD_TIMEOUT_MS = 40_000;
 /** The record of a failed request arrives immediately or never. */
-const FAILED_PATIENCE_MS = 2000;
+const FAILED_RECORD_TIMEOUT_MS = 2000;
 /** Maximum number of actions attributed to one invocation; further ones are reported separately. */
 const MAX_ACTIONS = 1000;
 /** Maximum number of tracked invocations; mail from further ones is reported separately. */
-const MAX_LIVE = 10_000;
+const MAX_PENDING = 10_000;
 
-export function createStories({ runtime, report, explain, clock }: Options): Stories {
-  const live = new Map<string, Live[]>();
+export function createInvocationReports({ report, explain, clock }: Options): InvocationReports {
+  /** By worker. */
+  const pending = new Map<string, PendingInvocation[]>();
+  const unsubscribe: (() => void)[] = [];
   let count = 0;
 
-  function begin(worker: string, key: string, warnings: string[] = []): Live {
-    const entry: Live = { worker, key, actions: [], warnings, began: clock.now() };
-    if (count >= MAX_LIVE) return entry;
+  function start(worker: string, key: string, warnings: string[] = []): PendingInvocation {
+    const entry: PendingInvocation = { worker, key, actions: [], warnings, startedAt: clock.now() };
+    if (count >= MAX_PENDING) return entry;
     count += 1;
-    const entries = live.get(worker);
-    if (entries === undefined) live.set(worker, [entry]);
+    const entries = pending.get(worker);
+    if (entries === undefined) pending.set(worker, [entry]);
     else entries.push(entry);
     return entry;
   }
 
-  function forget(entry: Live): boolean {
-    const entries = live.get(entry.worker) ?? [];
+  function remove(entry: PendingInvocation): boolean {
+    const entries = pending.get(entry.worker) ?? [];
     const at = entries.indexOf(entry);
     if (at < 0) return false;
     entries.splice(at, 1);
@@ -65,17 +66,17 @@ export function createStories({ runtime, report, explain, clock }: Options): Sto
   }
 
   /** A process that failed to start produces no record, so only the outcome is known. */
-  function tellUnrecorded(
-    entry: Live,
+  function reportOutcome(
+    entry: PendingInvocation,
     { outcome, exception }: Outcome,
     event: Pick<EmailEvent, "event" | "id" | "from" | "to" | "rawSize"> | Pick<FetchEvent, "event" | "method" | "url">,
   ) {
-    if (!forget(entry)) return;
-    const { worker, warnings, actions, began } = entry;
+    if (!remove(entry)) return;
+    const { worker, warnings, actions, startedAt } = entry;
     const common = {
       worker,
       outcome,
-      wallMs: clock.now() - began,
+      wallMs: clock.now() - startedAt,
       logs: [],
       actions,
       exceptions: exception === undefined ? [] : [exception],
@@ -84,24 +85,24 @@ export function createStories({ runtime, report, explain, clock }: Options): Sto
   }
 
   const sweeper = setInterval(() => {
-    const before = clock.now() - RECORD_PATIENCE_MS;
-    for (const [worker, entries] of live) {
-      const kept = entries.filter(({ over }) => over === undefined || over > before);
+    const before = clock.now() - RECORD_TIMEOUT_MS;
+    for (const [worker, entries] of pending) {
+      const kept = entries.filter(({ endedAt }) => endedAt === undefined || endedAt > before);
       count -= entries.length - kept.length;
-      live.set(worker, kept);
+      pending.set(worker, kept);
     }
-  }, RECORD_PATIENCE_MS / 4).unref();
+  }, RECORD_TIMEOUT_MS / 4).unref();
 
   /** Removes the entry that matches a record. Identical entries without actions are interchangeable. */
-  function end(worker: string, key: string): Live | undefined {
-    const entries = live.get(worker) ?? [];
+  function end(worker: string, key: string): PendingInvocation | undefined {
+    const entries = pending.get(worker) ?? [];
     const candidates = entries.filter((entry) => entry.key === key);
     const [found] = candidates;
     if (found === undefined) return undefined;
     if (candidates.length > 1)
       for (const entry of candidates)
         for (const action of entry.actions.splice(0)) report({ event: "sent", worker, ...action });
-    forget(found);
+    remove(found);
     return found;
   }
 
@@ -113,7 +114,7 @@ export function createStories({ runtime, report, explain, clock }: Options): Sto
       },
     );
 
-  const unsubscribe = runtime.onInvocation((invocation) => {
+  function onInvocation(invocation: Invocation) {
     const { event, script: worker, wallMs, outcome, logs, rejected } = invocation;
     const common = { worker, wallMs, outcome, logs, exceptions: explained(invocation) };
     if (event.kind === "email") {
@@ -141,54 +142,59 @@ export function createStories({ runtime, report, explain, clock }: Options): Sto
     } else {
       report({ event: "other", name: event.name, ...common });
     }
-  });
+  }
 
-  return {
-    runtime: {
+  const instrument = (runtime: WorkerRuntime): WorkerRuntime => {
+    unsubscribe.push(runtime.onInvocation(onInvocation));
+    return {
       ...runtime,
       email(name, mail, actions) {
-        const entry = begin(name, emailKey(mail.id, mail.to), envelopeWarnings(mail));
+        const entry = start(name, emailKey(mail.id, mail.to), envelopeWarnings(mail));
         const answer = runtime.email(name, mail, actions);
         const { id, from, to, rawSize } = mail;
         answer
           .then((outcome) =>
-            outcome.ended.then(() => tellUnrecorded(entry, outcome, { event: "email", id, from, to, rawSize })),
+            outcome.ended.then(() => reportOutcome(entry, outcome, { event: "email", id, from, to, rawSize })),
           )
-          .catch(() => forget(entry));
+          .catch(() => remove(entry));
         return answer;
       },
       fetch(name, request, response) {
         const { method = "GET", url = "/" } = request;
-        const entry = begin(name, fetchKey(method, url));
+        const entry = start(name, fetchKey(method, url));
         const answer = runtime.fetch(name, request, response);
         answer.then(
           (outcome) => {
-            entry.over = clock.now();
+            entry.endedAt = clock.now();
             if (outcome.exception !== undefined)
               setTimeout(
-                () => tellUnrecorded(entry, outcome, { event: "fetch", method, url }),
-                FAILED_PATIENCE_MS,
+                () => reportOutcome(entry, outcome, { event: "fetch", method, url }),
+                FAILED_RECORD_TIMEOUT_MS,
               ).unref();
           },
-          () => forget(entry),
+          () => remove(entry),
         );
         return answer;
       },
       scheduled(name, event) {
-        const entry = begin(name, scheduledKey(event));
+        const entry = start(name, scheduledKey(event));
         const answer = runtime.scheduled(name, event);
         answer.then(
-          () => (entry.over = clock.now()),
-          () => forget(entry),
+          () => (entry.endedAt = clock.now()),
+          () => remove(entry),
         );
         return answer;
       },
       upgrade(name, request, socket, head) {
-        const entry = begin(name, fetchKey("GET", request.url ?? "/"));
-        socket.once("close", () => (entry.over = clock.now()));
+        const entry = start(name, fetchKey("GET", request.url ?? "/"));
+        socket.once("close", () => (entry.endedAt = clock.now()));
         runtime.upgrade(name, request, socket, head);
       },
-    },
+    };
+  };
+
+  return {
+    instrument,
     captured({ mail, files }) {
       const worker = mail.script ?? "";
       const action: MailAction = {
@@ -198,13 +204,13 @@ export function createStories({ runtime, report, explain, clock }: Options): Sto
         messageId: mail.messageId,
         files: files.map(({ path }) => path),
       };
-      const owner = ownerOf(live.get(worker) ?? [], mail.inbound?.id);
+      const owner = ownerOf(pending.get(worker) ?? [], mail.inbound?.id);
       if (owner === undefined || owner.actions.length >= MAX_ACTIONS) report({ event: "sent", worker, ...action });
       else owner.actions.push(action);
     },
     close() {
       clearInterval(sweeper);
-      unsubscribe();
+      for (const stop of unsubscribe) stop();
     },
   };
 }
@@ -213,7 +219,7 @@ export function createStories({ runtime, report, explain, clock }: Options): Sto
  * Attributes only unambiguous cases: the message that the mail answers, or the only running invocation. A binding call
  * does not identify its invocation.
  */
-function ownerOf(entries: Live[], inbound: string | undefined): Live | undefined {
+function ownerOf(entries: PendingInvocation[], inbound: string | undefined): PendingInvocation | undefined {
   const candidates = inbound === undefined ? entries : entries.filter(({ key }) => key.startsWith(`${inbound} `));
   return candidates.length === 1 ? candidates[0] : undefined;
 }

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isOtherSite } from "./other-site.ts";
+import { isCrossOrigin } from "./cross-origin.ts";
 
-const asks = (headers: Record<string, string>) => isOtherSite({ headers: { host: "127.0.0.1:8787", ...headers } });
+const asks = (headers: Record<string, string>) => isCrossOrigin({ headers: { host: "127.0.0.1:8787", ...headers } });
 
 test("distinguishes pages of other sites from programs and from this server's own pages", () => {
   const ours: Record<string, string>[] = [

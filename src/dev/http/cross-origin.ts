@@ -7,7 +7,7 @@ import { isIP } from "node:net";
  * server. Programs send neither Origin nor Sec-Fetch-Site. With DNS rebinding a page counts as same-origin, but its
  * host name does not belong to this server.
  */
-export function isOtherSite({ headers }: Pick<IncomingMessage, "headers">): boolean {
+export function isCrossOrigin({ headers }: Pick<IncomingMessage, "headers">): boolean {
   const { origin, host = "" } = headers;
   const site = headers["sec-fetch-site"];
   if (origin === undefined && site === undefined) return false;

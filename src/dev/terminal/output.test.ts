@@ -20,7 +20,7 @@ function slowReader() {
   return {
     stream,
     text: () => text,
-    letGo: () => {
+    release: () => {
       held = false;
       release?.();
     },
@@ -34,7 +34,7 @@ describe("output", () => {
     output.write("first, longer than the stream likes to hold");
     void output.flushed();
     for (let i = 0; i < 1000; i++) output.write(`line ${i}`);
-    reader.letGo();
+    reader.release();
     await output.flushed();
     output.write("after");
     await output.flushed();

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { it } from "node:test";
-import { renderBanner, type BannerFacts } from "./banner.ts";
+import { renderBanner, type BannerContent } from "./banner.ts";
 
-const facts: BannerFacts = {
+const content: BannerContent = {
   version: "1.2.3",
   url: "http://127.0.0.1:8787",
   smtp: { host: "127.0.0.1", port: 2525 },
@@ -34,7 +34,7 @@ const facts: BannerFacts = {
 };
 
 it("lists every URL, binding and key, and no secret", () => {
-  const banner = renderBanner(facts, false);
+  const banner = renderBanner(content, false);
   for (const part of [
     "http://127.0.0.1:8787/",
     "127.0.0.1:2525",
@@ -54,7 +54,7 @@ it("lists every URL, binding and key, and no secret", () => {
 });
 
 it("has curl commands that work when pasted into a shell", () => {
-  const lines = renderBanner(facts, false)
+  const lines = renderBanner(content, false)
     .split("\n")
     .filter((line) => line.trim().startsWith("curl"));
   assert.equal(lines.length, 2);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { createConsole, createJsonLines } from "./console.ts";
-import type { DevEvent, EmailEvent } from "./events.ts";
+import type { DevEvent, EmailEvent } from "../events.ts";
 import type { Output } from "./output.ts";
 
 const memory = (colour = false): Output & { lines: string[] } => {

@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import type { Handled } from "../mail/index.ts";
+import type { Handled } from "../../mail/index.ts";
 
 /** Texts of the local receive forms. Test suites compare them, so they never change. */
 export const TEXTS = {

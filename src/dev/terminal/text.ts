@@ -1,7 +1,7 @@
 import { inspect, stripVTControlCharacters } from "node:util";
-import { cut, visible } from "../kernel/text.ts";
+import { cut, visible } from "../../kernel/text.ts";
 
-export { cut, formatMs, formatSize, indent, oneLine } from "../kernel/text.ts";
+export { cut, formatMs, formatSize, indent, oneLine } from "../../kernel/text.ts";
 
 // oxlint-disable-next-line no-control-regex
 const SGR = /\u001b\[[0-9;]{0,20}m/g;

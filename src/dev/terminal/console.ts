@@ -7,7 +7,7 @@ import type {
   MailAction,
   Report,
   ScheduledEvent,
-} from "./events.ts";
+} from "../events.ts";
 import { painter, type Output } from "./output.ts";
 import { cut, formatMs, formatSize, indent, logArguments, logText, oneLine } from "./text.ts";
 
@@ -44,7 +44,7 @@ function createRenderer(
   colour: boolean,
   severalWorkers: boolean,
 ): (event: DevEvent) => string {
-  const who = (worker: string) => (severalWorkers ? `${paint("magenta", `[${worker}]`)} ` : "");
+  const prefix = (worker: string) => (severalWorkers ? `${paint("magenta", `[${worker}]`)} ` : "");
   const levels = {
     debug: paint("dim", "debug"),
     log: paint("dim", "log  "),
@@ -84,7 +84,7 @@ function createRenderer(
   function email(event: EmailEvent): string {
     const { from, to, rawSize, wallMs, warnings, logs, actions, exceptions, outcome, rejected } = event;
     const lines = [
-      `${who(event.worker)}${paint("bold", "email")}  ${oneLine(from) || "<>"} -> ${oneLine(to)}  ${formatSize(rawSize)}  ${paint("dim", formatMs(wallMs))}`,
+      `${prefix(event.worker)}${paint("bold", "email")}  ${oneLine(from) || "<>"} -> ${oneLine(to)}  ${formatSize(rawSize)}  ${paint("dim", formatMs(wallMs))}`,
     ];
     for (const warning of warnings)
       lines.push(`  ${paint("yellow", "warning")}  ${indent(oneLine(warning, 2000), "  ")}`);
@@ -101,7 +101,7 @@ function createRenderer(
         ? ""
         : ` ${paint(status >= 500 ? "red" : status >= 400 ? "yellow" : "green", String(status))}`;
     const lines = [
-      `${who(event.worker)}${paint("bold", oneLine(method))} ${oneLine(pathOf(url))}${shown} ${paint("dim", formatMs(wallMs))}`,
+      `${prefix(event.worker)}${paint("bold", oneLine(method))} ${oneLine(pathOf(url))}${shown} ${paint("dim", formatMs(wallMs))}`,
       ...logLines(event.logs),
       ...event.actions.flatMap((action) => actionLines(action)),
       ...exceptionLines(event.exceptions),
@@ -113,7 +113,7 @@ function createRenderer(
 
   function scheduled(event: ScheduledEvent): string {
     const { cron, scheduledTime, wallMs, outcome } = event;
-    const head = `${who(event.worker)}${paint("bold", "scheduled")} ${cron === "" ? "" : `"${oneLine(cron)}" `}@ ${scheduledTime.toISOString()} ${paint("dim", formatMs(wallMs))}`;
+    const head = `${prefix(event.worker)}${paint("bold", "scheduled")} ${cron === "" ? "" : `"${oneLine(cron)}" `}@ ${scheduledTime.toISOString()} ${paint("dim", formatMs(wallMs))}`;
     return [
       head,
       ...logLines(event.logs),
@@ -136,20 +136,20 @@ function createRenderer(
         return scheduled(event);
       case "other":
         return [
-          `${who(event.worker)}${paint("bold", oneLine(event.name))} ${paint("dim", formatMs(event.wallMs))}`,
+          `${prefix(event.worker)}${paint("bold", oneLine(event.name))} ${paint("dim", formatMs(event.wallMs))}`,
           ...logLines(event.logs),
           ...exceptionLines(event.exceptions),
         ].join("\n");
       case "sent":
-        return [`${who(event.worker)}${actionLines(event, "").join("\n")}`].join("\n");
+        return [`${prefix(event.worker)}${actionLines(event, "").join("\n")}`].join("\n");
       case "refused":
         return `${paint("bold", "email")}  ${oneLine(event.from) || "<>"} -> ${oneLine(event.to.join(", ")) || "nobody"}  ${paint("yellow", "refused")}\n  ${indent(oneLine(event.reason, 2000), "  ")}`;
       case "built":
-        return `${who(event.worker)}${paint("green", event.reason === "start" ? "ready" : "rebuilt")} ${event.worker} ${paint("dim", `${formatSize(event.bytes)} in ${formatMs(event.ms)}`)}`;
+        return `${prefix(event.worker)}${paint("green", event.reason === "start" ? "ready" : "rebuilt")} ${event.worker} ${paint("dim", `${formatSize(event.bytes)} in ${formatMs(event.ms)}`)}`;
       case "unchanged":
-        return `${who(event.worker)}${paint("dim", `${event.worker}: nothing changed in the build`)}`;
+        return `${prefix(event.worker)}${paint("dim", `${event.worker}: nothing changed in the build`)}`;
       case "build-failed":
-        return `${who(event.worker)}${paint("red", "build failed")}\n  ${indent(logText(cut(event.message, 16_384), false), "  ")}${event.running ? `\n  ${paint("dim", "the version built before this goes on running")}` : ""}`;
+        return `${prefix(event.worker)}${paint("red", "build failed")}\n  ${indent(logText(cut(event.message, 16_384), false), "  ")}${event.running ? `\n  ${paint("dim", "the version built before this goes on running")}` : ""}`;
       case "notice":
         return event.text;
       case "warning":

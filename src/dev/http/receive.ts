@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { UserError, type Ids } from "../kernel/index.ts";
+import { UserError, type Ids } from "../../kernel/index.ts";
 import {
   mailErrors,
   mebibytes,
@@ -9,7 +9,7 @@ import {
   type Message,
   type Receiver,
   type Spool,
-} from "../mail/index.ts";
+} from "../../mail/index.ts";
 import { ClientGone, collect, declaredLength, dropRest } from "./body.ts";
 import { queryOf } from "./query.ts";
 import { joinReplies, jsonReply, plainReply, send, textReply, TEXTS, type Reply } from "./replies.ts";
@@ -46,7 +46,7 @@ const MAX_RECIPIENTS = 100;
 
 export function createReceive({ receiver, spool, workers, unavailable, ids, inMemory = 256 * 1024 }: Options): Receive {
   /** Reads the body. Undefined if it is empty. */
-  async function take({ request, response, continued }: ReceiveRequest): Promise<MailSource | undefined> {
+  async function readBody({ request, response, continued }: ReceiveRequest): Promise<MailSource | undefined> {
     const length = declaredLength(request);
     if (length === 0) return undefined;
     if (length !== undefined && length > spool.maxBytes)
@@ -64,7 +64,7 @@ export function createReceive({ receiver, spool, workers, unavailable, ids, inMe
     const refusal = refusalFor(worker);
     if (refusal !== undefined) return refusal;
     if (!from || !to) return textReply(400, TEXTS.incomplete);
-    const source = await take(received);
+    const source = await readBody(received);
     if (source === undefined) return textReply(400, TEXTS.incomplete);
     const message = await readOrDiscard(source);
     if (message.messageId === undefined) {
@@ -80,7 +80,7 @@ export function createReceive({ receiver, spool, workers, unavailable, ids, inMe
     const { format, worker = received.worker } = queryOf(received.query);
     const refusal = refusalFor(worker);
     if (refusal !== undefined) return refusal;
-    const source = await take(received);
+    const source = await readBody(received);
     if (source === undefined)
       return textReply(
         400,
@@ -171,9 +171,9 @@ async function* oneChunk(bytes: Uint8Array) {
 
 /** Creates one source per dispatch, each with its own id; discarding the last one frees the message. */
 function shareSource(source: MailSource, count: number, ids: Pick<Ids, "hex">): MailSource[] {
-  let held = count;
+  let remaining = count;
   const discard = async () => {
-    if (--held === 0) await source.discard();
+    if (--remaining === 0) await source.discard();
   };
   return Array.from({ length: count }, (_, i) => ({ ...source, id: i === 0 ? source.id : ids.hex(), discard }));
 }

@@ -1,9 +1,9 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
-import { closeGracefully, HTTP_SERVER_OPTIONS, listen, messageOf, type Log } from "../kernel/index.ts";
-import type { WorkerRuntime } from "../workers/index.ts";
+import { closeGracefully, HTTP_SERVER_OPTIONS, listen, messageOf, type Log } from "../../kernel/index.ts";
+import type { WorkerRuntime } from "../../workers/index.ts";
 import type { Receive } from "./receive.ts";
-import { isOtherSite } from "./other-site.ts";
+import { isCrossOrigin } from "./cross-origin.ts";
 import { SCHEDULED_PATH, runScheduled } from "./scheduled.ts";
 import { noSuchWorker, pickWorker } from "./worker-choice.ts";
 
@@ -74,7 +74,7 @@ export function createDevHttp({
     if (choice.unknown !== undefined) return refuse(response, 404, noSuchWorker(choice.unknown, workers));
     const { worker, path, query } = choice;
     const form = FORMS[path];
-    if ((form !== undefined || path === SCHEDULED_PATH) && isOtherSite(request))
+    if ((form !== undefined || path === SCHEDULED_PATH) && isCrossOrigin(request))
       return refuse(response, 403, `${path} rejects requests from pages of other sites`);
     if (form !== undefined) {
       if (request.method !== "POST")

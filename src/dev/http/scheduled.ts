@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { WorkerRuntime } from "../workers/index.ts";
+import type { WorkerRuntime } from "../../workers/index.ts";
 import { noSuchWorker } from "./worker-choice.ts";
 
 /** Path that runs a scheduled handler, as in `wrangler dev`. */
@@ -37,12 +37,12 @@ export async function runScheduled({
   request.resume();
   if (request.method !== "GET" && request.method !== "POST")
     return answer(response, 405, `${SCHEDULED_PATH} is asked with GET or POST`, { allow: "GET, POST" });
-  const asked = new URLSearchParams(query);
-  const named = asked.get("worker") ?? worker;
+  const parameters = new URLSearchParams(query);
+  const named = parameters.get("worker") ?? worker;
   if (!workers.includes(named)) return answer(response, 404, noSuchWorker(named, workers));
   const why = unavailable(named);
   if (why !== undefined) return answer(response, 503, why);
-  const time = asked.get("time");
+  const time = parameters.get("time");
   if (time !== null && !(/^\d+$/.test(time) && Number(time) <= LAST_MS))
     return answer(
       response,
@@ -50,9 +50,9 @@ export async function runScheduled({
       `time is a number of milliseconds since 1970, not ${JSON.stringify(time.slice(0, 100))}`,
     );
   const scheduledTime = new Date(time === null ? Date.now() : Number(time));
-  const { outcome, exception } = await runtime.scheduled(named, { cron: asked.get("cron") ?? "", scheduledTime });
+  const { outcome, exception } = await runtime.scheduled(named, { cron: parameters.get("cron") ?? "", scheduledTime });
   const status = outcome === "ok" ? 200 : 500;
-  if (asked.get("format") !== "json")
+  if (parameters.get("format") !== "json")
     return answer(
       response,
       status,

@@ -4,7 +4,7 @@ import { createManualClock } from "../kernel/index.ts";
 import type { Captured } from "../mail/index.ts";
 import type { EmailOutcome, InboundMail, Invocation, MailActions, WorkerRuntime } from "../workers/index.ts";
 import type { DevEvent } from "./events.ts";
-import { createStories } from "./stories.ts";
+import { createInvocationReports } from "./invocation-reports.ts";
 
 const mail = (id: string): InboundMail => ({
   id,
@@ -23,19 +23,19 @@ const ok: EmailOutcome = { outcome: "ok", ended: new Promise(() => {}) };
 
 /** A runtime whose invocations finish when the test releases them. */
 function heldRuntime() {
-  let tell: (invocation: Invocation) => void = () => {};
+  let emit: (invocation: Invocation) => void = () => {};
   const runtime = {
     email: async () => ok,
     fetch: async () => ({ outcome: "ok" as const }),
-    onInvocation(listener: typeof tell) {
-      tell = listener;
+    onInvocation(listener: typeof emit) {
+      emit = listener;
       return () => {};
     },
   } as unknown as WorkerRuntime;
   return {
     runtime,
     end: (event: Invocation["event"], more: Partial<Invocation> = {}) =>
-      tell({
+      emit({
         script: "inbox",
         version: "1",
         event,
@@ -52,16 +52,16 @@ function heldRuntime() {
 function setUp(explain: (worker: string) => string | undefined = () => undefined) {
   const events: DevEvent[] = [];
   const { runtime, end } = heldRuntime();
-  const stories = createStories({
-    runtime,
+  const reports = createInvocationReports({
     explain,
     clock: createManualClock(),
     report: (event) => void events.push(event),
   });
-  const begin = (id: string) => void stories.runtime.email("inbox", mail(id), {} as MailActions);
+  const instrumented = reports.instrument(runtime);
+  const begin = (id: string) => void instrumented.email("inbox", mail(id), {} as MailActions);
   const endMail = (id: string, more?: Partial<Invocation>) =>
     end({ kind: "email", id, from: "a@example.com", to: "b@example.org", rawSize: 5 }, more);
-  return { stories, events, end, begin, endMail };
+  return { reports, runtime: instrumented, events, end, begin, endMail };
 }
 
 const captured = (messageId: string, inbound?: string): Captured => ({
@@ -77,41 +77,41 @@ const captured = (messageId: string, inbound?: string): Captured => ({
   files: [{ kind: "eml", path: `/mail/${messageId}.eml` }],
 });
 
-const told = (events: DevEvent[]) =>
+const summary = (events: DevEvent[]) =>
   events.map((event) => [
     event.event,
     event.event === "email" ? event.id : "",
     "actions" in event ? event.actions.map(({ messageId }) => messageId) : "messageId" in event ? event.messageId : "",
   ]);
 
-describe("the invocation log", () => {
+describe("invocation reports", () => {
   it("attributes a forward to its message, regardless of what else is running", (t) => {
-    const { stories, events, begin, endMail } = setUp();
-    t.after(stories.close);
+    const { reports, events, begin, endMail } = setUp();
+    t.after(reports.close);
     begin("m1");
     begin("m2");
-    stories.captured(captured("f2", "m2"));
-    stories.captured(captured("f1", "m1"));
+    reports.captured(captured("f2", "m2"));
+    reports.captured(captured("f1", "m1"));
     endMail("m1");
     endMail("m2");
-    assert.deepEqual(told(events), [
+    assert.deepEqual(summary(events), [
       ["email", "m1", ["f1"]],
       ["email", "m2", ["f2"]],
     ]);
   });
 
   it("attributes a send to the only running invocation, and to none if two are possible", (t) => {
-    const { stories, events, begin, endMail } = setUp();
-    t.after(stories.close);
+    const { reports, events, begin, endMail } = setUp();
+    t.after(reports.close);
     begin("m1");
-    stories.captured(captured("s1"));
+    reports.captured(captured("s1"));
     begin("m2");
-    stories.captured(captured("s2"));
+    reports.captured(captured("s2"));
     endMail("m1");
-    stories.captured(captured("s3"));
+    reports.captured(captured("s3"));
     endMail("m2");
-    stories.captured(captured("s4"));
-    assert.deepEqual(told(events), [
+    reports.captured(captured("s4"));
+    assert.deepEqual(summary(events), [
       ["sent", "", "s2"],
       ["email", "m1", ["s1"]],
       ["email", "m2", ["s3"]],
@@ -120,15 +120,15 @@ describe("the invocation log", () => {
   });
 
   it("does not guess which of two identical requests sent a message", (t) => {
-    const { stories, events, end } = setUp();
-    t.after(stories.close);
-    const ask = () => void stories.runtime.fetch("inbox", { method: "GET", url: "/a" } as never, {} as never);
+    const { reports, runtime, events, end } = setUp();
+    t.after(reports.close);
+    const ask = () => void runtime.fetch("inbox", { method: "GET", url: "/a" } as never, {} as never);
     ask();
-    stories.captured(captured("s1"));
+    reports.captured(captured("s1"));
     ask();
     end({ kind: "fetch", method: "GET", url: "/a", status: 200 });
     end({ kind: "fetch", method: "GET", url: "/a", status: 200 });
-    assert.deepEqual(told(events), [
+    assert.deepEqual(summary(events), [
       ["sent", "", "s1"],
       ["fetch", "", []],
       ["fetch", "", []],
@@ -136,8 +136,8 @@ describe("the invocation log", () => {
   });
 
   it("reports a message whose process failed to start, although it has no record", async (t) => {
-    const { stories, events } = setUp();
-    t.after(stories.close);
+    const { reports, events } = setUp();
+    t.after(reports.close);
     const failing = {
       ...heldRuntime().runtime,
       email: async () => ({
@@ -146,13 +146,7 @@ describe("the invocation log", () => {
         ended: Promise.resolve(),
       }),
     };
-    const { runtime } = createStories({
-      runtime: failing,
-      explain: () => undefined,
-      clock: createManualClock(),
-      report: (event) => void events.push(event),
-    });
-    await runtime.email("inbox", mail("m1"), {} as MailActions);
+    await reports.instrument(failing).email("inbox", mail("m1"), {} as MailActions);
     await new Promise((resolve) => setImmediate(resolve));
     assert.deepEqual(
       events.map((event) => event.event === "email" && [event.id, event.outcome, event.exceptions[0]!.message]),
@@ -161,9 +155,9 @@ describe("the invocation log", () => {
   });
 
   it("includes the rejection, envelope warnings and explained exceptions, the handler's own first", (t) => {
-    const { stories, events, endMail } = setUp((worker) => `help for ${worker}`);
-    t.after(stories.close);
-    void stories.runtime.email("inbox", { ...mail("m1"), from: "other@example.com" }, {} as MailActions);
+    const { reports, runtime, events, endMail } = setUp((worker) => `help for ${worker}`);
+    t.after(reports.close);
+    void runtime.email("inbox", { ...mail("m1"), from: "other@example.com" }, {} as MailActions);
     endMail("m1", {
       outcome: "exception",
       rejected: "no",

@@ -1,7 +1,7 @@
-import type { Binding } from "../workers/index.ts";
+import type { Binding } from "../../workers/index.ts";
 import { painter } from "./output.ts";
 
-export interface BannerFacts {
+export interface BannerContent {
   version: string;
   /** Without a trailing slash. */
   url: string;
@@ -15,26 +15,26 @@ export interface BannerFacts {
 }
 
 /** The start banner: URLs, commands to paste, bindings and hotkeys. */
-export function renderBanner(facts: BannerFacts, colour: boolean): string {
+export function renderBanner(content: BannerContent, colour: boolean): string {
   const paint = painter(colour);
-  const place = (label: string, value: string) => `  ${label.padEnd(10)}  ${value}`;
-  const { url, smtp } = facts;
+  const row = (label: string, value: string) => `  ${label.padEnd(10)}  ${value}`;
+  const { url, smtp } = content;
   const lines = [
-    `${paint("bold", "reelpost dev")} ${paint("dim", facts.version)}`,
+    `${paint("bold", "reelpost dev")} ${paint("dim", content.version)}`,
     "",
-    place("HTTP", paint("cyan", `${url}/`)),
-    place("SMTP", smtp ? paint("cyan", `${smtp.host}:${smtp.port}`) : paint("dim", "off")),
-    place("Data", facts.dataDirectory),
-    place("Mail out", `${facts.mailDirectory} ${paint("dim", "(.eml files)")}`),
+    row("HTTP", paint("cyan", `${url}/`)),
+    row("SMTP", smtp ? paint("cyan", `${smtp.host}:${smtp.port}`) : paint("dim", "off")),
+    row("Data", content.dataDirectory),
+    row("Mail out", `${content.mailDirectory} ${paint("dim", "(.eml files)")}`),
     "",
     paint("dim", "Send the worker a message:"),
     `  ${curlWithEnvelope(url)}`,
     `  ${curlWithHeaders(url)}`,
     "",
-    ...facts.workers.flatMap((worker) => workerTable(worker, paint)),
+    ...content.workers.flatMap((worker) => workerTable(worker, paint)),
   ];
-  if (facts.workers.length > 1) lines.push(...severalWorkersHint(facts, paint), "");
-  if (facts.hotkeys.length > 0) lines.push(...hotkeyBox(facts.hotkeys, paint));
+  if (content.workers.length > 1) lines.push(...severalWorkersHint(content, paint), "");
+  if (content.hotkeys.length > 0) lines.push(...hotkeyBox(content.hotkeys, paint));
   return lines.join("\n").trimEnd();
 }
 
@@ -49,7 +49,7 @@ const curlWithHeaders = (url: string) =>
 
 type Painter = ReturnType<typeof painter>;
 
-function workerTable({ name, config, bindings }: BannerFacts["workers"][number], paint: Painter): string[] {
+function workerTable({ name, config, bindings }: BannerContent["workers"][number], paint: Painter): string[] {
   const rows = bindings.map((binding) => [binding.name, KINDS[binding.type], resourceOf(binding)] as const);
   const width = (column: 0 | 1) => Math.max(0, ...rows.map((row) => row[column].length));
   const [names, kinds] = [width(0), width(1)];
@@ -106,7 +106,7 @@ function sendersAndRecipients(binding: Extract<Binding, { type: "send_email" }>)
 
 const shorten = (text: string) => (text.length <= 60 ? text : `${text.slice(0, 57)}...`);
 
-function severalWorkersHint({ url, workers }: BannerFacts, paint: Painter): string[] {
+function severalWorkersHint({ url, workers }: BannerContent, paint: Painter): string[] {
   const other = workers[1]!.name;
   return [
     paint(
@@ -118,7 +118,7 @@ function severalWorkersHint({ url, workers }: BannerFacts, paint: Painter): stri
   ];
 }
 
-function hotkeyBox(hotkeys: BannerFacts["hotkeys"], paint: Painter): string[] {
+function hotkeyBox(hotkeys: BannerContent["hotkeys"], paint: Painter): string[] {
   const plain = hotkeys.map(({ key, label }) => `[${key}] ${label}`).join("  ");
   const shown = hotkeys.map(({ key, label }) => `${paint("bold", `[${key}]`)} ${label}`).join("  ");
   const edge = "─".repeat(plain.length + 2);

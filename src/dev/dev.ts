@@ -1,0 +1,154 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { join } from "node:path";
+import { isLoopback, type Basics } from "../kernel/index.ts";
+import type { Settings } from "../kernel/settings.ts";
+import { createLocalMail } from "../mail/index.ts";
+import type { Store } from "../store/index.ts";
+import {
+  createBindings,
+  createWorkerRuntime,
+  devEgress,
+  meterWorkers,
+  type RuntimeLimits,
+  type StreamPort,
+} from "../workers/index.ts";
+import { openRunFolder } from "./data-directory.ts";
+import type { DevSettings } from "./dev-settings.ts";
+import type { Report } from "./events.ts";
+import { createDevHttp } from "./http/dev-http.ts";
+import { createReceive } from "./http/receive.ts";
+import { createInvocationReports } from "./invocation-reports.ts";
+import { listenOnSmtpPort } from "./smtp-port.ts";
+import type { DevWorkers } from "./workers.ts";
+
+/** Video for local workers. */
+export interface DevVideo {
+  binding: StreamPort;
+  /** Serves paths under VIDEO_PREFIX. Resolves with false if there is nothing under the path. */
+  handle(request: IncomingMessage, response: ServerResponse): Promise<boolean>;
+}
+
+/** Small values for tests. */
+export interface DevLimits {
+  /** Override those of the configurations and settings. */
+  runtime?: Partial<RuntimeLimits>;
+  /** Maximum size of a message in bytes. Default 25 MiB. */
+  messageBytes?: number;
+  /** How long pending requests and SMTP sessions may take at shutdown. Default 5 s. */
+  graceMs?: number;
+}
+
+interface DevParts {
+  workers: DevWorkers;
+  settings: Pick<Settings, "workers">;
+  store: Store;
+  dataDir: string;
+  /** `serverUrl` returns the URL of the HTTP server, which is known once it listens. */
+  openVideo(serverUrl: () => string): DevVideo;
+  /** Receives invocations, refused messages and warnings. */
+  report: Report;
+  limits: DevLimits;
+}
+
+interface Dev {
+  /** Folder of this run's `.eml` files. */
+  readonly mailDir: string;
+  /**
+   * Builds the workers, then listens for requests and mail. A worker that fails to build is reported but does not
+   * prevent the start. Rejects with UserError if a port is in use.
+   */
+  start(addresses: Pick<DevSettings, "host" | "port" | "smtpPort">): Promise<{
+    /** Without a trailing slash. */
+    url: string;
+    port: number;
+    /** Undefined if SMTP is disabled. */
+    smtp: { host: string; port: number } | undefined;
+  }>;
+}
+
+/**
+ * The development server of some workers: receives their mail over SMTP and HTTP, passes requests to them, captures
+ * their outbound mail in files, and reports each invocation.
+ */
+export function createDev(
+  { workers, settings, store, dataDir, openVideo, report, limits }: DevParts,
+  basics: Basics,
+): Dev {
+  const { graceMs = 5000 } = limits;
+  const { clock, ids, log, lifecycle } = basics;
+  const { names, unavailable } = workers;
+  let serverUrl = "";
+  const reports = createInvocationReports({ report, explain: workers.explain, clock });
+  // Stops after the workers, so that their last invocations are reported.
+  lifecycle.onStop("invocation reports", () => reports.close());
+  const mailDir = openRunFolder(join(dataDir, "mail"), clock.now());
+  const mail = createLocalMail(
+    {
+      mailDirectory: mailDir,
+      spoolDirectory: join(dataDir, "spool"),
+      maxMessageBytes: limits.messageBytes,
+      onCaptured: reports.captured,
+      route: (recipient) => ({ kind: "worker", script: workers.workerFor(recipient) }),
+      rules: { isVerified: workers.isVerified, leadsTo: (address, script) => workers.claims(script, address) },
+    },
+    basics,
+  );
+  const video = openVideo(() => serverUrl);
+  const processes = createWorkerRuntime(
+    {
+      bindings: createBindings(store, dataDir, basics),
+      sendEmail: () => mail.binding,
+      stream: () => video.binding,
+      settings,
+      dataDirectory: dataDir,
+      egress: devEgress(workers.defaultProject.reelpost.egress),
+      limits: { ...workers.limits, ...limits.runtime },
+    },
+    basics,
+  );
+  const runtime = reports.instrument(processes);
+  const metrics = meterWorkers(runtime);
+  lifecycle.onStop("metrics", () => metrics.close());
+  const receiver = mail.receiver(runtime);
+  const http = createDevHttp({
+    runtime,
+    receive: createReceive({ receiver, spool: mail.spool, workers: names, unavailable, ids }),
+    workers: names,
+    unavailable,
+    log,
+    graceMs,
+    metrics: metrics.render,
+    video: video.handle,
+    health: () => ({ workers: workers.status() }),
+  });
+
+  const listenForMail = (host: string, port: number | undefined) =>
+    listenOnSmtpPort(
+      { host, port },
+      (candidate) =>
+        mail.listen(receiver, {
+          host,
+          port: candidate,
+          closeMs: graceMs,
+          onRefused: ({ from, to }, { code, enhanced, text }) =>
+            report({ event: "refused", from, to, reason: `${code} ${enhanced} ${text}` }),
+        }),
+      report,
+    );
+
+  return {
+    mailDir,
+    async start({ host, port, smtpPort }) {
+      await workers.start(runtime);
+      const bound = await http.listen({ host, port });
+      serverUrl = bound.url;
+      lifecycle.onStop("http", () => http.close());
+      if (!isLoopback(host)) report({ event: "warning", text: `Other machines can reach ${host} and run your worker` });
+      const smtp = smtpPort === false ? undefined : await listenForMail(host, smtpPort);
+      if (smtp !== undefined) lifecycle.onStop("smtp", () => smtp.close());
+      // Stops first, so that no build starts during shutdown.
+      lifecycle.onStop("rebuilding", () => workers.close());
+      return { ...bound, smtp: smtp && { host: smtp.host, port: smtp.port } };
+    },
+  };
+}

@@ -1,0 +1,23 @@
+import type { Lifecycle } from "../kernel/index.ts";
+import type { Report } from "./events.ts";
+
+const DELAY_MS = 500;
+
+/**
+ * Reports a notice if stopping takes longer than half a second. Must be called before other stop functions are
+ * registered: its own one then runs last.
+ */
+export function reportSlowStop(lifecycle: Lifecycle, report: Report): void {
+  let timer: NodeJS.Timeout | undefined;
+  lifecycle.stopping.addEventListener("abort", () => {
+    timer = setTimeout(
+      () =>
+        report({
+          event: "notice",
+          text: "Stopping after running work finishes, within a few seconds. Press Ctrl-C to stop immediately.",
+        }),
+      DELAY_MS,
+    );
+  });
+  lifecycle.onStop("notice", () => clearTimeout(timer));
+}

@@ -44,10 +44,10 @@ const bench: Bench = {
               .map(({ width, height }) => `${width}x${height}`)
               .toReversed()
               .join(" ");
-            const asked = RUNGS.map(([width, height]) => `${width}x${height}`).join(" ");
-            if (rungs !== asked || model!.segments.frames !== SECONDS * 30)
+            const expected = RUNGS.map(([width, height]) => `${width}x${height}`).join(" ");
+            if (rungs !== expected || model!.segments.frames !== SECONDS * 30)
               throw new Error(
-                `${model!.segments.frames} frames of ${rungs} were made, not ${SECONDS * 30} of ${asked}`,
+                `${model!.segments.frames} frames of ${rungs} were made, not ${SECONDS * 30} of ${expected}`,
               );
             await studio.remove(uid);
             return used;

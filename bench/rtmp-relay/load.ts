@@ -55,7 +55,7 @@ function open(
     peer.send(CHUNK_STREAM.command, { type: MESSAGE.command, stream: 0, time: 0, data: writeCommand(...given) });
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new Error(`no ${wanted} within ${TIMEOUT_MS / 1000} s`)), TIMEOUT_MS);
-    let asked = false;
+    let requested = false;
     socket.once("connect", peer.opening).once("error", reject);
     socket.on("data", (bytes: Buffer) => {
       for (const message of peer.push(bytes)) {
@@ -73,8 +73,8 @@ function open(
         } else if (heard.name === "onStatus" && readStatus(heard).level === "error")
           reject(new Error(readStatus(heard).code));
       }
-      if (!peer.greeted || asked) return;
-      asked = true;
+      if (!peer.greeted || requested) return;
+      requested = true;
       command("connect", 1, { app: "live", tcUrl: `rtmp://127.0.0.1:${port}/live`, flashVer: "bench" });
     });
   });

@@ -13,11 +13,11 @@ export const canAsk = ({ stdin, stderr, json }: Asking & Pick<CommandContext, "j
 export async function confirm(
   question: string,
   yes: boolean | undefined,
-  surroundings: Asking & Pick<CommandContext, "json">,
+  context: Asking & Pick<CommandContext, "json">,
 ): Promise<void> {
   if (yes === true) return;
-  if (!canAsk(surroundings)) throw commandErrors.notConfirmed({ question });
-  if (!/^(y|yes)$/i.test(await ask(`${question} [y/N] `, surroundings))) throw commandErrors.declined();
+  if (!canAsk(context)) throw commandErrors.notConfirmed({ question });
+  if (!/^(y|yes)$/i.test(await ask(`${question} [y/N] `, context))) throw commandErrors.declined();
 }
 
 export async function ask(question: string, { stdin, stderr }: Asking): Promise<string> {

@@ -81,7 +81,7 @@ export interface Command<O extends Options = Options> {
   examples: readonly (readonly [command: string, what: string])[];
   hidden?: boolean;
   /** Resolves with the exit code; undefined is 0. The caller reports thrown errors. */
-  run(values: Values<O>, args: string[], surroundings: CommandContext): Promise<number | undefined>;
+  run(values: Values<O>, args: string[], context: CommandContext): Promise<number | undefined>;
 }
 
 /** Preserves the option types for `run`. */

@@ -4,11 +4,11 @@ const ONE_REQUEST_MS = 250;
 /** Ctrl-C or SIGTERM as an AbortSignal. A second one exits immediately. */
 export function onInterrupt(): { signal: AbortSignal; release(): void } {
   const controller = new AbortController();
-  let asked: number | undefined;
+  let firstSignalAt: number | undefined;
   function onSignal(signal: NodeJS.Signals) {
-    if (asked !== undefined && performance.now() - asked > ONE_REQUEST_MS)
+    if (firstSignalAt !== undefined && performance.now() - firstSignalAt > ONE_REQUEST_MS)
       process.exit(signal === "SIGINT" ? 130 : 143);
-    asked ??= performance.now();
+    firstSignalAt ??= performance.now();
     controller.abort();
   }
   process.on("SIGINT", onSignal).on("SIGTERM", onSignal);

@@ -3,10 +3,10 @@ import type { Problem } from "../kernel/config/index.ts";
 import { UserError, messageOf } from "../kernel/index.ts";
 import { EXIT, type CommandContext } from "./command.ts";
 
-type Told = Pick<CommandContext, "json" | "stdout" | "stderr" | "version">;
+type ErrorOutput = Pick<CommandContext, "json" | "stdout" | "stderr" | "version">;
 
 /** Reports an error: as text on stderr (message, reason, fix), or as JSON on stdout. Returns the exit code. */
-export function reportError(thrown: unknown, { json, stdout, stderr, version }: Told): number {
+export function reportError(thrown: unknown, { json, stdout, stderr, version }: ErrorOutput): number {
   const all: unknown[] = thrown instanceof AggregateError ? thrown.errors : [thrown];
   const errors = all.filter((error) => error instanceof UserError);
   if (errors.length < all.length) return reportFault(thrown, { json, stdout, stderr, version });
@@ -46,7 +46,7 @@ function errorJson({ domain, code, message, fix, details }: UserError): ErrorJso
   };
 }
 
-function reportFault(thrown: unknown, { json, stdout, stderr, version }: Told): number {
+function reportFault(thrown: unknown, { json, stdout, stderr, version }: ErrorOutput): number {
   const stack = thrown instanceof Error ? (thrown.stack ?? thrown.message) : messageOf(thrown);
   if (json) stdout.line(JSON.stringify({ error: { code: "E_FAULT", message: messageOf(thrown), stack } }));
   else {

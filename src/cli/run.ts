@@ -21,23 +21,23 @@ interface RunOptions {
 }
 
 /** Runs one command line to completion. Resolves with the exit code; never rejects. */
-export async function runCommandLine({ argv: given, nouns, version, ...world }: RunOptions): Promise<number> {
+export async function runCommandLine({ argv: given, nouns, version, ...environment }: RunOptions): Promise<number> {
   const argv = given[0] === "help" ? [...given.slice(1), "--help"] : given;
   // The first page of help and the version need no command: loading all takes most of their time.
-  const commands = argv.every(isCommonOption) ? [] : await world.commandsFor(argv);
+  const commands = argv.every(isCommonOption) ? [] : await environment.commandsFor(argv);
   const { command, words, values, args, errors } = parseCommandLine(argv, commands);
   const plain = values["no-color"] === true;
-  const surroundings: CommandContext = {
-    cwd: world.cwd,
-    env: world.env,
-    clock: world.clock,
+  const context: CommandContext = {
+    cwd: environment.cwd,
+    env: environment.env,
+    clock: environment.clock,
     version,
-    stdin: world.stdin,
-    stdout: createOutput(world.stdout, world.env, plain),
-    stderr: createOutput(world.stderr, world.env, plain),
+    stdin: environment.stdin,
+    stdout: createOutput(environment.stdout, environment.env, plain),
+    stderr: createOutput(environment.stderr, environment.env, plain),
     json: values.json === true,
   };
-  const { stdout, json } = surroundings;
+  const { stdout, json } = context;
   try {
     const wantsHelp = values.help === true || (command === undefined && errors.length === 0 && values.version !== true);
     if (wantsHelp)
@@ -50,10 +50,10 @@ export async function runCommandLine({ argv: given, nouns, version, ...world }: 
       );
     else if (values.version === true) stdout.line(json ? JSON.stringify({ version }) : version);
     else if (errors.length > 0) throw errors.length === 1 ? errors[0]! : new AggregateError(errors);
-    else return (await command!.run(values as Values<Options>, args, surroundings)) ?? 0;
+    else return (await command!.run(values as Values<Options>, args, context)) ?? 0;
     return 0;
   } catch (thrown) {
-    return reportError(thrown, surroundings);
+    return reportError(thrown, context);
   }
 }
 

@@ -15,23 +15,23 @@ export interface WorkerConnection extends Connection {
 /** The specified worker, or the one in the configuration. */
 export async function connectWorker(
   values: WorkerValues,
-  surroundings: CommandContext,
+  context: CommandContext,
   argument?: string,
 ): Promise<WorkerConnection> {
-  const target = await configurationOf(values, surroundings);
+  const target = await configurationOf(values, context);
   const name = argument ?? values.name ?? target?.name;
   if (name === undefined) throw commandErrors.workerUnnamed();
-  const connection = await connect(values, surroundings, target);
+  const connection = await connect(values, context, target);
   return { ...connection, name, script: `${connection.base}/workers/scripts${at`/${name}`}` };
 }
 
 /** For storage commands: the connection and the configuration, if there is one. */
 export async function connectStorage(
   values: StorageValues,
-  surroundings: CommandContext,
+  context: CommandContext,
 ): Promise<Connection & { target: Target | undefined }> {
-  const target = await configurationOf(values, surroundings);
-  return { ...(await connect(values, surroundings, target)), target };
+  const target = await configurationOf(values, context);
+  return { ...(await connect(values, context, target)), target };
 }
 
 async function configurationOf({ config, env }: StorageValues, { cwd }: CommandContext): Promise<Target | undefined> {

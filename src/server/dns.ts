@@ -34,7 +34,7 @@ export interface ServeDns {
   /** The resolver of this process. Queries for zones on this server are answered from our own tables. */
   lookups: Lookups;
   /** The same resolvers, ignoring our own tables. */
-  world: Lookups;
+  publicLookups: Lookups;
   /** Compares expected records with public DNS. */
   watch: RecordWatch & RecordVerifier;
   /** True if the records of this zone are entered manually. */
@@ -74,7 +74,7 @@ export function composeDns(
     own: { zones: zones.served, mayServe: ({ name }) => dns.provider === "embedded" && !byHand(name) },
     onLookup: ({ type, outcome, own }) => lookedUp.inc({ type, outcome, own: String(own) }),
   });
-  const world = createLookups({ servers, clock, log });
+  const publicLookups = createLookups({ servers, clock, log });
   const watch = createRecordWatch({ resolvers: [createLookupResolver(lookups)], clock, log });
   const provider = dnsProvider(dns, clock);
   const pusher =
@@ -83,12 +83,12 @@ export function composeDns(
   lifecycle.onStop("lookups", () => {
     watch.close();
     lookups.close();
-    world.close();
+    publicLookups.close();
   });
 
   return {
     lookups,
-    world,
+    publicLookups,
     watch,
     byHand,
     pusher,
@@ -102,7 +102,7 @@ export function composeDns(
         hosts: [dns.host],
         port: dns.port,
         lookUp: addressesBy(lookups),
-        onAnswer: (told) => answered.inc(told),
+        onAnswer: (labels) => answered.inc(labels),
       });
       return { host: dns.host, port: server.port, close: server.close };
     },

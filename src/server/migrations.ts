@@ -5,7 +5,7 @@ import { streamMigrations } from "../stream/index.ts";
 import { jobsMigrations, type Migration } from "../store/index.ts";
 import { workersMigrations } from "../workers/index.ts";
 import { zonesMigrations } from "../zones/index.ts";
-import { serverMigrations } from "./marks-table.ts";
+import { serverMigrations } from "./storage-identity-table.ts";
 
 /**
  * The complete schema in order of creation. `dev` and `serve` share the list: each can open a database of the other.

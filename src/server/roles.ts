@@ -17,6 +17,6 @@ export function parseRoles(words: readonly string[] | undefined): ReadonlySet<Ro
  * A process with its own database runs alone: without the role api nothing can be deployed, and without the role
  * workers nothing can run. Throws rolesApart.
  */
-export function refuseApart(roles: ReadonlySet<Role>): void {
+export function checkStandaloneRoles(roles: ReadonlySet<Role>): void {
   if (!roles.has("api") || !roles.has("workers")) throw serverErrors.rolesApart({ roles: [...roles].join(", ") });
 }

@@ -16,7 +16,7 @@ import {
   type RuntimeOptions,
 } from "../workers/index.ts";
 import { workerParent } from "../api/index.ts";
-import { checkTogether } from "./belongs-together.ts";
+import { checkStorageIdentity } from "./storage-identity.ts";
 import { composeCertificates, type ServeCertificates } from "./certificates.ts";
 import { composeDns, type ServeDns } from "./dns.ts";
 import { ownAddressesOf } from "./own-addresses.ts";
@@ -63,7 +63,7 @@ export async function openModules(
     { migrations, database: database.url === "" ? undefined : database, objects: settings.objects.dir },
     basics,
   );
-  await checkTogether({ ...store, secrets, ids: basics.ids });
+  await checkStorageIdentity({ ...store, secrets, ids: basics.ids });
   const bindings = createBindings(store, dataDir, basics, { d1: d1Of(roles) });
   const address = createClientAddress(settings.http.trusted_proxies);
   const client = (request: Parameters<typeof address.ip>[0]) => ({

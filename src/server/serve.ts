@@ -4,8 +4,8 @@ import { readSettings } from "../kernel/settings-read.ts";
 import { lockDataDirectory, openDataDirectory } from "./data-lock.ts";
 import { inheritedSockets } from "./inherited-sockets.ts";
 import { listenHosts } from "./listen-hosts.ts";
-import { refuseUnprepared } from "./open-to-others.ts";
-import { parseRoles, refuseApart } from "./roles.ts";
+import { checkPublicAddress } from "./public-address.ts";
+import { parseRoles, checkStandaloneRoles } from "./roles.ts";
 import { createServeHttp } from "./serve-http.ts";
 import type { ServeOptions, ServeServer } from "./serve-options.ts";
 import { GRACE_MS, openModules } from "./serve-modules.ts";
@@ -31,7 +31,7 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
   } = settings;
   const roles = parseRoles(options.roles);
   const sockets = inheritedSockets(env);
-  if (settings.database.url === "") refuseApart(roles);
+  if (settings.database.url === "") checkStandaloneRoles(roles);
   const log = options.log ?? createLog({ level: settings.log.level });
   const lifecycle = createLifecycle({ log });
   const basics: Basics = { clock, ids, log, lifecycle };
@@ -45,10 +45,11 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
     const modules = await openModules(settings, roles, urls.base, limits, basics, !hosts.every(isLoopback));
     const { accounts, scripts, defaultAccount } = modules.platform;
 
-    refuseUnprepared(hosts, settings, (await defaultAccount()) !== undefined);
+    checkPublicAddress(hosts, settings, (await defaultAccount()) !== undefined);
     const first = await accounts.bootstrap({ accountName, email, ...(token !== "" && { token }) });
-    const made = token === "" ? first?.token : undefined;
-    const asked = options.newToken === true && made === undefined ? (await accounts.newAdminToken()).token : undefined;
+    const firstToken = token === "" ? first?.token : undefined;
+    const newToken =
+      options.newToken === true && firstToken === undefined ? (await accounts.newAdminToken()).token : undefined;
     const account = await defaultAccount();
     const label = account && (await scripts.subdomain(account.id));
 
@@ -95,7 +96,7 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
       workersUrl: label !== undefined && roles.has("workers") ? urls.worker(label, "<worker>") : undefined,
       workersMail:
         label !== undefined && smtp !== undefined ? `<worker>@${label}.${settings.workers.domain}` : undefined,
-      token: made ?? asked,
+      token: firstToken ?? newToken,
       warnings: warnings.length === 0 ? [] : [formatProblems(warnings, { cwd })],
       close: () => lifecycle.stop(),
     };

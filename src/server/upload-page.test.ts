@@ -9,14 +9,14 @@ test(
     const {
       ready: { url, api, account, token },
     } = await spawnServe(t, { args: ["--roles", "api,workers"] });
-    const asked = await fetch(`${api}/accounts/${account!.id}/stream/direct_upload`, {
+    const created = await fetch(`${api}/accounts/${account!.id}/stream/direct_upload`, {
       method: "POST",
       headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
       body: JSON.stringify({ maxDurationSeconds: 60 }),
     });
     const {
       result: { uploadURL, uid },
-    } = (await asked.json()) as { result: { uploadURL: string; uid: string } };
+    } = (await created.json()) as { result: { uploadURL: string; uid: string } };
     const html = await (await fetch(uploadURL)).text();
     const parts = [...html.matchAll(/(?:src|href)="([^"]*embed[^"]*)"/g)].map(
       ([, address]) => new URL(address!, uploadURL),

@@ -111,7 +111,7 @@ describe("the API under abuse", () => {
         Object.entries(theirs).flatMap(([name, value]) => (mine[name] === value ? [] : [value])),
       );
       const others: Record<string, [status: number, code: number]> = {};
-      let asked = 0;
+      let called = 0;
       for (const [path, methods] of Object.entries(paths))
         for (const method of Object.keys(methods)) {
           const options = { token, ...(method !== "get" && { body: "{}" }) };
@@ -127,10 +127,10 @@ describe("the API under abuse", () => {
             status >= 400 || ![...strangers].some((id) => id.length >= 32 && found.includes(id)),
             `${method} ${path} exposes another account: ${found}`,
           );
-          asked++;
+          called++;
         }
       assert.deepEqual(others, OTHER_REFUSALS);
-      assert.ok(asked > 80, `${asked} operations were asked`);
+      assert.ok(called > 80, `${called} operations were called`);
       for (const path of ["/accounts", "/zones"])
         assert.ok(!JSON.stringify(await api.ok("get", path, { token })).includes(other), path);
       assert.equal(

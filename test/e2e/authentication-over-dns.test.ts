@@ -71,7 +71,7 @@ for (const section of readSuite("spf/rfc7208-tests.yml") ?? []) {
     );
     const wrong: string[] = [];
     for (const [name, one] of Object.entries(section["tests"] as Record<string, Section>)) {
-      const resolver = await overDns(t, zoneResolver(zone), (asked) => aliases.get(asked));
+      const resolver = await overDns(t, zoneResolver(zone), (name) => aliases.get(name));
       const found = await checkSpf(
         { from: one["mailfrom"] as string, helo: one["helo"] as string, ip: one["host"] as string },
         resolver,

@@ -261,12 +261,12 @@ describe("the command line sends mail and shows the status of all mail: each ste
       /^\S+ \S+ +ada@example\.org +bin@example\.com +dropped +pass\/none\/\w+ +[0-9a-f]{12} +Notes$/m,
     );
     const [entry] = (await run("email", "log", "--from", "eve@forged.example", "--json")).json;
-    const story = (await run("email", "log", "get", entry.session_id)).stdout;
+    const details = (await run("email", "log", "get", entry.session_id)).stdout;
     assert.match(
-      story,
+      details,
       /from +eve@forged\.example\nto +bin@example\.com\nsubject +Notes\n[^]*\nreason +550 5\.7\.\d+ /,
     );
-    assert.match(story, /\n\S+ \S+ +received +ip=127\.0\.0\.1 [^]*\n\S+ \S+ +authenticated +spf=fail /);
+    assert.match(details, /\n\S+ \S+ +received +ip=127\.0\.0\.1 [^]*\n\S+ \S+ +authenticated +spf=fail /);
     assert.equal((await run("email", "log", "--until", "1h", "--json")).json.length, 0);
     assert.match((await cli("email", "log", "--since", "yesterday")).stderr, /fix: Use a duration such as/);
   });

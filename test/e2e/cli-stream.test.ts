@@ -200,15 +200,15 @@ describe("the command line uploads, shows and downloads videos", needsFfmpeg, ()
       [uid],
     );
     assert.equal((await run("list", "--until", "1h")).stdout, "No videos.\n");
-    const { stdout: told } = await run("get", uid);
+    const { stdout: details } = await run("get", uid);
     assert.match(
-      told,
+      details,
       new RegExp(
         `^uid +${uid}\nname +A talk\nstate +\\w+.*\nplayable +since .*\nduration +3\\.0 s\nresolution +320x180\nsize +[\\d.]+ KB\ncreator +ada\n`,
       ),
     );
     assert.match(
-      told,
+      details,
       /\n\nrendition +resolution +frames\/s +Mbit\/s +codecs\n[^]*^180p +320x180 +30 +0\.\d\d +avc1\.\w+,mp4a\.40\.2$/m,
     );
     assert.deepEqual(
@@ -282,11 +282,11 @@ describe("the command line uploads, shows and downloads videos", needsFfmpeg, ()
   });
 
   test("a video is copied from a URL, and the webhook is notified", async () => {
-    const told: string[] = [];
+    const notifications: string[] = [];
     const origin = createHttpServer((request, response) => {
       if (request.method === "POST")
         return void request
-          .on("data", (piece: Buffer) => told.push(String(piece)))
+          .on("data", (piece: Buffer) => notifications.push(String(piece)))
           .on("end", () => response.end("thanks"));
       void readFile(join(data, "clip.mp4")).then((file) => {
         const [, from] = /^bytes=(\d+)-/.exec(request.headers.range ?? "") ?? [];
@@ -330,7 +330,7 @@ describe("the command line uploads, shows and downloads videos", needsFfmpeg, ()
       new RegExp(`^${delivered!.id} .* ${failed.uid} +error +delivered +1 +200, \\d+ ms$`, "m"),
     );
     await run("webhook", "delete", "--yes");
-    assert.ok(told.some((body) => body.includes(failed.uid)));
+    assert.ok(notifications.some((body) => body.includes(failed.uid)));
     assert.match((await refused("copy", `${url}/nothing-here`.replace("http:", "ftp:"))).stderr, /Invalid URL/);
   });
 

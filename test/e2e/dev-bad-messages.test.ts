@@ -125,8 +125,8 @@ describe("unusual, malformed or oversized messages", () => {
     assert.equal(status, 200);
     assert.equal((await seenBy(to)).subject, "unix");
     assert.match((await smtp(raw)).reply, /^550 5\.6\.11 Bare LF/);
-    const told = await server.event((event) => event.event === "refused");
-    assert.ok(told.event === "refused" && told.reason.startsWith("550 5.6.11 "));
+    const refused = await server.event((event) => event.event === "refused");
+    assert.ok(refused.event === "refused" && refused.reason.startsWith("550 5.6.11 "));
     assert.match(
       (await smtp(`${HEAD}Subject: smuggle\r\n\r\nx\n.\nMAIL FROM:<evil@example.com>\r\n`)).reply,
       /^550 5\.6\.11 /,

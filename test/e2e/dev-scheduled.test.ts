@@ -26,12 +26,12 @@ describe("a scheduled handler triggered by a request", () => {
     const response = await fetch(`${server.url}/cdn-cgi/handler/scheduled${query}`, init);
     return { status: response.status, text: await response.text() };
   };
-  const told = (cron: string) =>
+  const eventOf = (cron: string) =>
     server.event((event): event is ScheduledEvent => event.event === "scheduled" && event.cron === cron);
 
   it("receives the pattern and time; the response waits for the waitUntil() work to finish", async () => {
     assert.deepEqual(await ask("?cron=*/5+*+*+*+*&time=1800000000000"), { status: 200, text: "ok" });
-    const { outcome, logs, scheduledTime } = await told("*/5 * * * *");
+    const { outcome, logs, scheduledTime } = await eventOf("*/5 * * * *");
     assert.deepEqual(
       [outcome, logs[0]?.message, scheduledTime.getTime()],
       ["ok", ["late", "*/5 * * * *", 1_800_000_000_000], 1_800_000_000_000],
@@ -41,7 +41,7 @@ describe("a scheduled handler triggered by a request", () => {
   it("uses the current time by default, accepts POST too, and reports sent mail", async () => {
     const before = Date.now();
     assert.deepEqual(await ask("?cron=mail", { method: "POST" }), { status: 200, text: "ok" });
-    const { scheduledTime, actions } = await told("mail");
+    const { scheduledTime, actions } = await eventOf("mail");
     assert.ok(scheduledTime.getTime() >= before && scheduledTime.getTime() <= Date.now());
     assert.deepEqual(
       actions.map(({ action, to }) => [action, to]),

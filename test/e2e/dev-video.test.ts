@@ -38,9 +38,9 @@ test(
     const api = `${url}/cdn-cgi/stream/client/v4/accounts/${"0".repeat(32)}/stream`;
     const call = (path: string, init: RequestInit = {}) =>
       fetch(`${api}${path}`, { ...init, headers: { authorization: "Bearer anything", ...init.headers } });
-    const told = Promise.withResolvers<{ body: string; signature: string }>();
+    const webhook = Promise.withResolvers<{ body: string; signature: string }>();
     const receiver = createServer(async (request, response) => {
-      told.resolve({ body: await text(request), signature: String(request.headers["webhook-signature"]) });
+      webhook.resolve({ body: await text(request), signature: String(request.headers["webhook-signature"]) });
       response.end();
     }).listen(0, "127.0.0.1");
     await once(receiver, "listening");
@@ -69,7 +69,7 @@ test(
     const script = /src="([^"]+player[^"]*\.js)"/.exec(page)?.[1];
     assert.equal((await fetch(new URL(script!, video.preview))).status, 200);
 
-    const { body, signature } = await told.promise;
+    const { body, signature } = await webhook.promise;
     const [, time, sig1] = /^time=(\d+),sig1=([0-9a-f]{64})$/.exec(signature)!;
     assert.equal(createHmac("sha256", secret).update(`${time}.${body}`).digest("hex"), sig1);
     assert.equal((JSON.parse(body) as { uid: string }).uid, video.id);

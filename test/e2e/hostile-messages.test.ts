@@ -87,7 +87,7 @@ describe("hostile messages", () => {
       await sendRaw(world.server.smtp!.port, { to: "box@routed.example", raw: letter("after the storm") }),
       /^250 /,
     );
-    await world.story("after the storm", ({ status }) => status === "delivered");
+    await world.entry("after the storm", ({ status }) => status === "delivered");
     const seen = new Set<string>();
     for (let cursor: string | undefined = ""; cursor !== undefined;) {
       const { body } = await world.api.call(

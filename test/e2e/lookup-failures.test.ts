@@ -74,7 +74,7 @@ for (const [what, failure] of Object.entries(FAILURES)) {
 
     test("reports the failure for every record type", async (t) => {
       const lookups = await lookupsBy(t, failure);
-      const told = await Promise.all(
+      const answers = await Promise.all(
         TYPES.map(async (type) => [
           type,
           await lookups.resolve("a.test", type).then(
@@ -84,7 +84,7 @@ for (const [what, failure] of Object.entries(FAILURES)) {
         ]),
       );
       assert.deepEqual(
-        told.filter(([type, found]) => found !== code && !(type === "CNAME" && found === "ESERVFAIL" && !permanent)),
+        answers.filter(([type, found]) => found !== code && !(type === "CNAME" && found === "ESERVFAIL" && !permanent)),
         [],
       );
     });

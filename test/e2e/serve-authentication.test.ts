@@ -12,7 +12,7 @@ describe("senders of incoming mail", () => {
   let server: ServeServer;
   let api: Api;
   let routed: string;
-  const asked: string[] = [];
+  const queries: string[] = [];
 
   async function zone(
     name: string,
@@ -25,7 +25,7 @@ describe("senders of incoming mail", () => {
 
   before(async () => {
     const world = await startScriptedServer(scope as never, ({ name, type }) => {
-      asked.push(`${name} ${type}`);
+      queries.push(`${name} ${type}`);
       if (name === "lame.org") return { recursive: false };
       if (name === "fails.org") return { rcode: "SERVFAIL" };
       if (name === "silent.org") return undefined;
@@ -77,7 +77,7 @@ describe("senders of incoming mail", () => {
       await sleep(50);
     }
     assert.deepEqual(
-      asked.filter((question) => question.includes("routed.example") || question.includes("us.example")),
+      queries.filter((question) => question.includes("routed.example") || question.includes("us.example")),
       [],
     );
   });

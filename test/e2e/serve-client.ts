@@ -107,7 +107,7 @@ export function formOf(source: string, metadata: Record<string, unknown> = {}): 
   return form;
 }
 
-interface Asked {
+interface HttpResponse {
   status: number;
   body: string;
   headers: IncomingHttpHeaders;
@@ -127,7 +127,7 @@ export function ask(
   { url }: Pick<Target, "url">,
   path: string,
   { host, method = "GET", headers = {}, body, agent }: AskOptions = {},
-): Promise<Asked> {
+): Promise<HttpResponse> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve, reject) => {
     httpRequest(

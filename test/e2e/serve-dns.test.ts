@@ -109,18 +109,18 @@ describe(
         await first.exited;
         door.open = true;
         const second = await spawnServe(t, { dataDirectory, env });
-        const told = async (name: string, type: string) =>
+        const published = async (name: string, type: string) =>
           (await run("dig", ["@127.0.0.1", "-p", String(knot.port), "+short", "+tcp", name, type])).stdout
             .trim()
             .split("\n")
             .sort();
-        await until(async () => (await told("routed.example", "MX")).length === 3);
+        await until(async () => (await published("routed.example", "MX")).length === 3);
         await until(
-          async () => (await told("routed.example", "TXT"))[0] === '"v=spf1 include:_spf.reelpost.internal ~all"',
+          async () => (await published("routed.example", "TXT"))[0] === '"v=spf1 include:_spf.reelpost.internal ~all"',
         );
-        assert.match((await told("reelpost._domainkey.routed.example", "TXT"))[0]!, /v=DKIM1/);
+        assert.match((await published("reelpost._domainkey.routed.example", "TXT"))[0]!, /v=DKIM1/);
         // Mail for this domain goes elsewhere: its existing record remains the only one.
-        assert.deepEqual(await told("taken.example", "MX"), ["5 mail.theirs.example."]);
+        assert.deepEqual(await published("taken.example", "MX"), ["5 mail.theirs.example."]);
         assert.equal((await second.stop()).code, 0);
       },
     );

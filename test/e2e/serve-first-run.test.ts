@@ -43,13 +43,13 @@ describe("the first start", { concurrency: 2 }, () => {
   test("creates an account and prints its token once; creates another token on request", async (t) => {
     const dataDirectory = await temporaryFolder(t);
     const first = await spawnServe(t, { dataDirectory });
-    const { token, account, url, api: base, smtp, ...told } = first.ready;
+    const { token, account, url, api: base, smtp, ...ready } = first.ready;
     assert.match(token!, /^[\w-]{40}$/);
     assert.match(account!.id, /^[0-9a-f]{32}$/);
     assert.equal(base, `${url}/client/v4`);
     assert.ok(smtp!.port > 0);
-    assert.equal(told.dataDirectory, dataDirectory);
-    assert.match((told as unknown as { workers: string }).workers, /^http:\/\/<worker>\.main\.localhost:\d+$/);
+    assert.equal(ready.dataDirectory, dataDirectory);
+    assert.match((ready as unknown as { workers: string }).workers, /^http:\/\/<worker>\.main\.localhost:\d+$/);
     const api = createApi(first.ready, token!);
     assert.equal((await api.ok("get", "/user/tokens/verify")).status, "active");
     assert.deepEqual(

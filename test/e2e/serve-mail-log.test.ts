@@ -56,12 +56,12 @@ describe("the message log", () => {
       ],
     );
     assert.match(entries[1].error_detail, /555 5\.7\.1 no thanks/);
-    const story = await api.ok("get", `email/activity/${entries[3].id}`);
+    const details = await api.ok("get", `email/activity/${entries[3].id}`);
     assert.deepEqual(
-      story.events.map(({ step }: { step: string }) => step),
+      details.events.map(({ step }: { step: string }) => step),
       ["received", "matched", "handled"],
     );
-    assert.equal(story.subject, "Hello");
+    assert.equal(details.subject, "Hello");
 
     const { body } = await api.call("post", "/graphql", {
       body: {

@@ -205,7 +205,7 @@ describe("a deployed worker", { concurrency: true }, () => {
   });
 
   test("behind a trusted proxy, sees the client's address and HTTPS; other clients cannot forge them", async (t) => {
-    const told = {
+    const forged = {
       "x-forwarded-for": "203.0.113.9",
       "x-forwarded-proto": "https",
       "x-reelpost-scheme": "https",
@@ -218,7 +218,7 @@ describe("a deployed worker", { concurrency: true }, () => {
     ] as const) {
       const other = await servePlatform(t, { env });
       await createApi(other, TOKEN).deploy("seen", source);
-      assert.deepEqual(JSON.parse((await ask(other, "/", { host: "seen.main.localhost", headers: told })).body), [
+      assert.deepEqual(JSON.parse((await ask(other, "/", { host: "seen.main.localhost", headers: forged })).body), [
         url,
         ip,
         null,

@@ -197,7 +197,7 @@ describe("faulty publishers while another broadcast continues", { ...needsFfmpeg
         if (i % 2 === 0) packet.writeUInt32BE(0x8000_0000, 0);
         udp.send(packet, srtPort, "127.0.0.1");
       }
-      const told = await Promise.all(
+      const statuses = await Promise.all(
         [steady.webRTC.url, `${server.ready.url}/${"0".repeat(64)}/webRTC/publish`].flatMap((url) =>
           [
             randomBytes(5000).toString("latin1"),
@@ -210,8 +210,8 @@ describe("faulty publishers while another broadcast continues", { ...needsFfmpeg
         ),
       );
       assert.ok(
-        told.every((status) => status >= 400 && status < 500),
-        told.join(" "),
+        statuses.every((status) => status >= 400 && status < 500),
+        statuses.join(" "),
       );
       const show = await server.input("among them");
       const publisher = push(scope, await flv(), rtmp(show));

@@ -75,7 +75,7 @@ test("a full disk: mail that cannot be stored remains with its sender, mail that
     refused.map(([name]) => arrived(`full ${name}`)).filter((count) => count > 0),
     [],
   );
-  assert.equal((await world.story("queued before", ({ status }) => status === "delivered")).status, "delivered");
+  assert.equal((await world.entry("queued before", ({ status }) => status === "delivered")).status, "delivered");
   // The sender retries the rejected messages.
   for (const [name] of refused) assert.match(await send(`full ${name}`, SIZES.object), /^250 /);
   await until(() => refused.every(([name]) => arrived(`full ${name}`) === 1) || undefined, "what was refused");

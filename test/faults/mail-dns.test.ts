@@ -102,7 +102,7 @@ describe("DNS fails while mail is in transit", { concurrency: true }, () => {
       modes.set(domain, "good").set(`k._domainkey.${domain}`, mode);
       assert.match(await signed(domain, `key ${mode}`), expected);
       if (!expected.source.startsWith("^451")) return;
-      const { status, error_detail: why } = await world.story(`key ${mode}`, (story) => story.status !== "received");
+      const { status, error_detail: why } = await world.entry(`key ${mode}`, (entry) => entry.status !== "received");
       assert.deepEqual([status, why?.slice(0, 9)], ["error", "451 4.4.3"]);
       // The sender retries after the failure.
       modes.set(`k._domainkey.${domain}`, "good");
@@ -127,10 +127,10 @@ describe("DNS fails while mail is in transit", { concurrency: true }, () => {
       await world.destination(`bob@${domain}`);
       await world.rule(domain, "forward", `bob@${domain}`);
       assert.match(await timed(send(domain, `${domain}@routed.example`)), /^250 /);
-      const { deliveries } = await world.story(domain, ({ status }) => status === "deferred" || status === "queued");
+      const { deliveries } = await world.entry(domain, ({ status }) => status === "deferred" || status === "queued");
       assert.match(deliveries[0]!.response!, /cannot be looked up/);
       modes.set(domain, "good");
-      await world.story(domain, ({ status }) => status === "delivered");
+      await world.entry(domain, ({ status }) => status === "delivered");
       assert.equal(hop.taken.filter(({ raw }) => raw.includes(`\r\nSubject: ${domain}\r\n`)).length, 1);
     });
   }

@@ -64,7 +64,7 @@ describe("the next hop", { concurrency: true }, () => {
     test(`${what}, twice: the sender gets 250, the message arrives`, async (t) => {
       const { world, hop, send } = await behind(t, misbehave);
       assert.match(await send("patience"), /^250 /);
-      const { events } = await world.story("patience", ({ status }) => status === "delivered");
+      const { events } = await world.entry("patience", ({ status }) => status === "delivered");
       assert.deepEqual(stepsOf(events), ["deferred", "deferred", "delivered"]);
       assert.equal(acknowledged(hop).length, 1, JSON.stringify(hop.taken));
       // If it is unknown whether a message was accepted, it is sent again, to the same server only.
@@ -78,7 +78,7 @@ describe("the next hop", { concurrency: true }, () => {
     });
     assert.match(await send("kept"), /^451 4\.4\.2 /);
     assert.equal(
-      (await world.story("kept", ({ status }) => status === "deferred")).deliveries.at(-1)!.status,
+      (await world.entry("kept", ({ status }) => status === "deferred")).deliveries.at(-1)!.status,
       "deferred",
     );
     assert.match(await send("kept"), /^250 /);
@@ -118,7 +118,7 @@ describe("the next hop", { concurrency: true }, () => {
       const begun = performance.now();
       assert.match(await send("slow"), /^250 /);
       assert.ok(performance.now() - begun < 28_000, `${performance.now() - begun} ms`);
-      await world.story("slow", ({ status }) => status === "delivered");
+      await world.entry("slow", ({ status }) => status === "delivered");
       assert.equal(acknowledged(hop).length, 1);
     });
   }
@@ -140,14 +140,14 @@ describe("the next hop", { concurrency: true }, () => {
     test(`${how} at STARTTLS: mail is sent unencrypted`, async (t) => {
       const { world, hop, send } = await behind(t, misbehave, { extensions });
       assert.match(await send("bare"), /^250 /);
-      await world.story("bare", ({ status }) => status === "delivered");
+      await world.entry("bare", ({ status }) => status === "delivered");
       assert.equal(acknowledged(hop).length, 1);
     });
 
     test(`${how} at STARTTLS: no password is sent unencrypted, and the message waits`, async (t) => {
       const { world, hop, send } = await behind(t, misbehave, { extensions, password: "s3cret-pass" });
       assert.match(await send("sealed"), /^250 /);
-      const { deliveries } = await world.story("sealed", ({ status }) => ["deferred", "queued"].includes(status));
+      const { deliveries } = await world.entry("sealed", ({ status }) => ["deferred", "queued"].includes(status));
       assert.match(deliveries[0]!.response!, /TLS|is paused/);
       assert.deepEqual([hop.taken.length, hop.commands.filter((command) => /^(AUTH|MAIL)/i.test(command))], [0, []]);
     });

@@ -9,7 +9,7 @@ test("a process without free descriptors fails to start programs, reports it, an
   const { stdout } = await promisify(execFile)("prlimit", ["--nofile=128", "--", process.execPath, child], {
     timeout: 60_000,
   });
-  const { run, live, asked, lost } = JSON.parse(stdout) as Record<string, string>;
+  const { run, live, answered, lost } = JSON.parse(stdout) as Record<string, string>;
   for (const text of [run, live, lost]) assert.match(text!, /EMFILE/);
-  assert.match(asked!, /could not be started|EMFILE/);
+  assert.match(answered!, /could not be started|EMFILE/);
 });

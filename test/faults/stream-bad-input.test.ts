@@ -98,10 +98,10 @@ describe("bad input to a server while a viewer watches one video", needsFfmpeg, 
   let quiet: number;
   const descriptors = () => readdirSync(`/proc/${server.child.pid}/fd`).length;
   /** Responses that clients received. */
-  const told: string[] = [];
+  const answers: string[] = [];
   const call = async (...args: Parameters<VideoServer["api"]["call"]>) => {
     const answer = await server.api.call(...args);
-    told.push(JSON.stringify(answer.body));
+    answers.push(JSON.stringify(answer.body));
     return answer;
   };
 
@@ -161,7 +161,7 @@ describe("bad input to a server while a viewer watches one video", needsFfmpeg, 
       );
       for (const [i, [name, , expected]] of files.entries()) {
         const { status, readyToStream, duration } = await settled(server, uids[i]!, 90_000);
-        told.push(JSON.stringify(status));
+        answers.push(JSON.stringify(status));
         if (expected === "ready") {
           assert.deepEqual([status.state, readyToStream], ["ready", true], `${name}: ${JSON.stringify(status)}`);
           assert.ok(duration > 0.1 && duration < 8.1, `${name}: ${duration} s`);
@@ -276,15 +276,15 @@ describe("bad input to a server while a viewer watches one video", needsFfmpeg, 
 
   test("one-time upload URLs: expired, used twice, with a wrong secret, with a video longer than allowed", async () => {
     const file = await readFile(await clip());
-    const direct = async (asked: Record<string, unknown> = {}) =>
-      (await call("post", "stream/direct_upload", { body: { maxDurationSeconds: 60, ...asked } })).body.result as {
+    const direct = async (requested: Record<string, unknown> = {}) =>
+      (await call("post", "stream/direct_upload", { body: { maxDurationSeconds: 60, ...requested } })).body.result as {
         uid: string;
         uploadURL: string;
       };
     const post = (url: string) =>
       sendForm(url, file, { headers: {} }).then(
         ({ status, text }) => (
-          told.push(text),
+          answers.push(text),
           [status, (JSON.parse(text) as { errors: { code: number }[] }).errors[0]?.code]
         ),
       );
@@ -303,16 +303,16 @@ describe("bad input to a server while a viewer watches one video", needsFfmpeg, 
     assert.equal((await videoOf(server, late.uid)).status.state, "pendingupload");
     assert.equal((await settled(server, once.uid)).status.state, "ready");
     assert.equal((await settled(server, short.uid)).status.errorReasonCode, "ERR_DURATION_EXCEED_CONSTRAINT");
-    for (const asked of [
+    for (const requested of [
       { maxDurationSeconds: 0 },
       { maxDurationSeconds: 39_600 },
       { expiry: "2020-01-01T00:00:00Z" },
       { expiry: "soon" },
     ])
       assert.equal(
-        (await call("post", "stream/direct_upload", { body: { maxDurationSeconds: 60, ...asked } })).status,
+        (await call("post", "stream/direct_upload", { body: { maxDurationSeconds: 60, ...requested } })).status,
         400,
-        JSON.stringify(asked),
+        JSON.stringify(requested),
       );
   });
 
@@ -441,7 +441,7 @@ describe("bad input to a server while a viewer watches one video", needsFfmpeg, 
     );
     await until(() => processesOf(server.dataDirectory).length === 0, "no encoder is left");
     await until(() => descriptors() <= quiet + 8, "no descriptor is left");
-    for (const text of told) assert.ok(!text.includes(server.dataDirectory) && !text.includes("/etc/"), text);
+    for (const text of answers) assert.ok(!text.includes(server.dataDirectory) && !text.includes("/etc/"), text);
     assert.ok(!server.log().includes('"level":50'), server.log());
     assert.deepEqual(await server.stop(), { code: 0, signal: null });
     const leftovers = readdirSync(server.dataDirectory, { recursive: true, encoding: "utf8" }).filter((name) =>

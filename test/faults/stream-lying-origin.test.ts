@@ -12,8 +12,8 @@ function lyingOrigin(file: Buffer): Promise<{ server: Server; url(head: number, 
   const server = createServer((socket) => {
     socket
       .on("error", () => {})
-      .once("data", (asked: Buffer) => {
-        const [, method, head, get] = /^(HEAD|GET) \/(\d+)\/(\d+)/.exec(asked.toString("latin1"))!;
+      .once("data", (request: Buffer) => {
+        const [, method, head, get] = /^(HEAD|GET) \/(\d+)\/(\d+)/.exec(request.toString("latin1"))!;
         socket.write(
           `HTTP/1.1 200 OK\r\ncontent-type: video/mp4\r\ncontent-length: ${method === "HEAD" ? head : get}\r\nconnection: close\r\n\r\n`,
         );

@@ -122,7 +122,8 @@ async function certificatesOf(
   return certificates;
 }
 
-const namesIn = (source: TlsSource, asked?: string) => new X509Certificate(source.pem(asked).cert).subjectAltName;
+const namesIn = (source: TlsSource, serverName?: string) =>
+  new X509Certificate(source.pem(serverName).cert).subjectAltName;
 
 /** Resolves once `done` returns true, checked after each change. */
 function changed(source: TlsSource, done: () => boolean): Promise<void> {

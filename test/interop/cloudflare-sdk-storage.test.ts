@@ -168,10 +168,14 @@ describe("cloudflare SDK: KV, R2, D1", () => {
       const { upload_url, filename } = await client.d1.database.import(id, { account_id, action: "init", etag });
       const sent = await fetch(upload_url, { method: "PUT", body: sql });
       assert.equal(sent.headers.get("etag")?.replaceAll('"', ""), etag);
-      let told = await client.d1.database.import(id, { account_id, action: "ingest", etag, filename });
-      while (told.status === "active")
-        told = await client.d1.database.import(id, { account_id, action: "poll", current_bookmark: told.at_bookmark });
-      assert.deepEqual([told.success, told.status, told.result.num_queries], [true, "complete", 1]);
+      let status = await client.d1.database.import(id, { account_id, action: "ingest", etag, filename });
+      while (status.status === "active")
+        status = await client.d1.database.import(id, {
+          account_id,
+          action: "poll",
+          current_bookmark: status.at_bookmark,
+        });
+      assert.deepEqual([status.success, status.status, status.result.num_queries], [true, "complete", 1]);
       let exported = await client.d1.database.export(id, { account_id, output_format: "polling" });
       while (exported.status === "active")
         exported = await client.d1.database.export(id, {

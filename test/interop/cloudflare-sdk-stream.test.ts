@@ -250,9 +250,9 @@ describe("cloudflare SDK: video on demand", needsFfmpeg, () => {
       status: "ready",
     });
     assert.match(await captions.vtt.get("en", at), /hello/);
-    const before = platform.asked.length;
+    const before = platform.requests.length;
     await assert.rejects(captions.create("en", at), failsWith(409, 10944));
-    assert.equal(platform.asked.length - before, 1, "the client asked again");
+    assert.equal(platform.requests.length - before, 1, "the client asked again");
     assert.deepEqual(
       (await all<{ language: string }>(client.stream.captions.get(first.uid, { account_id }))).map(
         ({ language }) => language,
@@ -417,13 +417,13 @@ describe("cloudflare SDK: video on demand", needsFfmpeg, () => {
     const { id: other } = await client.accounts.create({ name: "Other", type: "standard" });
     const { uid } = await client.stream.directUpload.create({ account_id: other, maxDurationSeconds: 60 });
     await assert.rejects(client.stream.get(uid, { account_id }), failsWith(404, 10003));
-    const before = platform.asked.length;
+    const before = platform.requests.length;
     await assert.rejects(
       client.accounts.delete({ account_id: other }),
       (error: { errors: { message: string }[] }) =>
         failsWith(409, 1022)(error as never) && error.errors[0]!.message.endsWith("it has 1 video"),
     );
-    assert.equal(platform.asked.length - before, 1, "the client asked again");
+    assert.equal(platform.requests.length - before, 1, "the client asked again");
     await client.stream.delete(uid, { account_id: other });
     assert.equal((await client.accounts.delete({ account_id: other })).id, other);
   });
@@ -459,7 +459,7 @@ describe("cloudflare SDK: video on demand", needsFfmpeg, () => {
       pattern: new RegExp(`^${operation.replaceAll("{}", "[^/]+")}$`),
     }));
     const answered = new Set(
-      platform.asked
+      platform.requests
         .filter(({ status }) => status < 300)
         .map(({ method, path }) => patterns.find(({ pattern }) => pattern.test(`${method} ${path}`))?.operation),
     );

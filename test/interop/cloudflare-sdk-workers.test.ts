@@ -142,9 +142,9 @@ describe("cloudflare SDK: workers", () => {
     await deploy([made.id, 100]);
     for (let visits = 0; visits < 5; visits++) assert.equal(await heard(), "sdk two here other");
 
-    const told = (await deployments.list(script_name, { account_id })).result.deployments;
+    const listed = (await deployments.list(script_name, { account_id })).result.deployments;
     assert.deepEqual(
-      told.slice(0, 2).map(({ versions }: { versions: unknown }) => versions),
+      listed.slice(0, 2).map(({ versions }: { versions: unknown }) => versions),
       [
         [{ version_id: made.id, percentage: 100 }],
         [

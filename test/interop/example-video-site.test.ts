@@ -145,24 +145,24 @@ describe("examples/video-site on a server", { skip: needsFfmpeg.skip || withoutC
       status: { state: "error", errorReasonText: "made up" },
       meta: { name: "told.mp4" },
     });
-    const tell = async (time: number, by: string, said = body) => {
+    const notify = async (time: number, by: string, sent = body) => {
       const signature = `time=${time},sig1=${createHmac("sha256", by).update(`${time}.${body}`).digest("hex")}`;
       const answer = await fetch(`${platform.url}/workers/video-site/webhook`, {
         method: "POST",
-        body: said,
+        body: sent,
         headers: { "webhook-signature": signature },
       });
       return [answer.status, (await answer.text()).trim()];
     };
     const now = Math.floor(Date.now() / 1000);
-    assert.deepEqual(await tell(now, "guessed"), [403, "the signature is wrong"]);
-    assert.deepEqual(await tell(now - 600, secret), [403, "the signature is too old"]);
-    assert.deepEqual(await tell(now, secret, body.replace("made up", "changed")), [403, "the signature is wrong"]);
+    assert.deepEqual(await notify(now, "guessed"), [403, "the signature is wrong"]);
+    assert.deepEqual(await notify(now - 600, secret), [403, "the signature is too old"]);
+    assert.deepEqual(await notify(now, secret, body.replace("made up", "changed")), [403, "the signature is wrong"]);
     assert.equal((await fetch(`${platform.url}/workers/video-site/webhook`, { method: "POST", body })).status, 403);
-    assert.deepEqual(await tell(now, secret), [200, "ok"]);
-    const told = (await (
+    assert.deepEqual(await notify(now, secret), [200, "ok"]);
+    const shown = (await (
       await fetch(`${platform.url}/workers/video-site/api/videos/${"f".repeat(32)}`)
     ).json()) as Shown & { why: string };
-    assert.deepEqual([told.name, told.state, told.why], ["told.mp4", "error", "made up"]);
+    assert.deepEqual([shown.name, shown.state, shown.why], ["told.mp4", "error", "made up"]);
   });
 });

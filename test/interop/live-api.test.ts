@@ -132,9 +132,9 @@ describe("cloudflare SDK: live inputs", () => {
     const first: Input = await client.stream.liveInputs.create(params);
     assert.deepEqual(await client.stream.liveInputs.create(params), first);
     await client.stream.liveInputs.delete(first.uid, { account_id });
-    const before = platform.asked.length;
+    const before = platform.requests.length;
     await assert.rejects(client.stream.liveInputs.create(params), failsWith(409, 10991));
-    assert.equal(platform.asked.length, before + 1);
+    assert.equal(platform.requests.length, before + 1);
   });
 
   it("outputs are added, listed, enabled, disabled and deleted", async () => {
@@ -176,7 +176,7 @@ describe("cloudflare SDK: live inputs", () => {
   });
 
   it("viewers get the current status without a token; the owner gets the history", async () => {
-    const told = async (path: string) => {
+    const answerOf = async (path: string) => {
       const response = await fetch(`${platform.url}/${input.uid}/${path}`, {
         headers: { origin: "https://example.com" },
       });
@@ -186,10 +186,10 @@ describe("cloudflare SDK: live inputs", () => {
         response.status === 200 && (await response.json()),
       ];
     };
-    assert.deepEqual(await told("lifecycle"), [200, "*", { isInput: true, videoUID: null, live: false }]);
-    assert.deepEqual(await told("views"), [403, "*", false]);
+    assert.deepEqual(await answerOf("lifecycle"), [200, "*", { isInput: true, videoUID: null, live: false }]);
+    assert.deepEqual(await answerOf("views"), [403, "*", false]);
     await client.stream.liveInputs.update(input.uid, { account_id, recording: { hideLiveViewerCount: false } });
-    assert.deepEqual(await told("views"), [200, "*", { liveViewers: 0 }]);
+    assert.deepEqual(await answerOf("views"), [200, "*", { liveViewers: 0 }]);
     const below = `/accounts/${account_id}/stream/live_inputs/${input.uid}`;
     assert.deepEqual((await client.get(`${below}/videos`)).result, []);
     assert.deepEqual((await client.get(`${below}/history`)).result, []);
@@ -222,7 +222,9 @@ describe("cloudflare SDK: live inputs", () => {
       const pattern = (name: string) => new RegExp(`^${name.replace(/\{[^}]+\}/g, "[^/]+")}$`);
       const missing = live.filter(
         (name) =>
-          !platform.asked.some(({ method, path, status }) => status < 300 && pattern(name).test(`${method} ${path}`)),
+          !platform.requests.some(
+            ({ method, path, status }) => status < 300 && pattern(name).test(`${method} ${path}`),
+          ),
       );
       assert.deepEqual([live.length, missing], [12, []]);
     });

@@ -181,7 +181,7 @@ describe("a broadcast through the whole server", { skip: needsFfmpeg.skip || wit
   }
   /** A user's server that receives live input notifications. */
   async function hearNotifications() {
-    const told: string[] = [];
+    const received: string[] = [];
     const server = createServer(
       (request, response) =>
         void buffer(request).then((body) => {
@@ -189,7 +189,7 @@ describe("a broadcast through the whole server", { skip: needsFfmpeg.skip || wit
             name: string;
             data: { input_id: string; event_type: string };
           };
-          told.push(`${name} ${data.input_id} ${data.event_type}`);
+          received.push(`${name} ${data.input_id} ${data.event_type}`);
           response.writeHead(200).end();
         }),
     );
@@ -199,7 +199,7 @@ describe("a broadcast through the whole server", { skip: needsFfmpeg.skip || wit
       server.closeAllConnections();
       await new Promise((resolve) => void server.close(resolve));
     });
-    return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, told };
+    return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, received };
   }
   const probe = async (url: string) =>
     await promisify(execFile)(
@@ -419,7 +419,7 @@ describe("a broadcast through the whole server", { skip: needsFfmpeg.skip || wit
 
   it("a wrong key, a second publisher and a key rotated during the broadcast", { timeout: 110_000 }, async () => {
     const show = await input({ recording: { mode: "off" } });
-    const { url, told } = await hearNotifications();
+    const { url, received } = await hearNotifications();
     await platform.ask(`/accounts/${platform.account}/stream/webhook/endpoints`, {
       method: "POST",
       headers: { "content-type": "application/json" },
@@ -438,7 +438,7 @@ describe("a broadcast through the whole server", { skip: needsFfmpeg.skip || wit
     await platform.ask(`/accounts/${platform.account}/stream/live_inputs/${show.uid}/rotate_keys`, { method: "POST" });
     await publisher.ended;
     assert.notEqual((await shown(show.uid)).rtmp.streamKey, show.rtmp.streamKey);
-    await until(async () => told.length === 2, "notifications");
-    assert.deepEqual(told, [`Show ${show.uid} live_input.connected`, `Show ${show.uid} live_input.disconnected`]);
+    await until(async () => received.length === 2, "notifications");
+    assert.deepEqual(received, [`Show ${show.uid} live_input.connected`, `Show ${show.uid} live_input.disconnected`]);
   });
 });

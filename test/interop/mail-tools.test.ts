@@ -78,7 +78,7 @@ describe(
       assert.match(forwarded, /^X-Mail-Args: <SRS0=[^@]+@fwd\.routed\.example>/m);
       assert.match(forwarded, /^X-Rcpt-Args: <bob@there\.example>/m);
       assert.match(forwarded, /^Received: from client\.sender\.example [^]*?with ESMTPS id/m);
-      const { deliveries, spf } = await world.story("by swaks", ({ status }) => status === "delivered");
+      const { deliveries, spf } = await world.entry("by swaks", ({ status }) => status === "delivered");
       assert.deepEqual(
         [spf, deliveries.map(({ to, code: said }) => [to, said])],
         ["pass", [["bob@there.example", 250]]],
@@ -191,7 +191,7 @@ describe(
         report.join("\\n"),
       ]);
       assert.equal(bounce.code, 0, bounce.output);
-      const { events } = await world.story("submitted", ({ status }) => status === "deliveryFailed");
+      const { events } = await world.entry("submitted", ({ status }) => status === "deliveryFailed");
       assert.match(JSON.stringify(events), /no such user/);
       await until(
         async () =>
@@ -202,7 +202,7 @@ describe(
       );
       // Later submissions to that recipient get no error, and nothing is sent.
       assert.equal((await submit("once more")).code, 0);
-      assert.equal((await world.story("once more", ({ status }) => status !== "sent")).deliveries.length, 0);
+      assert.equal((await world.entry("once more", ({ status }) => status !== "sent")).deliveries.length, 0);
       assert.equal(
         (await sink.messages()).some((raw) => raw.includes("\nSubject: once more\n")),
         false,

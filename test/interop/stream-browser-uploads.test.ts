@@ -83,7 +83,7 @@ describe(
       const byToken = await send({ endpoint, headers: { Authorization: `Bearer ${platform.token}` } });
       assert.equal((await platform.playable(byToken)).meta["name"], "by a browser");
 
-      const asked: Response = await platform.client.stream
+      const created: Response = await platform.client.stream
         .create({
           account_id,
           direct_user: true,
@@ -92,8 +92,8 @@ describe(
           "Upload-Metadata": `maxDurationSeconds ${btoa("60")}`,
         })
         .asResponse();
-      await send({ uploadUrl: asked.headers.get("location")! });
-      assert.equal((await platform.playable(asked.headers.get("stream-media-id")!)).duration, 4);
+      await send({ uploadUrl: created.headers.get("location")! });
+      assert.equal((await platform.playable(created.headers.get("stream-media-id")!)).duration, 4);
 
       const { uploadURL, uid } = await direct();
       assert.equal(await send({ endpoint: uploadURL }).catch((err: unknown) => String(err)), uid);

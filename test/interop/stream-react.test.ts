@@ -101,9 +101,9 @@ describe("@cloudflare/stream-react", { skip: withoutChromium() || needsFfmpeg.sk
     await until(page, "window.playing");
     await page.evaluate("streamRef.current.pause()");
     await heard(page, "Pause");
-    const asked = page.waitForRequest(`${delivery.origin}/${OTHER}/manifest/video.m3u8`);
+    const requested = page.waitForRequest(`${delivery.origin}/${OTHER}/manifest/video.m3u8`);
     await page.evaluate(`setProps({ src: ${JSON.stringify(OTHER)} })`);
-    await asked;
+    await requested;
     assert.equal(await current(page, "src"), OTHER);
   });
 

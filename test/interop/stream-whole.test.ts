@@ -150,7 +150,7 @@ describe("a video through the whole server", { skip: needsFfmpeg.skip || without
   });
 
   it("a creator without a token uploads to a one-time URL that a server requested", async () => {
-    const asked: Response = await platform.client.stream
+    const created: Response = await platform.client.stream
       .create({
         account_id,
         direct_user: true,
@@ -159,12 +159,12 @@ describe("a video through the whole server", { skip: needsFfmpeg.skip || without
         "Upload-Metadata": `maxDurationSeconds ${btoa("60")}, requiresignedurls`,
       })
       .asResponse();
-    const { requests } = await upload({ uploadUrl: asked.headers.get("location")! });
+    const { requests } = await upload({ uploadUrl: created.headers.get("location")! });
     assert.deepEqual(
       requests.map(({ method }) => method),
       ["HEAD", "PATCH", "PATCH"],
     );
-    const made = await platform.playable(asked.headers.get("stream-media-id")!);
+    const made = await platform.playable(created.headers.get("stream-media-id")!);
     assert.equal(made.requireSignedURLs, true);
     assert.equal((await fetch(made.playback.hls)).status, 401);
   });

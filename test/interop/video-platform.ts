@@ -37,7 +37,7 @@ export interface VideoPlatform extends Platform {
   // oxlint-disable-next-line no-explicit-any
   client: any;
   /** Every request that the SDK made, including retries. */
-  asked: { method: string; path: string; status: number }[];
+  requests: { method: string; path: string; status: number }[];
   /** Differences between responses and the published API. */
   problems: string[];
   /** Resolves with the video when it is playable, which takes only a short time; rejects if it fails. */
@@ -58,7 +58,7 @@ const PATIENCE_MS = 90_000;
 export async function startVideoPlatform(scope: Scope, env: Record<string, string> = {}): Promise<VideoPlatform> {
   const platform = await startPlatform(scope, { REELPOST_STREAM_ALLOW_PRIVATE: "true", ...env });
   const { api, token, account } = platform;
-  const asked: VideoPlatform["asked"] = [];
+  const requests: VideoPlatform["requests"] = [];
   const problems: string[] = [];
 
   async function checkedFetch(url: string | URL, init: RequestInit = {}): Promise<Response> {
@@ -69,7 +69,7 @@ export async function startVideoPlatform(scope: Scope, env: Record<string, strin
       pathname.slice(new URL(api).pathname.length),
       response,
     ];
-    asked.push({ method, path, status });
+    requests.push({ method, path, status });
     if (response.headers.get("content-type")?.startsWith("application/json") === true) {
       for (const problem of publishedOpenApi()?.problems(method, path, status, await response.clone().json()) ?? [])
         problems.push(`${method} ${path} ${status}: ${problem}`);
@@ -93,7 +93,7 @@ export async function startVideoPlatform(scope: Scope, env: Record<string, strin
   const ready = (uid: string) => when(uid, ({ status }) => status.state === "ready");
   return {
     ...platform,
-    asked,
+    requests,
     problems,
     playable,
     ready,

@@ -37,7 +37,7 @@ const CONFIG = {
   env: { staging: { vars: { NAME: "staging", LIST: [] }, triggers: { crons: [] } } },
 };
 
-interface Told {
+interface WorkerAnswer {
   greeting: string;
   list: unknown;
   page: string;
@@ -63,8 +63,8 @@ describe("wrangler deploy", () => {
   });
   after(scope.close);
 
-  const visit = async (worker: string, path?: string): Promise<Told> =>
-    JSON.parse((await platform.visit(worker, path)).text) as Told;
+  const visit = async (worker: string, path?: string): Promise<WorkerAnswer> =>
+    JSON.parse((await platform.visit(worker, path)).text) as WorkerAnswer;
   const crons = async (worker: string) => {
     const { schedules } = await platform.ask<{ schedules: { cron: string }[] }>(
       `/accounts/${platform.account}/workers/scripts/${worker}/schedules`,
@@ -80,8 +80,8 @@ describe("wrangler deploy", () => {
 
   it("whoami finds the only account automatically, and prints it as JSON", async () => {
     const { stdout } = await wrangler.run(["whoami", "--json"], { env: { CLOUDFLARE_ACCOUNT_ID: "" } });
-    const told = JSON.parse(stdout) as { loggedIn: boolean; accounts: { id: string; name: string }[] };
-    assert.deepEqual([told.loggedIn, told.accounts.map(({ id }) => id)], [true, [platform.account]]);
+    const result = JSON.parse(stdout) as { loggedIn: boolean; accounts: { id: string; name: string }[] };
+    assert.deepEqual([result.loggedIn, result.accounts.map(({ id }) => id)], [true, [platform.account]]);
   });
 
   it("whoami with X-Auth-Email and X-Auth-Key", async () => {
@@ -116,7 +116,7 @@ describe("wrangler deploy", () => {
 
   it("a worker is also reachable by its hostname", async () => {
     const { status, text } = await platform.visitHost("hello", "/by-host");
-    assert.deepEqual([status, (JSON.parse(text) as Told).at], [200, "/by-host"]);
+    assert.deepEqual([status, (JSON.parse(text) as WorkerAnswer).at], [200, "/by-host"]);
     assert.equal((await platform.visitHost("nobody")).status, 404);
     assert.equal((await platform.visit("nobody")).status, 404);
   });

@@ -22,10 +22,10 @@ export interface MailWorld<Server extends Target = ServeServer> {
   /** `*` is the catch-all rule. Destinations must be verified. */
   rule(local: string, type: "forward" | "worker" | "drop", ...value: string[]): Promise<void>;
   /** Log entries of the account for the message with this subject, once `enough` returns true. */
-  story(subject: string, enough: (story: Story) => boolean): Promise<Story>;
+  entry(subject: string, enough: (entry: LogDetails) => boolean): Promise<LogDetails>;
 }
 
-interface Story {
+interface LogDetails {
   id: string;
   status: string;
   to: string;
@@ -94,13 +94,13 @@ export async function mailWorldOf<Server extends Target>(server: Server, domain:
           body: { enabled: true, matchers: [{ type: "literal", field: "to", value: `${local}@${domain}` }], actions },
         });
     },
-    story: (subject, enough) =>
+    entry: (subject, enough) =>
       until(
         async () => {
-          const [entry] = await api.ok("get", `email/activity?search=${encodeURIComponent(subject)}`);
-          if (entry === undefined) return undefined;
-          const story: Story = await api.ok("get", `email/activity/${entry.id}`);
-          return enough(story) ? story : undefined;
+          const [found] = await api.ok("get", `email/activity?search=${encodeURIComponent(subject)}`);
+          if (found === undefined) return undefined;
+          const entry: LogDetails = await api.ok("get", `email/activity/${found.id}`);
+          return enough(entry) ? entry : undefined;
         },
         `the log of ${JSON.stringify(subject)}`,
       ),

@@ -86,7 +86,7 @@ export const needsPrograms = (...names: string[]): { skip: string | false } => {
 /** Incremented when the same recipe produces a different file. */
 const GENERATION = 1;
 const FOLDER = join(process.env["TEST_CLIPS_FOLDER"] ?? tmpdir(), `reelpost-clips-${process.getuid?.() ?? "user"}`);
-const making = new Map<string, Promise<string>>();
+const clips = new Map<string, Promise<string>>();
 
 /** Path of the clip; read-only, since it is shared. */
 export function clip(recipe: ClipRecipe = {}): Promise<string> {
@@ -96,10 +96,10 @@ export function clip(recipe: ClipRecipe = {}): Promise<string> {
     .digest("hex")
     .slice(0, 24);
   const path = join(FOLDER, `${hash}.${extension}`);
-  const before = making.get(path);
+  const before = clips.get(path);
   if (before !== undefined) return before;
   const made = existsSync(path) ? Promise.resolve(path) : make(recipe, path, extension);
-  making.set(path, made);
+  clips.set(path, made);
   return made;
 }
 
@@ -118,7 +118,7 @@ async function make(recipe: ClipRecipe, path: string, extension: string): Promis
     return path;
   } catch (err) {
     await rm(draft, { force: true });
-    making.delete(path);
+    clips.delete(path);
     throw err;
   }
 }

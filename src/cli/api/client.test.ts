@@ -48,13 +48,13 @@ test("requests to a busy server are retried after the delay it specifies, a limi
     "GET /date": () => busy(429, { "retry-after": new Date(Date.now() + 2_000_000).toUTCString() }),
   });
   const waits: number[] = [];
-  const told: number[] = [];
+  const reported: number[] = [];
   const api = createApi({
     url: fake.url,
     token: "t",
     version: "1",
     pause: async (ms) => waits.push(ms),
-    onWait: (seconds) => told.push(seconds),
+    onWait: (seconds) => reported.push(seconds),
   });
   async function* chunks() {
     yield Buffer.from("who");
@@ -62,7 +62,7 @@ test("requests to a busy server are retried after the delay it specifies, a limi
   }
   assert.equal(await api.result("PUT", "/flaky", { body: () => ({ stream: chunks(), size: 5 }) }), "done");
   assert.deepEqual(
-    [waits, told],
+    [waits, reported],
     [
       [7000, 2000],
       [7, 2],
@@ -106,23 +106,23 @@ test("an error of the server is reported with its code, chain and fix", async (t
     "GET /empty": { status: 500, errors: [] },
   });
   const api = createApi({ url: fake.url, token: "t", version: "1" });
-  const told = async (path: string) => {
+  const errorOf = async (path: string) => {
     const { message, fix, code, domain } = await caught(api.result("GET", path));
     return [domain, code, message, fix];
   };
-  assert.deepEqual(await told("/fix"), [
+  assert.deepEqual(await errorOf("/fix"), [
     "server",
     10021,
     "It does not start [code: 10021]\n  line 3",
     "Correct the code",
   ]);
-  assert.deepEqual(await told("/two"), ["server", 1, "one\\x1b[31m [code: 1]\ntwo [code: 2]", undefined]);
-  assert.deepEqual((await told("/absent")).slice(1, 3), [
+  assert.deepEqual(await errorOf("/two"), ["server", 1, "one\\x1b[31m [code: 1]\ntwo [code: 2]", undefined]);
+  assert.deepEqual((await errorOf("/absent")).slice(1, 3), [
     10007,
     "This Worker does not exist on your account. [code: 10007]",
   ]);
-  assert.match(String((await told("/absent"))[3]), /reelpost deploy/);
-  assert.match(String((await told("/empty"))[2]), /responded with status 500/);
+  assert.match(String((await errorOf("/absent"))[3]), /reelpost deploy/);
+  assert.match(String((await errorOf("/empty"))[2]), /responded with status 500/);
 });
 
 test("reports an unreachable server, another HTTP server and an empty response differently", async (t) => {

@@ -135,9 +135,9 @@ function reasonOf(thrown: unknown): string {
 function secondsToWait(response: Response, attempt: number): number | undefined {
   if (response.status !== 429 && response.status !== 503) return undefined;
   const header = response.headers.get("retry-after");
-  const asked =
+  const retryAfter =
     header === null ? NaN : /^\d+$/.test(header.trim()) ? Number(header) : (Date.parse(header) - Date.now()) / 1000;
-  const wait = Number.isNaN(asked) ? 2 ** (attempt - 1) : Math.max(0, asked);
+  const wait = Number.isNaN(retryAfter) ? 2 ** (attempt - 1) : Math.max(0, retryAfter);
   return wait > MAX_WAIT_SECONDS ? undefined : wait;
 }
 

@@ -20,10 +20,10 @@ export interface Connection {
 /** Throws connectionErrors. `configuration`: the configuration file that may contain an account_id. */
 export async function connect(
   given: Given,
-  surroundings: CommandContext,
+  context: CommandContext,
   configuration?: Pick<Target, "accountId">,
 ): Promise<Connection> {
-  const { api, account, progress } = await connectUser(given, surroundings, configuration);
+  const { api, account, progress } = await connectUser(given, context, configuration);
   const id = account ?? (await onlyAccount(api));
   return { api, account: id, base: `/accounts/${encodeURIComponent(id)}`, progress };
 }

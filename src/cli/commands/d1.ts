@@ -21,10 +21,10 @@ const d1Create = defineCommand({
   arguments: [{ name: "name", summary: "name of the database", required: true }],
   options: storageOptions,
   examples: [["reelpost d1 create letters", "prints the entry for the configuration"]],
-  async run(values, [name], surroundings) {
-    const { api, base } = await connectStorage(values, surroundings);
+  async run(values, [name], context) {
+    const { api, base } = await connectStorage(values, context);
     const database = await api.result<Database>("POST", `${base}/d1/database`, { json: { name } });
-    printResult(surroundings, database, () => [
+    printResult(context, database, () => [
       `Created the D1 database ${database.name}. In the configuration:`,
       `  "d1_databases": [{ "binding": "DB", "database_name": "${database.name}", "database_id": "${database.uuid}" }]`,
     ]);
@@ -37,10 +37,10 @@ const d1List = defineCommand({
   summary: "list the D1 databases",
   options: storageOptions,
   examples: [["reelpost d1 list", "in the whole account"]],
-  async run(values, _, surroundings) {
-    const { api, base } = await connectStorage(values, surroundings);
+  async run(values, _, context) {
+    const { api, base } = await connectStorage(values, context);
     const databases = await collect(pagesOf<Database>(api, `${base}/d1/database`));
-    printResult(surroundings, databases, (paint) =>
+    printResult(context, databases, (paint) =>
       table(
         ["id", "name", "created"],
         databases.map(({ uuid, name, created_at: made }) => [uuid, name, moment(made)]),
@@ -57,10 +57,10 @@ const d1Info = defineCommand({
   arguments: [databaseArgument],
   options: storageOptions,
   examples: [["reelpost d1 info letters", "selected by name"]],
-  async run(values, [name], surroundings) {
-    const { api, database } = await connectDatabase(name!, values, surroundings);
+  async run(values, [name], context) {
+    const { api, database } = await connectDatabase(name!, values, context);
     const found = await api.result<Database>("GET", database);
-    printResult(surroundings, found, (paint) =>
+    printResult(context, found, (paint) =>
       facts(
         [
           ["name", oneLine(found.name)],
@@ -82,11 +82,11 @@ const d1Delete = defineCommand({
   arguments: [databaseArgument],
   options: { ...yesOption, ...storageOptions },
   examples: [["reelpost d1 delete letters --yes", "in a script"]],
-  async run({ yes, ...values }, [name], surroundings) {
-    const { api, database, id } = await connectDatabase(name!, values, surroundings);
-    await confirm(`Delete the D1 database ${name} (${id}) with all its data?`, yes, surroundings);
+  async run({ yes, ...values }, [name], context) {
+    const { api, database, id } = await connectDatabase(name!, values, context);
+    await confirm(`Delete the D1 database ${name} (${id}) with all its data?`, yes, context);
     await api.result("DELETE", database);
-    printResult(surroundings, { id, deleted: true }, () => [`${name} is deleted`]);
+    printResult(context, { id, deleted: true }, () => [`${name} is deleted`]);
     return 0;
   },
 });
@@ -110,17 +110,17 @@ const d1Execute = defineCommand({
     ["reelpost d1 execute letters --command 'SELECT count(*) FROM mail'", "prints the rows"],
     ["reelpost d1 execute letters --file dump.sql --yes", "imports a file"],
   ],
-  async run({ command, file, yes, ...values }, [name], surroundings) {
+  async run({ command, file, yes, ...values }, [name], context) {
     if ((command === undefined) === (file === undefined))
       throw commandErrors.badContent({
         what: "What to run",
         reason: "exactly one of --command and --file is required",
         fix: "For example --command 'SELECT 1'",
       });
-    const connection = await connectDatabase(name!, values, surroundings);
-    if (file !== undefined) return executeFile(connection, file, yes, surroundings);
+    const connection = await connectDatabase(name!, values, context);
+    if (file !== undefined) return executeFile(connection, file, yes, context);
     const results = await runSql(connection, command!);
-    printResult(surroundings, results, (paint) => results.flatMap((result) => resultLines(result, paint)));
+    printResult(context, results, (paint) => results.flatMap((result) => resultLines(result, paint)));
     return 0;
   },
 });
@@ -129,15 +129,15 @@ async function executeFile(
   connection: D1Connection,
   file: string,
   yes: boolean | undefined,
-  surroundings: CommandContext,
+  context: CommandContext,
 ): Promise<number> {
   const { progress, name } = connection;
-  const { size, body } = await fileBody(surroundings.cwd, file, (total) => progress.meter(`uploading ${file}`, total));
-  await confirm(`Run ${file} on ${name}? Other queries wait until the import ends.`, yes, surroundings);
+  const { size, body } = await fileBody(context.cwd, file, (total) => progress.meter(`uploading ${file}`, total));
+  await confirm(`Run ${file} on ${name}? Other queries wait until the import ends.`, yes, context);
   try {
-    const result = await importFile(connection, { path: resolve(surroundings.cwd, file), size, body });
+    const result = await importFile(connection, { path: resolve(context.cwd, file), size, body });
     progress.clear();
-    printResult(surroundings, { database: connection.id, ...result }, () => [
+    printResult(context, { database: connection.id, ...result }, () => [
       `${file}: ${result.num_queries === undefined ? "done" : `${plural(result.num_queries, "statement")} run`}`,
     ]);
     return 0;
@@ -187,9 +187,9 @@ const d1Export = defineCommand({
   async run(
     { output, table: tables, "no-schema": noSchema = false, "no-data": noData = false, ...values },
     [name],
-    surroundings,
+    context,
   ) {
-    const { api, database, progress, id } = await connectDatabase(name!, values, surroundings);
+    const { api, database, progress, id } = await connectDatabase(name!, values, context);
     const ask = (bookmark?: string) =>
       api.result<Polled>("POST", `${database}/export`, {
         json: {
@@ -216,14 +216,12 @@ const d1Export = defineCommand({
     const size = await saveBody(
       response,
       output,
-      surroundings,
+      context,
       progress.meter(`reading ${name}`, Number(response.headers.get("content-length") ?? 0)),
     );
     progress.clear();
     if (output !== undefined)
-      printResult(surroundings, { database: id, file: output, size }, () => [
-        `${output} is written: ${formatSize(size)}`,
-      ]);
+      printResult(context, { database: id, file: output, size }, () => [`${output} is written: ${formatSize(size)}`]);
     return 0;
   },
 });
@@ -237,10 +235,10 @@ const d1MigrationsCreate = defineCommand({
   ],
   options: configOptions,
   examples: [["reelpost d1 migrations create DB 'add users'", "migrations/0001_add_users.sql"]],
-  async run({ config, env }, [name, message], surroundings) {
+  async run({ config, env }, [name, message], context) {
     const { readTarget } = await import("../../workers/project/index.ts");
     const target = await readTarget({
-      cwd: surroundings.cwd,
+      cwd: context.cwd,
       ...(config !== undefined && { config }),
       ...(env !== undefined && { environment: env }),
     });
@@ -249,10 +247,10 @@ const d1MigrationsCreate = defineCommand({
     );
     if (configured === undefined) throw commandErrors.databaseUnbound({ name });
     const file = relative(
-      surroundings.cwd,
+      context.cwd,
       join(configured.migrationsDir, await createMigration(configured.migrationsDir, message!)),
     );
-    printResult(surroundings, { file }, () => [`Created ${file}`]);
+    printResult(context, { file }, () => [`Created ${file}`]);
     return 0;
   },
 });
@@ -263,10 +261,10 @@ const d1MigrationsList = defineCommand({
   arguments: [databaseArgument],
   options: storageOptions,
   examples: [["reelpost d1 migrations list DB", "selected by binding"]],
-  async run(values, [name], surroundings) {
-    const connection = await connectDatabase(name!, values, surroundings);
+  async run(values, [name], context) {
+    const connection = await connectDatabase(name!, values, context);
     const files = await unapplied(connection, placeOf(connection));
-    printResult(surroundings, files, () => (files.length === 0 ? [`${name} has all migrations`] : files));
+    printResult(context, files, () => (files.length === 0 ? [`${name} has all migrations`] : files));
     return 0;
   },
 });
@@ -279,12 +277,12 @@ const d1MigrationsApply = defineCommand({
   arguments: [databaseArgument],
   options: { ...yesOption, ...storageOptions },
   examples: [["reelpost d1 migrations apply DB --yes", "in a CI job, before the deploy"]],
-  async run({ yes, ...values }, [name], surroundings) {
-    const connection = await connectDatabase(name!, values, surroundings);
+  async run({ yes, ...values }, [name], context) {
+    const connection = await connectDatabase(name!, values, context);
     const place = placeOf(connection);
     const files = await unapplied(connection, place);
     if (files.length > 0)
-      await confirm(`Run ${plural(files.length, "migration")} on ${name}: ${files.join(", ")}?`, yes, surroundings);
+      await confirm(`Run ${plural(files.length, "migration")} on ${name}: ${files.join(", ")}?`, yes, context);
     for (const [done, file] of files.entries()) {
       connection.progress.step(`${file} (${done + 1} of ${files.length})`);
       await applyMigration(connection, place, file).catch((cause: unknown) => {
@@ -296,7 +294,7 @@ const d1MigrationsApply = defineCommand({
       });
     }
     connection.progress.clear();
-    printResult(surroundings, { database: connection.id, applied: files }, () =>
+    printResult(context, { database: connection.id, applied: files }, () =>
       files.length === 0 ? [`${name} has all migrations`] : files.map((file) => `${file} ran`),
     );
     return 0;

@@ -11,15 +11,15 @@ export const deleteWorker = defineCommand({
   arguments: [{ name: "worker", summary: "name of the worker (default: from the configuration)" }],
   options: { ...yesOption, ...workerOptions },
   examples: [["reelpost delete old-worker --yes", "in a script"]],
-  async run({ yes, ...values }, [worker], surroundings) {
-    const { api, script, name, account } = await connectWorker(values, surroundings, worker);
+  async run({ yes, ...values }, [worker], context) {
+    const { api, script, name, account } = await connectWorker(values, context, worker);
     await confirm(
       `Delete the worker ${name} of the account ${account} with all its versions and secrets?`,
       yes,
-      surroundings,
+      context,
     );
     await api.result("DELETE", script, { query: { force: true } });
-    printResult(surroundings, { worker: name, deleted: true }, () => [`${name} is deleted`]);
+    printResult(context, { worker: name, deleted: true }, () => [`${name} is deleted`]);
     return 0;
   },
 });

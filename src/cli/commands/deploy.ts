@@ -30,17 +30,17 @@ start changes nothing. Secrets on the server are kept.`,
     ["reelpost deploy --env staging --message 'new footer'", "an environment, with a message"],
     ["reelpost deploy --dry-run", "checks the build, for tests"],
   ],
-  async run(values, _, surroundings) {
+  async run(values, _, context) {
     const began = performance.now();
-    const project = await readForDeploy(values, surroundings);
-    if (values["dry-run"] === true) return dryRun(await prepare(project, values, [], surroundings), surroundings);
+    const project = await readForDeploy(values, context);
+    if (values["dry-run"] === true) return dryRun(await prepare(project, values, [], context), context);
 
-    const connection = await connectForUpload(project, values, surroundings);
+    const connection = await connectForUpload(project, values, context);
     const { api, script, progress, secrets } = connection;
     try {
       checkSecrets(project, secrets);
       progress.step(`building ${project.name}`);
-      const prepared = await prepare(project, values, secrets ?? [], surroundings);
+      const prepared = await prepare(project, values, secrets ?? [], context);
       progress.step(`uploading ${formatSize(prepared.size)} (${formatSize(prepared.gzip)} compressed)`);
       const uploaded = await api.result<{
         tag: string;
@@ -84,7 +84,7 @@ start changes nothing. Secrets on the server are kept.`,
         missing_secrets: missing,
         ms: Math.round(performance.now() - began),
       };
-      printResult(surroundings, result, (paint) => [
+      printResult(context, result, (paint) => [
         `${paint("green", "Deployed")} ${project.name} ${paint("dim", `in ${formatMs(result.ms)}`)}`,
         ...facts(
           [
@@ -99,14 +99,14 @@ start changes nothing. Secrets on the server are kept.`,
         ),
         ...bindingTable(prepared.bindings, paint),
       ]);
-      if (!surroundings.json)
+      if (!context.json)
         for (const name of missing)
-          surroundings.stderr.line(
+          context.stderr.line(
             `warning: the secret ${name} is required and has no value yet\n  fix: reelpost secret put ${name}`,
           );
-      if (!surroundings.json)
+      if (!context.json)
         for (const { target, does } of routed?.conflicts ?? [])
-          surroundings.stderr.line(
+          context.stderr.line(
             `warning: mail for ${target} ${does}, by a rule that does not belong to this worker and was not changed\n  fix: reelpost email routing rules list ${target.slice(target.indexOf("@") + 1)} shows the rule; delete it, and deploy again`,
           );
       return 0;
@@ -116,9 +116,9 @@ start changes nothing. Secrets on the server are kept.`,
   },
 });
 
-function dryRun(prepared: Prepared, surroundings: CommandContext): number {
+function dryRun(prepared: Prepared, context: CommandContext): number {
   printResult(
-    surroundings,
+    context,
     { name: prepared.project.name, dry_run: true, ...sizes(prepared), bindings: shown(prepared) },
     (paint) => [
       `${prepared.project.name} builds; nothing was sent`,

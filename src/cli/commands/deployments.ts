@@ -12,10 +12,10 @@ const deploymentsList = defineCommand({
   summary: "list deployments, newest first",
   options: workerOptions,
   examples: [["reelpost deployments list", "the worker of this folder"]],
-  async run(values, _, surroundings) {
-    const { api, script } = await connectWorker(values, surroundings);
+  async run(values, _, context) {
+    const { api, script } = await connectWorker(values, context);
     const { deployments } = await api.result<{ deployments: Deployment[] }>("GET", `${script}/deployments`);
-    printResult(surroundings, deployments, (paint) =>
+    printResult(context, deployments, (paint) =>
       table(
         ["since", "version", "by", "message"],
         deployments.map((deployment, i) => [
@@ -36,8 +36,8 @@ const deploymentsStatus = defineCommand({
   summary: "show the current deployment",
   options: workerOptions,
   examples: [["reelpost deployments status --json", "for a program"]],
-  async run(values, _, surroundings) {
-    const { api, script, name } = await connectWorker(values, surroundings);
+  async run(values, _, context) {
+    const { api, script, name } = await connectWorker(values, context);
     const {
       deployments: [live],
     } = await api.result<{ deployments: Deployment[] }>("GET", `${script}/deployments`);
@@ -46,7 +46,7 @@ const deploymentsStatus = defineCommand({
       live.versions.map(({ version_id: id }) => api.result<VersionItem>("GET", `${script}/versions${at`/${id}`}`)),
     );
     printResult(
-      surroundings,
+      context,
       { ...live, versions: live.versions.map((version, i) => ({ ...version, ...versions[i] })) },
       (paint) =>
         facts(

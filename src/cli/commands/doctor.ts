@@ -11,14 +11,14 @@ export const doctor = defineCommand({
   arguments: [{ name: "domain", summary: "domain such as example.com or mail.example.com", required: true }],
   options: zoneOptions,
   examples: [["reelpost doctor example.com", "findings with fixes"]],
-  async run(values, [domain], surroundings) {
-    const zone = await connectZone(domain!, values, surroundings);
+  async run(values, [domain], context) {
+    const zone = await connectZone(domain!, values, context);
     // Unresponsive hosts make the checks slow.
     const findings = await zone.api.result<Finding[]>("GET", `${zone.path}/email/doctor`, {
       query: nameIn(zone),
       timeoutMs: 120_000,
     });
-    printResult(surroundings, findings, (paint) => findingLines(findings, paint));
+    printResult(context, findings, (paint) => findingLines(findings, paint));
     return findings.some(({ status }) => status === "error") ? EXIT.failed : 0;
   },
 });

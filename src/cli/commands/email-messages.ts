@@ -7,8 +7,8 @@ import { confirm } from "../ask.ts";
 import { type Command, defineCommand, type CommandContext } from "../command.ts";
 import { dmarcLines, type DmarcStatistics } from "../email/dmarc.ts";
 import { followLog } from "../email/log-follow.ts";
-import { logOptions, logQuery, readLog, readStories } from "../email/log-query.ts";
-import { LOG_TITLES, logRow, logTable, type LogEntry, storyLines } from "../email/log.ts";
+import { logOptions, logQuery, readLog, readDetails } from "../email/log-query.ts";
+import { LOG_TITLES, logRow, logTable, type LogEntry, detailLines } from "../email/log.ts";
 import { QUEUE_STATES, queueTable, type QueuedItem, messageLines, type WholeMessage } from "../email/queue.ts";
 import { tlsLines, type TlsStatistics } from "../email/tls.ts";
 import { connectZone, nameIn, zoneOptions } from "../email/zone.ts";
@@ -44,12 +44,12 @@ const emailDmarcReport = defineCommand({
     ["reelpost email dmarc report example.com", "the last 30 days"],
     ["reelpost email dmarc report example.com --since 2026-11-01 --until 2026-11-07 --json", "one week, as JSON"],
   ],
-  async run({ since, until, limit = 20, ...values }, [domain], surroundings) {
-    const zone = await connectZone(domain!, values, surroundings);
+  async run({ since, until, limit = 20, ...values }, [domain], context) {
+    const zone = await connectZone(domain!, values, context);
     const found = await zone.api.result<DmarcStatistics>("GET", `${zone.path}/email/auth/dmarc-reports/statistics`, {
       query: { since, until, limit: String(limit), domain: nameIn(zone).name },
     });
-    printResult(surroundings, found, (paint) => dmarcLines(found, paint));
+    printResult(context, found, (paint) => dmarcLines(found, paint));
     return 0;
   },
 });
@@ -92,21 +92,18 @@ With --follow the newest entries come last, and new ones are printed until Ctrl-
     ["reelpost email log --status deliveryFailed --since 7d", "failed deliveries of a week"],
     ["reelpost email log --search invoice --follow", "matching entries as they arrive"],
   ],
-  async run({ zone, platform, limit = 50, follow, url, token, account, ...filter }, _, surroundings) {
+  async run({ zone, platform, limit = 50, follow, url, token, account, ...filter }, _, context) {
     const server = { url, token, account };
     const { api, path } =
-      zone === undefined
-        ? await ofAccount()
-        : await connectZone(zone, { ...server, "zone-id": undefined }, surroundings);
-    const query = { ...logQuery(filter, surroundings.clock.now()), ...(platform === true && { platform: "true" }) };
-    if (follow === true)
-      return followed(() => readLog(api, path, query, FOLLOWED), Math.min(limit, FOLLOWED), surroundings);
+      zone === undefined ? await ofAccount() : await connectZone(zone, { ...server, "zone-id": undefined }, context);
+    const query = { ...logQuery(filter, context.clock.now()), ...(platform === true && { platform: "true" }) };
+    if (follow === true) return followed(() => readLog(api, path, query, FOLLOWED), Math.min(limit, FOLLOWED), context);
     const entries = await readLog(api, path, query, limit);
-    printResult(surroundings, entries, (paint) => (entries.length === 0 ? ["No messages."] : logTable(entries, paint)));
+    printResult(context, entries, (paint) => (entries.length === 0 ? ["No messages."] : logTable(entries, paint)));
     return 0;
 
     async function ofAccount() {
-      const { api: ofIt, base } = await connect(server, surroundings);
+      const { api: ofIt, base } = await connect(server, context);
       return { api: ofIt, path: base };
     }
   },
@@ -144,11 +141,11 @@ const emailLogGet = defineCommand({
   arguments: [{ name: "message", summary: "message id as listed in the log, or the id of an entry", required: true }],
   options: serverOptions,
   examples: [["reelpost email log get 1f0c3a5b7d92", "all recipients of the message"]],
-  async run(values, [message], surroundings) {
-    const { api, base } = await connect(values, surroundings);
-    const stories = await readStories(api, base, message!);
-    printResult(surroundings, stories, (paint) =>
-      stories.flatMap((story, i) => [...(i === 0 ? [] : ["", ""]), ...storyLines(story, paint)]),
+  async run(values, [message], context) {
+    const { api, base } = await connect(values, context);
+    const messages = await readDetails(api, base, message!);
+    printResult(context, messages, (paint) =>
+      messages.flatMap((details, i) => [...(i === 0 ? [] : ["", ""]), ...detailLines(details, paint)]),
     );
     return 0;
   },
@@ -185,15 +182,15 @@ const emailQueueList = defineCommand({
     ["reelpost email queue list", "status, reason and expiration of each recipient"],
     ["reelpost email queue list --state failed --domain example.net", "failed deliveries to a domain"],
   ],
-  async run({ state, domain, platform, limit = 100, ...values }, _, surroundings) {
-    const connection = await connect(values, surroundings);
+  async run({ state, domain, platform, limit = 100, ...values }, _, context) {
+    const connection = await connect(values, context);
     const states = state === undefined ? QUEUE_STATES.filter((one) => one !== "delivered") : [state];
     const lists = await Promise.all(states.map((one) => newest(connection, { state: one, domain, platform }, limit)));
     // A recipient whose state changes between the requests is in two lists, or in none.
     const items = [...new Map(lists.flat().map((item) => [`${item.id} ${item.to}`, item])).values()]
       .sort((a, b) => b.created.localeCompare(a.created))
       .slice(0, limit);
-    printResult(surroundings, items, (paint) => (items.length === 0 ? ["Nothing."] : queueTable(items, paint)));
+    printResult(context, items, (paint) => (items.length === 0 ? ["Nothing."] : queueTable(items, paint)));
     return 0;
   },
 });
@@ -218,10 +215,10 @@ const emailQueueGet = defineCommand({
   arguments: [{ name: "id", summary: "id of the message", required: true }],
   options: serverOptions,
   examples: [["reelpost email queue get 91ab…", "an id from the list"]],
-  async run(values, [id], surroundings) {
-    const { api, base } = await connect(values, surroundings);
+  async run(values, [id], context) {
+    const { api, base } = await connect(values, context);
     const message = await api.result<WholeMessage>("GET", `${base}/email/queue${at`/${id!}`}`);
-    printResult(surroundings, message, (paint) => messageLines(message, paint));
+    printResult(context, message, (paint) => messageLines(message, paint));
     return 0;
   },
 });
@@ -232,10 +229,10 @@ const emailQueueResend = defineCommand({
   arguments: [{ name: "id", summary: "id of the message", required: true }],
   options: serverOptions,
   examples: [["reelpost email queue resend 91ab…", "after a problem of the receiving server is fixed"]],
-  async run(values, [id], surroundings) {
-    const { api, base } = await connect(values, surroundings);
+  async run(values, [id], context) {
+    const { api, base } = await connect(values, context);
     const message = await api.result<WholeMessage>("POST", `${base}/email/queue${at`/${id!}`}/resend`);
-    printResult(surroundings, message, (paint) => messageLines(message, paint));
+    printResult(context, message, (paint) => messageLines(message, paint));
     return 0;
   },
 });
@@ -247,11 +244,11 @@ const emailQueueCancel = defineCommand({
   arguments: [{ name: "id", summary: "id of the message", required: true }],
   options: { ...yesOption, ...serverOptions },
   examples: [["reelpost email queue cancel 91ab…", "`reelpost email queue resend` resumes it"]],
-  async run({ yes, ...values }, [id], surroundings) {
-    const { api, base } = await connect(values, surroundings);
-    await confirm(`Cancel the delivery of message ${id!}?`, yes, surroundings);
+  async run({ yes, ...values }, [id], context) {
+    const { api, base } = await connect(values, context);
+    await confirm(`Cancel the delivery of message ${id!}?`, yes, context);
     const message = await api.result<WholeMessage>("POST", `${base}/email/queue${at`/${id!}`}/cancel`);
-    printResult(surroundings, message, (paint) => messageLines(message, paint));
+    printResult(context, message, (paint) => messageLines(message, paint));
     return 0;
   },
 });
@@ -281,12 +278,12 @@ const emailTlsReport = defineCommand({
     ...zoneOptions,
   },
   examples: [["reelpost email tls report example.com", "the last 30 days"]],
-  async run({ since, until, limit = 20, ...values }, [domain], surroundings) {
-    const zone = await connectZone(domain!, values, surroundings);
+  async run({ since, until, limit = 20, ...values }, [domain], context) {
+    const zone = await connectZone(domain!, values, context);
     const found = await zone.api.result<TlsStatistics>("GET", `${zone.path}/email/auth/tls-reports/statistics`, {
       query: { since, until, limit: String(limit), domain: nameIn(zone).name },
     });
-    printResult(surroundings, found, (paint) => tlsLines(found, paint));
+    printResult(context, found, (paint) => tlsLines(found, paint));
     return 0;
   },
 });

@@ -28,10 +28,10 @@ const emailRoutingList = defineCommand({
   summary: "list zones with their Email Routing status",
   options: serverOptions,
   examples: [["reelpost email routing list", "in the whole account"]],
-  async run(values, _, surroundings) {
-    const { api, base } = await connect(values, surroundings);
+  async run(values, _, context) {
+    const { api, base } = await connect(values, context);
     const zones = await collect(pagesOf<Settings>(api, `${base}/email/routing/zones`, { perPage: 50 }));
-    printResult(surroundings, zones, (paint) =>
+    printResult(context, zones, (paint) =>
       table(
         ["domain", "enabled", "status", "changed", "zone"],
         zones.map((zone) => [zone.name, yesNo(zone.enabled), zone.status, moment(zone.modified), zone.id]),
@@ -48,10 +48,10 @@ const emailRoutingSettings = defineCommand({
   arguments: [{ name: "domain", summary: "domain such as example.com", required: true }],
   options: zoneOptions,
   examples: [["reelpost email routing settings example.com", "includes the status of its DNS records"]],
-  async run(values, [domain], surroundings) {
-    const zone = await connectZone(domain!, values, surroundings);
+  async run(values, [domain], context) {
+    const zone = await connectZone(domain!, values, context);
     const settings = await zone.api.result<Settings>("GET", `${zone.path}/email/routing`);
-    printResult(surroundings, settings, (paint) => routingLines(settings, paint));
+    printResult(context, settings, (paint) => routingLines(settings, paint));
     return 0;
   },
 });
@@ -63,10 +63,10 @@ const emailRoutingEnable = defineCommand({
   arguments: [{ name: "domain", summary: "domain such as example.com", required: true }],
   options: zoneOptions,
   examples: [["reelpost email routing enable example.com", "creates and locks its MX, SPF and DKIM records"]],
-  async run(values, [domain], surroundings) {
-    const zone = await connectZone(domain!, values, surroundings);
+  async run(values, [domain], context) {
+    const zone = await connectZone(domain!, values, context);
     const settings = await zone.api.result<Settings>("POST", `${zone.path}/email/routing/dns`, { json: nameIn(zone) });
-    printResult(surroundings, settings, (paint) => routingLines(settings, paint));
+    printResult(context, settings, (paint) => routingLines(settings, paint));
     return 0;
   },
 });
@@ -77,12 +77,12 @@ const emailRoutingDisable = defineCommand({
   arguments: [{ name: "domain", summary: "domain such as example.com", required: true }],
   options: zoneOptions,
   examples: [["reelpost email routing disable example.com", "deletes the records that `enable` created"]],
-  async run(values, [domain], surroundings) {
-    const zone = await connectZone(domain!, values, surroundings);
+  async run(values, [domain], context) {
+    const zone = await connectZone(domain!, values, context);
     const settings = await zone.api.result<Settings>("DELETE", `${zone.path}/email/routing/dns`, {
       json: nameIn(zone),
     });
-    printResult(surroundings, settings, (paint) => routingLines(settings, paint));
+    printResult(context, settings, (paint) => routingLines(settings, paint));
     return 0;
   },
 });
@@ -93,14 +93,14 @@ const emailRoutingDnsGet = defineCommand({
   arguments: [{ name: "domain", summary: "domain such as example.com", required: true }],
   options: zoneOptions,
   examples: [["reelpost email routing dns get example.com", "to copy to another DNS server"]],
-  async run(values, [domain], surroundings) {
-    const zone = await connectZone(domain!, values, surroundings);
+  async run(values, [domain], context) {
+    const zone = await connectZone(domain!, values, context);
     const { name } = nameIn(zone);
     const found = await zone.api.result<Needed[] | { record: Needed[] }>("GET", `${zone.path}/email/routing/dns`, {
       query: { subdomain: name },
     });
     const records = Array.isArray(found) ? found : found.record;
-    printResult(surroundings, records, (paint) => neededTable(records, paint));
+    printResult(context, records, (paint) => neededTable(records, paint));
     return 0;
   },
 });
@@ -111,10 +111,10 @@ const emailRoutingDnsUnlock = defineCommand({
   arguments: [{ name: "domain", summary: "domain such as example.com", required: true }],
   options: zoneOptions,
   examples: [["reelpost email routing dns unlock example.com", "allows changes to the records"]],
-  async run(values, [domain], surroundings) {
-    const zone = await connectZone(domain!, values, surroundings);
+  async run(values, [domain], context) {
+    const zone = await connectZone(domain!, values, context);
     const settings = await zone.api.result<Settings>("PATCH", `${zone.path}/email/routing/dns`, { json: nameIn(zone) });
-    printResult(surroundings, settings, (paint) => routingLines(settings, paint));
+    printResult(context, settings, (paint) => routingLines(settings, paint));
     return 0;
   },
 });
@@ -125,12 +125,12 @@ const emailRoutingDkimList = defineCommand({
   arguments: [{ name: "domain", summary: "domain such as example.com or mail.example.com", required: true }],
   options: zoneOptions,
   examples: [["reelpost email routing dkim list example.com", "the active key and its successor"]],
-  async run(values, [domain], surroundings) {
-    const zone = await connectZone(domain!, values, surroundings);
+  async run(values, [domain], context) {
+    const zone = await connectZone(domain!, values, context);
     const keys = await zone.api.result<DkimKey[]>("GET", `${zone.path}/email/routing/dkim`, {
       query: { subdomain: nameIn(zone).name },
     });
-    printResult(surroundings, keys, (paint) => dkimTable(keys, paint));
+    printResult(context, keys, (paint) => dkimTable(keys, paint));
     return 0;
   },
 });
@@ -143,12 +143,12 @@ const emailRoutingDkimRotate = defineCommand({
   arguments: [{ name: "domain", summary: "domain such as example.com or mail.example.com", required: true }],
   options: zoneOptions,
   examples: [["reelpost email routing dkim rotate example.com", "without interruption"]],
-  async run(values, [domain], surroundings) {
-    const zone = await connectZone(domain!, values, surroundings);
+  async run(values, [domain], context) {
+    const zone = await connectZone(domain!, values, context);
     const keys = await zone.api.result<DkimKey[]>("POST", `${zone.path}/email/routing/dkim/rotate`, {
       json: nameIn(zone),
     });
-    printResult(surroundings, keys, (paint) => dkimTable(keys, paint));
+    printResult(context, keys, (paint) => dkimTable(keys, paint));
     return 0;
   },
 });
@@ -159,10 +159,10 @@ const emailRoutingRulesList = defineCommand({
   arguments: [{ name: "domain", summary: "domain such as example.com", required: true }],
   options: zoneOptions,
   examples: [["reelpost email routing rules list example.com", "the catch-all rule comes last"]],
-  async run(values, [domain], surroundings) {
-    const { api, path } = await connectZone(domain!, values, surroundings);
+  async run(values, [domain], context) {
+    const { api, path } = await connectZone(domain!, values, context);
     const rules = await collect(pagesOf<Rule>(api, `${path}/email/routing/rules`, { perPage: 50 }));
-    printResult(surroundings, rules, (paint) => ruleTable(rules, paint));
+    printResult(context, rules, (paint) => ruleTable(rules, paint));
     return 0;
   },
 });
@@ -176,10 +176,10 @@ const emailRoutingRulesGet = defineCommand({
   ],
   options: zoneOptions,
   examples: [["reelpost email routing rules get example.com catch-all", "the rule for all other addresses"]],
-  async run(values, [domain, rule], surroundings) {
-    const { api, path } = await connectZone(domain!, values, surroundings);
+  async run(values, [domain, rule], context) {
+    const { api, path } = await connectZone(domain!, values, context);
     const found = await readRule(api, rulePath(path, rule!));
-    printResult(surroundings, found, (paint) => ruleLines(found, paint));
+    printResult(context, found, (paint) => ruleLines(found, paint));
     return 0;
   },
 });
@@ -199,11 +199,11 @@ const emailRoutingRulesCreate = defineCommand({
       "to a verified address",
     ],
   ],
-  async run(values, [domain], surroundings) {
+  async run(values, [domain], context) {
     const body = ruleBody(values);
-    const { api, path } = await connectZone(domain!, values, surroundings);
+    const { api, path } = await connectZone(domain!, values, context);
     const rule = await api.result<Rule>("POST", `${path}/email/routing/rules`, { json: body });
-    printResult(surroundings, rule, (paint) => ruleLines(rule, paint));
+    printResult(context, rule, (paint) => ruleLines(rule, paint));
     return 0;
   },
 });
@@ -222,14 +222,14 @@ const emailRoutingRulesUpdate = defineCommand({
       "all other addresses to a worker",
     ],
   ],
-  async run(values, [domain, name], surroundings) {
-    const { api, path } = await connectZone(domain!, values, surroundings);
+  async run(values, [domain, name], context) {
+    const { api, path } = await connectZone(domain!, values, context);
     const place = rulePath(path, name!);
     const body = ruleBody(values, await readRule(api, place));
     const json = name === CATCH_ALL ? { ...body, matchers: [{ type: "all" }] } : body;
     await api.result("PUT", place, { json });
     const rule = await readRule(api, place);
-    printResult(surroundings, rule, (paint) => ruleLines(rule, paint));
+    printResult(context, rule, (paint) => ruleLines(rule, paint));
     return 0;
   },
 });
@@ -245,17 +245,17 @@ const emailRoutingRulesDelete = defineCommand({
   examples: [
     ["reelpost email routing rules delete example.com 2f1c…", "the catch-all rule then applies to its address"],
   ],
-  async run({ yes, ...values }, [domain, rule], surroundings) {
+  async run({ yes, ...values }, [domain, rule], context) {
     if (rule === CATCH_ALL)
       throw commandErrors.badContent({
         what: CATCH_ALL,
         reason: "every domain has this rule",
         fix: "Disable it: `reelpost email routing rules update <domain> catch-all --enabled false`",
       });
-    const { api, path } = await connectZone(domain!, values, surroundings);
-    await confirm(`Delete the rule ${rule!} of ${domain!}?`, yes, surroundings);
+    const { api, path } = await connectZone(domain!, values, context);
+    await confirm(`Delete the rule ${rule!} of ${domain!}?`, yes, context);
     await api.result("DELETE", rulePath(path, rule!));
-    printResult(surroundings, { id: rule, deleted: true }, () => [`${rule!} is deleted`]);
+    printResult(context, { id: rule, deleted: true }, () => [`${rule!} is deleted`]);
     return 0;
   },
 });
@@ -265,15 +265,15 @@ const emailRoutingAddressesList = defineCommand({
   summary: "list destination addresses",
   options: serverOptions,
   examples: [["reelpost email routing addresses list", "including unverified ones"]],
-  async run(values, _, surroundings) {
-    const { api, base } = await connect(values, surroundings);
+  async run(values, _, context) {
+    const { api, base } = await connect(values, context);
     const path = `${base}/email/routing/addresses`;
     // By default the API lists only verified addresses.
     const lists = await Promise.all(
       [true, false].map((verified) => collect(pagesOf<Address>(api, path, { query: { verified }, perPage: 50 }))),
     );
     const addresses = lists.flat().sort((a, b) => a.created.localeCompare(b.created));
-    printResult(surroundings, addresses, (paint) => addressTable(addresses, paint));
+    printResult(context, addresses, (paint) => addressTable(addresses, paint));
     return 0;
   },
 });
@@ -284,10 +284,10 @@ const emailRoutingAddressesGet = defineCommand({
   arguments: [{ name: "id", summary: "id of the address", required: true }],
   options: serverOptions,
   examples: [["reelpost email routing addresses get 5f0a…", "includes its verification status"]],
-  async run(values, [id], surroundings) {
-    const { api, base } = await connect(values, surroundings);
+  async run(values, [id], context) {
+    const { api, base } = await connect(values, context);
     const address = await api.result<Address>("GET", `${base}/email/routing/addresses${at`/${id!}`}`);
-    printResult(surroundings, address, (paint) =>
+    printResult(context, address, (paint) =>
       facts(
         [
           ["id", address.id],
@@ -310,10 +310,10 @@ const emailRoutingAddressesCreate = defineCommand({
   arguments: [{ name: "email", summary: "address such as me@example.net", required: true }],
   options: serverOptions,
   examples: [["reelpost email routing addresses create me@example.net", "sends the verification email"]],
-  async run(values, [email], surroundings) {
-    const { api, base } = await connect(values, surroundings);
+  async run(values, [email], context) {
+    const { api, base } = await connect(values, context);
     const address = await api.result<Address>("POST", `${base}/email/routing/addresses`, { json: { email } });
-    printResult(surroundings, address, () => [
+    printResult(context, address, () => [
       address.verified === null
         ? `Sent a verification email to ${address.email}. Rules can use the address once the link in it is opened.`
         : `${address.email} is already verified.`,
@@ -328,11 +328,11 @@ const emailRoutingAddressesDelete = defineCommand({
   arguments: [{ name: "id", summary: "id of the address", required: true }],
   options: { ...yesOption, ...serverOptions },
   examples: [["reelpost email routing addresses delete 5f0a…", "rules that forward to it are disabled"]],
-  async run({ yes, ...values }, [id], surroundings) {
-    const { api, base } = await connect(values, surroundings);
-    await confirm(`Delete the destination address ${id!}? Rules that forward to it are disabled.`, yes, surroundings);
+  async run({ yes, ...values }, [id], context) {
+    const { api, base } = await connect(values, context);
+    await confirm(`Delete the destination address ${id!}? Rules that forward to it are disabled.`, yes, context);
     await api.result("DELETE", `${base}/email/routing/addresses${at`/${id!}`}`);
-    printResult(surroundings, { id, deleted: true }, () => [`${id!} is deleted`]);
+    printResult(context, { id, deleted: true }, () => [`${id!} is deleted`]);
     return 0;
   },
 });

@@ -25,9 +25,9 @@ const emailSendingList = defineCommand({
   arguments: [{ name: "domain", summary: "only domains in this zone" }],
   options: zoneOptions,
   examples: [["reelpost email sending list", "in the whole account"]],
-  async run(values, [domain], surroundings) {
+  async run(values, [domain], context) {
     const domains = domain === undefined ? await allDomains() : await ofZone(domain);
-    printResult(surroundings, domains, (paint) =>
+    printResult(context, domains, (paint) =>
       table(
         ["domain", "enabled", "created", "id"],
         domains.map(({ name, enabled, created, tag }) => [name, yesNo(enabled), moment(created), tag]),
@@ -37,7 +37,7 @@ const emailSendingList = defineCommand({
     return 0;
 
     async function allDomains() {
-      const { api, base } = await connect(values, surroundings);
+      const { api, base } = await connect(values, context);
       const domains: SendingDomain[] = [];
       // The zone lists its subdomains.
       for (const { tag: zone } of await collect(
@@ -48,7 +48,7 @@ const emailSendingList = defineCommand({
       return domains;
     }
     async function ofZone(name: string) {
-      const zone = await connectZone(name, values, surroundings);
+      const zone = await connectZone(name, values, context);
       return zone.api.result<SendingDomain[]>("GET", sendingPath(zone));
     }
   },
@@ -60,9 +60,9 @@ const emailSendingSettings = defineCommand({
   arguments: [{ name: "domain", summary: "domain such as example.com or news.example.com", required: true }],
   options: zoneOptions,
   examples: [["reelpost email sending settings example.com", "includes DKIM selector and return path"]],
-  async run(values, [domain], surroundings) {
-    const found = await findSendingDomain(await connectZone(domain!, values, surroundings));
-    printResult(surroundings, found, (paint) => sendingLines(found, paint));
+  async run(values, [domain], context) {
+    const found = await findSendingDomain(await connectZone(domain!, values, context));
+    printResult(context, found, (paint) => sendingLines(found, paint));
     return 0;
   },
 });
@@ -73,10 +73,10 @@ const emailSendingEnable = defineCommand({
   arguments: [{ name: "domain", summary: "domain such as example.com or news.example.com", required: true }],
   options: zoneOptions,
   examples: [["reelpost email sending enable example.com", "creates its records: bounces, SPF, DKIM, DMARC"]],
-  async run(values, [domain], surroundings) {
-    const zone = await connectZone(domain!, values, surroundings);
+  async run(values, [domain], context) {
+    const zone = await connectZone(domain!, values, context);
     const made = await zone.api.result<SendingDomain>("POST", sendingPath(zone), { json: { name: zone.domain } });
-    printResult(surroundings, made, (paint) => sendingLines(made, paint));
+    printResult(context, made, (paint) => sendingLines(made, paint));
     return 0;
   },
 });
@@ -87,12 +87,12 @@ const emailSendingDisable = defineCommand({
   arguments: [{ name: "domain", summary: "domain such as example.com or news.example.com", required: true }],
   options: { ...yesOption, ...zoneOptions },
   examples: [["reelpost email sending disable news.example.com", "deletes the records that `enable` created"]],
-  async run({ yes, ...values }, [domain], surroundings) {
-    const zone = await connectZone(domain!, values, surroundings);
+  async run({ yes, ...values }, [domain], context) {
+    const zone = await connectZone(domain!, values, context);
     const { tag, name } = await findSendingDomain(zone);
-    await confirm(`Disable Email Sending for ${name} and delete its records?`, yes, surroundings);
+    await confirm(`Disable Email Sending for ${name} and delete its records?`, yes, context);
     await zone.api.result("DELETE", `${sendingPath(zone)}${at`/${tag}`}`);
-    printResult(surroundings, { id: tag, deleted: true }, () => [`Email Sending is disabled for ${name}`]);
+    printResult(context, { id: tag, deleted: true }, () => [`Email Sending is disabled for ${name}`]);
     return 0;
   },
 });
@@ -103,11 +103,11 @@ const emailSendingDnsGet = defineCommand({
   arguments: [{ name: "domain", summary: "domain such as example.com or news.example.com", required: true }],
   options: zoneOptions,
   examples: [["reelpost email sending dns get example.com", "to copy to another DNS server"]],
-  async run(values, [domain], surroundings) {
-    const zone = await connectZone(domain!, values, surroundings);
+  async run(values, [domain], context) {
+    const zone = await connectZone(domain!, values, context);
     const { tag } = await findSendingDomain(zone);
     const records = await zone.api.result<Needed[]>("GET", `${sendingPath(zone)}${at`/${tag}`}/dns`);
-    printResult(surroundings, records, (paint) => neededTable(records, paint));
+    printResult(context, records, (paint) => neededTable(records, paint));
     return 0;
   },
 });
@@ -136,14 +136,14 @@ const emailSendingSend = defineCommand({
       "prints the recipients that are delivered or queued",
     ],
   ],
-  async run(values, _, surroundings) {
+  async run(values, _, context) {
     const { from, to, cc, bcc, subject, text, html } = values;
     for (const [name, value] of Object.entries({ from, to: to[0], subject })) {
       if (value === undefined)
         throw commandErrors.badContent({ what: `--${name}`, reason: "it is required", fix: `Pass --${name}.` });
     }
     const named = (address: string, name: string | undefined) => (name === undefined ? address : { address, name });
-    const { api, base } = await connect(values, surroundings);
+    const { api, base } = await connect(values, context);
     const result = await api.result<SendResult>("POST", `${base}/email/sending/send`, {
       json: {
         from: named(from!, values["from-name"]),
@@ -156,12 +156,12 @@ const emailSendingSend = defineCommand({
         ...(values["reply-to"] !== undefined && { reply_to: named(values["reply-to"], values["reply-to-name"]) }),
         ...(values.header.length > 0 && { headers: Object.fromEntries(values.header.map(readHeader)) }),
         ...(values.attachment.length > 0 && {
-          attachments: await Promise.all(values.attachment.map((file) => readAttachment(surroundings.cwd, file))),
+          attachments: await Promise.all(values.attachment.map((file) => readAttachment(context.cwd, file))),
         }),
       },
       timeoutMs: 180_000,
     });
-    printResult(surroundings, result, (paint) => resultLines(result, paint));
+    printResult(context, result, (paint) => resultLines(result, paint));
     return 0;
   },
 });
@@ -200,7 +200,7 @@ const emailSendingSendRaw = defineCommand({
       "a file saved by a mail client",
     ],
   ],
-  async run(values, _, surroundings) {
+  async run(values, _, context) {
     const { from, to, mime, "mime-file": file } = values;
     if (from === undefined || to.length === 0)
       throw commandErrors.badContent({
@@ -217,14 +217,14 @@ const emailSendingSendRaw = defineCommand({
     const message =
       mime ??
       (file === "-"
-        ? (await readStdin(surroundings, MAX_BYTES)).toString()
-        : await readTextFile(surroundings.cwd, file!, MAX_BYTES));
-    const { api, base } = await connect(values, surroundings);
+        ? (await readStdin(context, MAX_BYTES)).toString()
+        : await readTextFile(context.cwd, file!, MAX_BYTES));
+    const { api, base } = await connect(values, context);
     const result = await api.result<SendResult>("POST", `${base}/email/sending/send_raw`, {
       json: { from, recipients: to, mime_message: message },
       timeoutMs: 180_000,
     });
-    printResult(surroundings, result, (paint) => resultLines(result, paint));
+    printResult(context, result, (paint) => resultLines(result, paint));
     return 0;
   },
 });
@@ -259,15 +259,15 @@ const emailSendingSuppressionsList = defineCommand({
     ...serverOptions,
   },
   examples: [["reelpost email sending suppressions list --reason hard_bounce", "suppressed after a permanent failure"]],
-  async run({ search, reason, limit = 1000, ...values }, _, surroundings) {
-    const { api, base } = await connect(values, surroundings);
+  async run({ search, reason, limit = 1000, ...values }, _, context) {
+    const { api, base } = await connect(values, context);
     const found: Suppression[] = [];
     for await (const one of cursorPagesOf<Suppression>(api, `${base}/email/sending/suppressions`, {
       query: { search, reason },
     })) {
       if (found.push(one) === limit) break;
     }
-    printResult(surroundings, found, (paint) =>
+    printResult(context, found, (paint) =>
       table(
         ["address", "reason", "created", "expires", "scope", "id"],
         found.map((one) => [
@@ -307,13 +307,13 @@ const emailSendingSuppressionsCreate = defineCommand({
       "suppresses the address permanently",
     ],
   ],
-  async run({ days, note, ...values }, [email], surroundings) {
-    const { api, base } = await connect(values, surroundings);
-    const until = days === undefined ? undefined : new Date(surroundings.clock.now() + days * 86_400_000).toISOString();
+  async run({ days, note, ...values }, [email], context) {
+    const { api, base } = await connect(values, context);
+    const until = days === undefined ? undefined : new Date(context.clock.now() + days * 86_400_000).toISOString();
     const made = await api.result<{ id: string }>("POST", `${base}/email/sending/suppressions`, {
       json: { email, ...(until !== undefined && { expires_at: until }), ...(note !== undefined && { note }) },
     });
-    printResult(surroundings, made, () => [`${email!} is suppressed (${made.id})`]);
+    printResult(context, made, () => [`${email!} is suppressed (${made.id})`]);
     return 0;
   },
 });
@@ -324,11 +324,11 @@ const emailSendingSuppressionsDelete = defineCommand({
   arguments: [{ name: "id", summary: "id of the suppression", required: true }],
   options: { ...yesOption, ...serverOptions },
   examples: [["reelpost email sending suppressions delete 91ab…", "an id from the list"]],
-  async run({ yes, ...values }, [id], surroundings) {
-    const { api, base } = await connect(values, surroundings);
-    await confirm(`Delete the suppression ${id!}?`, yes, surroundings);
+  async run({ yes, ...values }, [id], context) {
+    const { api, base } = await connect(values, context);
+    await confirm(`Delete the suppression ${id!}?`, yes, context);
     await api.result("DELETE", `${base}/email/sending/suppressions${at`/${id!}`}`);
-    printResult(surroundings, { id, deleted: true }, () => [`${id!} is deleted`]);
+    printResult(context, { id, deleted: true }, () => [`${id!} is deleted`]);
     return 0;
   },
 });

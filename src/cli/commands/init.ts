@@ -31,10 +31,10 @@ The compatibility date is today's, or the newest that the installed runtime supp
     ["reelpost init my-inbox", "stores every message"],
     ["reelpost init relay --template forwarder", "forwards mail and replies to it"],
   ],
-  async run(values, [dir], surroundings) {
-    const { cwd, clock, version, json, stdout } = surroundings;
+  async run(values, [dir], context) {
+    const { cwd, clock, version, json, stdout } = context;
     const folder = resolve(cwd, dir ?? ".");
-    const template = values.template ?? (values.yes === true || json ? "inbox" : await askTemplate(surroundings));
+    const template = values.template ?? (values.yes === true || json ? "inbox" : await askTemplate(context));
     const name = workerNameFrom(folder);
     const { NEWEST_COMPATIBILITY_DATE } = await import("../../workers/project/index.ts");
     const today = new Date(clock.now()).toISOString().slice(0, 10);

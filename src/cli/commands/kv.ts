@@ -25,10 +25,10 @@ const kvNamespaceCreate = defineCommand({
   arguments: [{ name: "title", summary: "title of the namespace", required: true }],
   options: storageOptions,
   examples: [["reelpost kv namespace create notes", "prints the entry for the configuration"]],
-  async run(values, [title], surroundings) {
-    const { api, base } = await connectStorage(values, surroundings);
+  async run(values, [title], context) {
+    const { api, base } = await connectStorage(values, context);
     const namespace = await api.result<Namespace>("POST", `${base}/storage/kv/namespaces`, { json: { title } });
-    printResult(surroundings, namespace, () => [
+    printResult(context, namespace, () => [
       `Created the KV namespace ${namespace.title}. In the configuration:`,
       `  "kv_namespaces": [{ "binding": "${bindingName(title!)}", "id": "${namespace.id}" }]`,
     ]);
@@ -47,15 +47,15 @@ const kvNamespaceList = defineCommand({
   summary: "list the KV namespaces",
   options: storageOptions,
   examples: [["reelpost kv namespace list --json", "for a program"]],
-  async run(values, _, surroundings) {
-    const { api, base } = await connectStorage(values, surroundings);
+  async run(values, _, context) {
+    const { api, base } = await connectStorage(values, context);
     const namespaces = await collect(
       pagesOf<Namespace>(api, `${base}/storage/kv/namespaces`, {
         query: { order: "title", direction: "asc" },
         perPage: 1000,
       }),
     );
-    printResult(surroundings, namespaces, (paint) =>
+    printResult(context, namespaces, (paint) =>
       table(
         ["id", "title"],
         namespaces.map(({ id, title }) => [id, title]),
@@ -71,11 +71,11 @@ const kvNamespaceDelete = defineCommand({
   summary: "delete a KV namespace and all its keys",
   options: { ...yesOption, ...namespaceOptions },
   examples: [["reelpost kv namespace delete --binding NOTES", "selected by its binding in the configuration"]],
-  async run({ yes, ...values }, _, surroundings) {
-    const { api, base, id } = await connectNamespace(values, surroundings);
-    await confirm(`Delete the KV namespace ${id} with all its keys?`, yes, surroundings);
+  async run({ yes, ...values }, _, context) {
+    const { api, base, id } = await connectNamespace(values, context);
+    await confirm(`Delete the KV namespace ${id} with all its keys?`, yes, context);
     await api.result("DELETE", `${base}/storage/kv/namespaces${at`/${id}`}`, { timeoutMs: 300_000 });
-    printResult(surroundings, { id, deleted: true }, () => [`${id} is deleted`]);
+    printResult(context, { id, deleted: true }, () => [`${id} is deleted`]);
     return 0;
   },
 });
@@ -102,18 +102,18 @@ const kvKeyPut = defineCommand({
     ["reelpost kv key put greeting hello --binding NOTES", "a short text"],
     ["reelpost kv key put logo --path logo.png -b NOTES --ttl 3600", "a file, for an hour"],
   ],
-  async run({ path, ttl, expiration, metadata, ...values }, [key, value], surroundings) {
+  async run({ path, ttl, expiration, metadata, ...values }, [key, value], context) {
     if (value !== undefined && path !== undefined)
       throw commandErrors.badContent({
         what: "The value",
         reason: "it is given both as an argument and with --path",
         fix: "Keep one of them.",
       });
-    const { api, namespace, id, progress } = await connectNamespace(values, surroundings);
+    const { api, namespace, id, progress } = await connectNamespace(values, context);
     const raw =
       path !== undefined
-        ? (await fileBody(surroundings.cwd, path, (total) => progress.meter(`writing ${key}`, total))).body
-        : plain(value === undefined ? await readStdin(surroundings, MAX_STDIN) : Buffer.from(value));
+        ? (await fileBody(context.cwd, path, (total) => progress.meter(`writing ${key}`, total))).body
+        : plain(value === undefined ? await readStdin(context, MAX_STDIN) : Buffer.from(value));
     const body = metadata === undefined ? raw : await withMetadata(raw, metadata);
     await api.result("PUT", `${namespace}/values${at`/${key!}`}`, {
       query: { expiration_ttl: ttl, expiration },
@@ -121,7 +121,7 @@ const kvKeyPut = defineCommand({
       timeoutMs: null,
     });
     progress.clear();
-    printResult(surroundings, { namespace_id: id, key, written: true }, () => [`${key} is written`]);
+    printResult(context, { namespace_id: id, key, written: true }, () => [`${key} is written`]);
     return 0;
   },
 });
@@ -166,16 +166,15 @@ const kvKeyGet = defineCommand({
     ...namespaceOptions,
   },
   examples: [["reelpost kv key get greeting --binding NOTES", "write to standard output"]],
-  async run({ file, ...values }, [key], surroundings) {
-    const { api, namespace, id, progress } = await connectNamespace(values, surroundings);
+  async run({ file, ...values }, [key], context) {
+    const { api, namespace, id, progress } = await connectNamespace(values, context);
     const response = await api.raw("GET", `${namespace}/values${at`/${key!}`}`, { timeoutMs: null });
-    if (surroundings.json && file === undefined)
-      surroundings.stdout.line(JSON.stringify({ namespace_id: id, key, value: await response.text() }));
+    if (context.json && file === undefined)
+      context.stdout.line(JSON.stringify({ namespace_id: id, key, value: await response.text() }));
     else {
-      const size = await saveBody(response, file, surroundings, progress.meter(`reading ${key}`));
+      const size = await saveBody(response, file, context, progress.meter(`reading ${key}`));
       progress.clear();
-      if (file !== undefined)
-        printResult(surroundings, { namespace_id: id, key, file, size }, () => [`${file} is written`]);
+      if (file !== undefined) printResult(context, { namespace_id: id, key, file, size }, () => [`${file} is written`]);
     }
     return 0;
   },
@@ -196,8 +195,8 @@ const kvKeyList = defineCommand({
     ...namespaceOptions,
   },
   examples: [["reelpost kv key list --binding NOTES --prefix mail/", "keys with a prefix"]],
-  async run({ prefix, limit = 10_000, ...values }, _, surroundings) {
-    const { api, namespace, id } = await connectNamespace(values, surroundings);
+  async run({ prefix, limit = 10_000, ...values }, _, context) {
+    const { api, namespace, id } = await connectNamespace(values, context);
     const keys: Key[] = [];
     let more = false;
     for await (const key of cursorPagesOf<Key>(api, `${namespace}/keys`, { query: { prefix } })) {
@@ -207,7 +206,7 @@ const kvKeyList = defineCommand({
       }
       keys.push(key);
     }
-    printResult(surroundings, keys, (paint) =>
+    printResult(context, keys, (paint) =>
       keys.map(({ name, expiration, metadata }) =>
         [
           oneLine(name, 2000),
@@ -216,8 +215,7 @@ const kvKeyList = defineCommand({
         ].join("  "),
       ),
     );
-    if (more && !surroundings.json)
-      surroundings.stderr.line(`${id} has more than ${limit} keys: use --limit or --prefix`);
+    if (more && !context.json) context.stderr.line(`${id} has more than ${limit} keys: use --limit or --prefix`);
     return 0;
   },
 });
@@ -228,10 +226,10 @@ const kvKeyDelete = defineCommand({
   arguments: [{ name: "key", summary: "name of the key", required: true }],
   options: namespaceOptions,
   examples: [["reelpost kv key delete greeting --binding NOTES", "one key"]],
-  async run(values, [key], surroundings) {
-    const { api, namespace, id } = await connectNamespace(values, surroundings);
+  async run(values, [key], context) {
+    const { api, namespace, id } = await connectNamespace(values, context);
     await api.result("DELETE", `${namespace}/values${at`/${key!}`}`);
-    printResult(surroundings, { namespace_id: id, key, deleted: true }, () => [`${key} is deleted`]);
+    printResult(context, { namespace_id: id, key, deleted: true }, () => [`${key} is deleted`]);
     return 0;
   },
 });
@@ -249,16 +247,16 @@ const kvBulkPut = defineCommand({
   arguments: [listArgument],
   options: namespaceOptions,
   examples: [["reelpost kv bulk put entries.json --binding NOTES", '[{ "key": "a", "value": "1" }]']],
-  async run(values, [file], surroundings) {
+  async run(values, [file], context) {
     const entries = listIn(
-      await readJson(file!, surroundings, MAX_LIST_FILE),
+      await readJson(file!, context, MAX_LIST_FILE),
       file!,
       (entry) =>
         typeof (entry as { key?: unknown } | null)?.key === "string" &&
         typeof (entry as { value?: unknown }).value === "string",
       "{ key, value } with texts",
     );
-    const { api, namespace, id, progress } = await connectNamespace(values, surroundings);
+    const { api, namespace, id, progress } = await connectNamespace(values, context);
     let written = 0;
     const failed: string[] = [];
     for (const batch of batches(entries)) {
@@ -268,7 +266,7 @@ const kvBulkPut = defineCommand({
       failed.push(...(done?.unsuccessful_keys ?? []));
     }
     progress.clear();
-    printResult(surroundings, { namespace_id: id, written, failed }, () => [
+    printResult(context, { namespace_id: id, written, failed }, () => [
       `${plural(written, "key")} written${failed.length === 0 ? "" : `, ${failed.length} not: ${failed.slice(0, 10).join(", ")}`}`,
     ]);
     return failed.length === 0 ? 0 : 1;
@@ -287,15 +285,15 @@ const kvBulkDelete = defineCommand({
       "all keys with the prefix old/",
     ],
   ],
-  async run({ yes, ...values }, [file], surroundings) {
+  async run({ yes, ...values }, [file], context) {
     const entries = listIn(
-      await readJson(file!, surroundings, MAX_LIST_FILE),
+      await readJson(file!, context, MAX_LIST_FILE),
       file!,
       (entry) => typeof nameOf(entry) === "string",
       "keys",
     );
-    const { api, namespace, id, progress } = await connectNamespace(values, surroundings);
-    await confirm(`Delete ${plural(entries.length, "key")} of the KV namespace ${id}?`, yes, surroundings);
+    const { api, namespace, id, progress } = await connectNamespace(values, context);
+    await confirm(`Delete ${plural(entries.length, "key")} of the KV namespace ${id}?`, yes, context);
     let deleted = 0;
     for (const batch of batches(entries.map(nameOf))) {
       progress.step(`deleting ${deleted} of ${entries.length}`);
@@ -303,7 +301,7 @@ const kvBulkDelete = defineCommand({
       deleted += batch.length;
     }
     progress.clear();
-    printResult(surroundings, { namespace_id: id, deleted }, () => [`${plural(deleted, "key")} deleted`]);
+    printResult(context, { namespace_id: id, deleted }, () => [`${plural(deleted, "key")} deleted`]);
     return 0;
   },
 });

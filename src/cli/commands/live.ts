@@ -31,14 +31,14 @@ const liveCreate = defineCommand({
     ["reelpost live create --name Stage --recording automatic", "prints URL and key for OBS"],
     ["reelpost live create --recording automatic --json > input.json", "for programs"],
   ],
-  async run({ disabled, "idempotency-key": key, url, token, account, ...settings }, _, surroundings) {
-    const { api, base } = await connect({ url, token, account }, surroundings);
+  async run({ disabled, "idempotency-key": key, url, token, account, ...settings }, _, context) {
+    const { api, base } = await connect({ url, token, account }, context);
     const json = { ...inputBody(settings), ...(disabled === true && { enabled: false }) };
     const input = await api.result<LiveInput>("POST", `${base}/stream/live_inputs`, {
       json,
       ...(key !== undefined && { headers: { "idempotency-key": key } }),
     });
-    printResult(surroundings, input, (paint) => inputLines(input, paint));
+    printResult(context, input, (paint) => inputLines(input, paint));
     return 0;
   },
 });
@@ -58,14 +58,14 @@ const liveList = defineCommand({
     ...serverOptions,
   },
   examples: [["reelpost live list", "without keys, which `reelpost live show` prints"]],
-  async run({ limit = 100, ...values }, _, surroundings) {
-    const { api, base } = await connect(values, surroundings);
+  async run({ limit = 100, ...values }, _, context) {
+    const { api, base } = await connect(values, context);
     const { liveInputs, total = 0 } = await api.result<{ liveInputs: ListedInput[]; total?: number }>(
       "GET",
       `${base}/stream/live_inputs`,
       { query: { per_page: limit, include_counts: true } },
     );
-    printResult(surroundings, liveInputs, (paint) =>
+    printResult(context, liveInputs, (paint) =>
       liveInputs.length === 0
         ? ["No live inputs."]
         : table(
@@ -79,8 +79,8 @@ const liveList = defineCommand({
             paint,
           ),
     );
-    if (total > liveInputs.length && !surroundings.json)
-      surroundings.stderr.line(`${liveInputs.length} of ${total} live inputs: --limit shows more`);
+    if (total > liveInputs.length && !context.json)
+      context.stderr.line(`${liveInputs.length} of ${total} live inputs: --limit shows more`);
     return 0;
   },
 });
@@ -91,10 +91,10 @@ const liveShow = defineCommand({
   arguments: [inputArgument],
   options: serverOptions,
   examples: [["reelpost live show 66be…", "a uid from the list"]],
-  async run(values, [uid], surroundings) {
-    const connection = await connect(values, surroundings);
+  async run(values, [uid], context) {
+    const connection = await connect(values, context);
     const input = await connection.api.result<LiveInput>("GET", inputPath(connection, uid!));
-    printResult(surroundings, input, (paint) => inputLines(input, paint));
+    printResult(context, input, (paint) => inputLines(input, paint));
     return 0;
   },
 });
@@ -109,14 +109,14 @@ const liveUpdate = defineCommand({
     ["reelpost live update 66be… --recording automatic --delete-after 45", "keeps each recording for 45 days"],
     ["reelpost live update 66be… --allowed-origin '*'", "allows all pages again"],
   ],
-  async run({ url, token, account, ...settings }, [uid], surroundings) {
+  async run({ url, token, account, ...settings }, [uid], context) {
     if (Object.keys(inputBody(settings)).length === 0) throw liveErrors.nothingToChange();
-    const connection = await connect({ url, token, account }, surroundings);
+    const connection = await connect({ url, token, account }, context);
     const path = inputPath(connection, uid!);
     // Preserves the other fields of `meta`.
     const { meta } = settings.name === undefined ? { meta: {} } : await connection.api.result<LiveInput>("GET", path);
     const input = await connection.api.result<LiveInput>("PUT", path, { json: inputBody(settings, meta) });
-    printResult(surroundings, input, (paint) => inputLines(input, paint));
+    printResult(context, input, (paint) => inputLines(input, paint));
     return 0;
   },
 });
@@ -127,12 +127,12 @@ const liveDelete = defineCommand({
   arguments: [inputArgument],
   options: { ...yesOption, ...serverOptions },
   examples: [["reelpost live delete 66be… --yes", "in a script; ends a running broadcast"]],
-  async run({ yes, ...values }, [uid], surroundings) {
-    const connection = await connect(values, surroundings);
+  async run({ yes, ...values }, [uid], context) {
+    const connection = await connect(values, context);
     const path = inputPath(connection, uid!);
-    await confirm(`Delete the live input ${uid!}?`, yes, surroundings);
+    await confirm(`Delete the live input ${uid!}?`, yes, context);
     await connection.api.result("DELETE", path);
-    printResult(surroundings, { uid, deleted: true }, () => [`${uid!} is deleted`]);
+    printResult(context, { uid, deleted: true }, () => [`${uid!} is deleted`]);
     return 0;
   },
 });
@@ -143,10 +143,10 @@ const liveEnable = defineCommand({
   arguments: [inputArgument],
   options: serverOptions,
   examples: [["reelpost live enable 66be…", "the keys stay the same"]],
-  async run(values, [uid], surroundings) {
-    const connection = await connect(values, surroundings);
+  async run(values, [uid], context) {
+    const connection = await connect(values, context);
     const input = await connection.api.result<LiveInput>("POST", `${inputPath(connection, uid!)}/enable`);
-    printResult(surroundings, input, () => [`${input.uid} is enabled`]);
+    printResult(context, input, () => [`${input.uid} is enabled`]);
     return 0;
   },
 });
@@ -157,10 +157,10 @@ const liveDisable = defineCommand({
   arguments: [inputArgument],
   options: serverOptions,
   examples: [["reelpost live disable 66be…", "until `reelpost live enable`"]],
-  async run(values, [uid], surroundings) {
-    const connection = await connect(values, surroundings);
+  async run(values, [uid], context) {
+    const connection = await connect(values, context);
     const input = await connection.api.result<LiveInput>("POST", `${inputPath(connection, uid!)}/disable`);
-    printResult(surroundings, input, () => [`${input.uid} is disabled`]);
+    printResult(context, input, () => [`${input.uid} is disabled`]);
     return 0;
   },
 });
@@ -172,12 +172,12 @@ const liveRotateKeys = defineCommand({
   arguments: [inputArgument],
   options: { ...yesOption, ...serverOptions },
   examples: [["reelpost live rotate-keys 66be…", "after a key was exposed"]],
-  async run({ yes, ...values }, [uid], surroundings) {
-    const connection = await connect(values, surroundings);
+  async run({ yes, ...values }, [uid], context) {
+    const connection = await connect(values, context);
     const path = inputPath(connection, uid!);
-    await confirm(`Revoke the keys of ${uid!}? Broadcasts that use them end.`, yes, surroundings);
+    await confirm(`Revoke the keys of ${uid!}? Broadcasts that use them end.`, yes, context);
     const input = await connection.api.result<LiveInput>("POST", `${path}/rotate_keys`);
-    printResult(surroundings, input, (paint) => inputLines(input, paint));
+    printResult(context, input, (paint) => inputLines(input, paint));
     return 0;
   },
 });
@@ -188,10 +188,10 @@ const liveStatus = defineCommand({
   arguments: [inputArgument],
   options: serverOptions,
   examples: [["reelpost live status 66be…", "bitrate, key frames and problems"]],
-  async run(values, [uid], surroundings) {
-    const connection = await connect(values, surroundings);
+  async run(values, [uid], context) {
+    const connection = await connect(values, context);
     const status = await connection.api.result<LiveStatus>("GET", `${inputPath(connection, uid!)}/status`);
-    printResult(surroundings, status, (paint) => statusLines(status, paint));
+    printResult(context, status, (paint) => statusLines(status, paint));
     return 0;
   },
 });
@@ -213,12 +213,12 @@ const liveHistory = defineCommand({
     ...serverOptions,
   },
   examples: [["reelpost live history 66be…", "connections and errors"]],
-  async run({ limit = 50, ...values }, [uid], surroundings) {
-    const connection = await connect(values, surroundings);
+  async run({ limit = 50, ...values }, [uid], context) {
+    const connection = await connect(values, context);
     const entries = await connection.api.result<HistoryEntry[]>("GET", `${inputPath(connection, uid!)}/history`, {
       query: { per_page: limit },
     });
-    printResult(surroundings, entries, (paint) => (entries.length === 0 ? ["Nothing."] : historyTable(entries, paint)));
+    printResult(context, entries, (paint) => (entries.length === 0 ? ["Nothing."] : historyTable(entries, paint)));
     return 0;
   },
 });
@@ -239,12 +239,12 @@ const liveVideos = defineCommand({
     ...serverOptions,
   },
   examples: [["reelpost live videos 66be…", "for `reelpost stream get` and other video commands"]],
-  async run({ limit = 100, ...values }, [uid], surroundings) {
-    const connection = await connect(values, surroundings);
+  async run({ limit = 100, ...values }, [uid], context) {
+    const connection = await connect(values, context);
     const videos = await connection.api.result<Video[]>("GET", `${inputPath(connection, uid!)}/videos`, {
       query: { per_page: limit },
     });
-    printResult(surroundings, videos, (paint) =>
+    printResult(context, videos, (paint) =>
       videos.length === 0
         ? ["No recordings."]
         : table(
@@ -270,12 +270,10 @@ const liveOutputsList = defineCommand({
   arguments: [inputArgument],
   options: serverOptions,
   examples: [["reelpost live outputs list 66be…", "with the status of each output"]],
-  async run(values, [uid], surroundings) {
-    const connection = await connect(values, surroundings);
+  async run(values, [uid], context) {
+    const connection = await connect(values, context);
     const outputs = await connection.api.result<Output[]>("GET", `${inputPath(connection, uid!)}/outputs`);
-    printResult(surroundings, outputs, (paint) =>
-      outputs.length === 0 ? ["No outputs."] : outputTable(outputs, paint),
-    );
+    printResult(context, outputs, (paint) => (outputs.length === 0 ? ["No outputs."] : outputTable(outputs, paint)));
     return 0;
   },
 });
@@ -297,11 +295,11 @@ const liveOutputsCreate = defineCommand({
       "at most 50 per live input",
     ],
   ],
-  async run({ key, disabled, ...values }, [uid, to], surroundings) {
-    const connection = await connect(values, surroundings);
-    const json = { url: to, streamKey: key ?? surroundings.env["STREAM_KEY"] ?? "", enabled: disabled !== true };
+  async run({ key, disabled, ...values }, [uid, to], context) {
+    const connection = await connect(values, context);
+    const json = { url: to, streamKey: key ?? context.env["STREAM_KEY"] ?? "", enabled: disabled !== true };
     const output = await connection.api.result<Output>("POST", `${inputPath(connection, uid!)}/outputs`, { json });
-    printResult(surroundings, output, (paint) => outputTable([output], paint));
+    printResult(context, output, (paint) => outputTable([output], paint));
     return 0;
   },
 });
@@ -312,12 +310,12 @@ const liveOutputsEnable = defineCommand({
   arguments: [inputArgument, { name: "output", summary: "id of the output", required: true }],
   options: serverOptions,
   examples: [["reelpost live outputs enable 66be… baea…", "takes effect immediately if the input is live"]],
-  async run(values, [uid, output], surroundings) {
-    const connection = await connect(values, surroundings);
+  async run(values, [uid, output], context) {
+    const connection = await connect(values, context);
     const after = await connection.api.result<Output>("PUT", outputPath(connection, uid!, output!), {
       json: { enabled: true },
     });
-    printResult(surroundings, after, () => [`${after.uid} is enabled`]);
+    printResult(context, after, () => [`${after.uid} is enabled`]);
     return 0;
   },
 });
@@ -328,12 +326,12 @@ const liveOutputsDisable = defineCommand({
   arguments: [inputArgument, { name: "output", summary: "id of the output", required: true }],
   options: serverOptions,
   examples: [["reelpost live outputs disable 66be… baea…", "stops the running restream"]],
-  async run(values, [uid, output], surroundings) {
-    const connection = await connect(values, surroundings);
+  async run(values, [uid, output], context) {
+    const connection = await connect(values, context);
     const after = await connection.api.result<Output>("PUT", outputPath(connection, uid!, output!), {
       json: { enabled: false },
     });
-    printResult(surroundings, after, () => [`${after.uid} is disabled`]);
+    printResult(context, after, () => [`${after.uid} is disabled`]);
     return 0;
   },
 });
@@ -344,12 +342,12 @@ const liveOutputsDelete = defineCommand({
   arguments: [inputArgument, { name: "output", summary: "id of the output", required: true }],
   options: { ...yesOption, ...serverOptions },
   examples: [["reelpost live outputs delete 66be… baea… --yes", "in a script"]],
-  async run({ yes, ...values }, [uid, output], surroundings) {
-    const connection = await connect(values, surroundings);
+  async run({ yes, ...values }, [uid, output], context) {
+    const connection = await connect(values, context);
     const path = outputPath(connection, uid!, output!);
-    await confirm(`Delete the output ${output!}?`, yes, surroundings);
+    await confirm(`Delete the output ${output!}?`, yes, context);
     await connection.api.result("DELETE", path);
-    printResult(surroundings, { uid: output, deleted: true }, () => [`${output!} is deleted`]);
+    printResult(context, { uid: output, deleted: true }, () => [`${output!} is deleted`]);
     return 0;
   },
 });
@@ -359,12 +357,12 @@ const liveWebhooksList = defineCommand({
   summary: "list live input webhooks",
   options: serverOptions,
   examples: [["reelpost live webhooks list", "then `reelpost stream webhook deliveries --endpoint <id>`"]],
-  async run(values, _, surroundings) {
-    const { api, base } = await connect(values, surroundings);
+  async run(values, _, context) {
+    const { api, base } = await connect(values, context);
     const webhooks = (await api.result<LiveWebhook[]>("GET", `${base}/stream/webhook/endpoints`)).filter(({ topics }) =>
       topics.includes("live"),
     );
-    printResult(surroundings, webhooks, (paint) =>
+    printResult(context, webhooks, (paint) =>
       webhooks.length === 0 ? ["No webhooks of live inputs."] : webhookTable(webhooks, paint),
     );
     return 0;
@@ -388,12 +386,12 @@ const liveWebhooksCreate = defineCommand({
     ...serverOptions,
   },
   examples: [["reelpost live webhooks create https://example.com/live", "prints the secret"]],
-  async run({ input, ...values }, [url], surroundings) {
-    const { api, base } = await connect(values, surroundings);
+  async run({ input, ...values }, [url], context) {
+    const { api, base } = await connect(values, context);
     const webhook = await api.result<LiveWebhook>("POST", `${base}/stream/webhook/endpoints`, {
       json: { notificationUrl: url, topics: ["live"], liveInputs: input },
     });
-    printResult(surroundings, webhook, (paint) => webhookTable([webhook], paint));
+    printResult(context, webhook, (paint) => webhookTable([webhook], paint));
     return 0;
   },
 });
@@ -404,12 +402,12 @@ const liveWebhooksDelete = defineCommand({
   arguments: [{ name: "id", summary: "id of the webhook", required: true }],
   options: { ...yesOption, ...serverOptions },
   examples: [["reelpost live webhooks delete 7c1f… --yes", "in a script"]],
-  async run({ yes, ...values }, [id], surroundings) {
-    const { api, base } = await connect(values, surroundings);
+  async run({ yes, ...values }, [id], context) {
+    const { api, base } = await connect(values, context);
     const path = `${base}/stream/webhook/endpoints${at`/${id!}`}`;
-    await confirm(`Delete the webhook ${id!}?`, yes, surroundings);
+    await confirm(`Delete the webhook ${id!}?`, yes, context);
     await api.result("DELETE", path);
-    printResult(surroundings, { id, deleted: true }, () => [`${id!} is deleted`]);
+    printResult(context, { id, deleted: true }, () => [`${id!} is deleted`]);
     return 0;
   },
 });

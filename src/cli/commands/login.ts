@@ -22,21 +22,18 @@ A CI job needs no login: set API_TOKEN, API_BASE_URL and, if the token has acces
     ["reelpost login", "prompts for URL and token"],
     ['reelpost login --url https://mail.example.com --token "$TOKEN"', "without a prompt"],
   ],
-  async run(values, _, surroundings) {
-    const { env, version, json } = surroundings;
+  async run(values, _, context) {
+    const { env, version, json } = context;
     const file = loginFile(env);
     // An unreadable login file is about to be replaced.
     const old = await readLogin(file).catch(() => undefined);
-    const asking = canAsk(surroundings);
+    const asking = canAsk(context);
     const known = findCredentials({ url: values.url }, env, old);
     const url =
       values.url === undefined && asking
-        ? apiUrl(
-            (await ask(`URL of the server [${known.url}]: `, surroundings)) || known.url || DEFAULT_URL,
-            "the answer",
-          )
+        ? apiUrl((await ask(`URL of the server [${known.url}]: `, context)) || known.url || DEFAULT_URL, "the answer")
         : known.url;
-    const token = values.token ?? (asking ? (await askHidden("API token: ", surroundings)).trim() : undefined);
+    const token = values.token ?? (asking ? (await askHidden("API token: ", context)).trim() : undefined);
     if (token === undefined || token === "") throw connectionErrors.notLoggedIn({ url });
 
     const api = createApi({ url, token, version });
@@ -45,15 +42,11 @@ A CI job needs no login: set API_TOKEN, API_BASE_URL and, if the token has acces
     if (values.account !== undefined && !accounts.some(({ id }) => id === values.account))
       throw commandErrors.accountUnknown({ id: values.account, list: accounts.map(({ id }) => id).join(", ") });
     await writeLogin(file, { url, token, ...(values.account !== undefined && { account: values.account }) });
-    printResult(
-      { ...surroundings, json },
-      { url, accounts: accounts.map(({ id, name }) => ({ id, name })), file },
-      () => [
-        `Logged in to ${url}`,
-        ...accounts.map(({ id, name }) => `  account ${id}  ${oneLine(name)}`),
-        `Kept in ${file}`,
-      ],
-    );
+    printResult({ ...context, json }, { url, accounts: accounts.map(({ id, name }) => ({ id, name })), file }, () => [
+      `Logged in to ${url}`,
+      ...accounts.map(({ id, name }) => `  account ${id}  ${oneLine(name)}`),
+      `Kept in ${file}`,
+    ]);
     return 0;
   },
 });

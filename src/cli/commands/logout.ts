@@ -8,10 +8,10 @@ export const logout = defineCommand({
   description: "The token stays valid: revoke it with `reelpost token revoke`.",
   options: {},
   examples: [["reelpost logout", "deletes the file that `login` created"]],
-  async run(_, __, surroundings) {
-    const file = loginFile(surroundings.env);
+  async run(_, __, context) {
+    const file = loginFile(context.env);
     const was = await removeLogin(file);
-    printResult(surroundings, { logged_out: was, file }, () => [was ? `${file} is deleted` : "Not logged in"]);
+    printResult(context, { logged_out: was, file }, () => [was ? `${file} is deleted` : "Not logged in"]);
     return 0;
   },
 });

@@ -25,10 +25,10 @@ const r2BucketCreate = defineCommand({
   arguments: [nameArgument],
   options: storageOptions,
   examples: [["reelpost r2 bucket create files", "a name of lowercase letters, digits and hyphens"]],
-  async run(values, [name], surroundings) {
-    const { api, base } = await connectStorage(values, surroundings);
+  async run(values, [name], context) {
+    const { api, base } = await connectStorage(values, context);
     const bucket = await api.result<Bucket>("POST", `${base}/r2/buckets`, { json: { name } });
-    printResult(surroundings, bucket, () => [
+    printResult(context, bucket, () => [
       `Created the R2 bucket ${bucket.name}. In the configuration:`,
       `  "r2_buckets": [{ "binding": "${bucket.name
         .toUpperCase()
@@ -44,12 +44,12 @@ const r2BucketList = defineCommand({
   summary: "list the R2 buckets",
   options: storageOptions,
   examples: [["reelpost r2 bucket list", "in the whole account"]],
-  async run(values, _, surroundings) {
-    const { api, base } = await connectStorage(values, surroundings);
+  async run(values, _, context) {
+    const { api, base } = await connectStorage(values, context);
     const buckets = await collect(
       cursorPagesOf<Bucket>(api, `${base}/r2/buckets`, { pick: (result) => (result as { buckets: Bucket[] }).buckets }),
     );
-    printResult(surroundings, buckets, (paint) =>
+    printResult(context, buckets, (paint) =>
       table(
         ["name", "created"],
         buckets.map(({ name, creation_date: made }) => [name, moment(made)]),
@@ -66,11 +66,11 @@ const r2BucketDelete = defineCommand({
   arguments: [nameArgument],
   options: { ...yesOption, ...storageOptions },
   examples: [["reelpost r2 bucket delete files --yes", "in a script"]],
-  async run({ yes, ...values }, [name], surroundings) {
-    const { api, base } = await connectStorage(values, surroundings);
-    await confirm(`Delete the R2 bucket ${name}?`, yes, surroundings);
+  async run({ yes, ...values }, [name], context) {
+    const { api, base } = await connectStorage(values, context);
+    await confirm(`Delete the R2 bucket ${name}?`, yes, context);
     await api.result("DELETE", `${base}/r2/buckets${at`/${name!}`}`);
-    printResult(surroundings, { name, deleted: true }, () => [`${name} is deleted`]);
+    printResult(context, { name, deleted: true }, () => [`${name} is deleted`]);
     return 0;
   },
 });
@@ -93,7 +93,7 @@ const r2ObjectPut = defineCommand({
     ["reelpost r2 object put files/reports/2026.pdf --file report.pdf --content-type application/pdf", "a file"],
     ["tar cz . | reelpost r2 object put files/backup.tgz --pipe", "a stream"],
   ],
-  async run(values, [path], surroundings) {
+  async run(values, [path], context) {
     const { bucket, key } = splitObject(path!);
     if ((values.file === undefined) === (values.pipe !== true))
       throw commandErrors.badContent({
@@ -101,12 +101,10 @@ const r2ObjectPut = defineCommand({
         reason: "exactly one of --file and --pipe is required",
         fix: "For example --file report.pdf",
       });
-    const { api, base, progress } = await connectStorage(values, surroundings);
+    const { api, base, progress } = await connectStorage(values, context);
     const meter = (total?: number) => progress.meter(`writing ${path}`, total);
     const { body } =
-      values.file === undefined
-        ? pipeBody(surroundings.stdin, meter)
-        : await fileBody(surroundings.cwd, values.file, meter);
+      values.file === undefined ? pipeBody(context.stdin, meter) : await fileBody(context.cwd, values.file, meter);
     const headers = Object.fromEntries(
       HEADERS.flatMap((name) => (values[name] === undefined ? [] : [[name, values[name]]])),
     );
@@ -116,7 +114,7 @@ const r2ObjectPut = defineCommand({
       { body, headers, timeoutMs: null },
     );
     progress.clear();
-    printResult(surroundings, { bucket, key, ...object }, () => [
+    printResult(context, { bucket, key, ...object }, () => [
       `${path} is written${object?.size === undefined ? "" : `: ${formatSize(Number(object.size))}`}`,
     ]);
     return 0;
@@ -135,17 +133,17 @@ function pipeBody(
   stdin: NodeJS.ReadStream,
   meter: (total?: number) => (octets: number) => void,
 ): { body: () => SentBody } {
-  let begun = false;
+  let started = false;
   return {
     body() {
       // Standard input can be read only once: a second attempt would send only the rest.
-      if (begun)
+      if (started)
         throw commandErrors.badContent({
           what: "Standard input",
           reason: "the server requested a retry, but the input can be read only once",
           fix: "Run the command again, or use --file.",
         });
-      begun = true;
+      started = true;
       return { stream: counted(stdin as AsyncIterable<Uint8Array>, meter()) };
     },
   };
@@ -168,24 +166,22 @@ const r2ObjectGet = defineCommand({
     ...storageOptions,
   },
   examples: [["reelpost r2 object get files/reports/2026.pdf --file report.pdf", "into a file"]],
-  async run({ file, pipe, ...values }, [path], surroundings) {
+  async run({ file, pipe, ...values }, [path], context) {
     const { bucket, key } = splitObject(path!);
     const target = pipe === true ? undefined : (file ?? fileNameOf(key));
-    const { api, base, progress } = await connectStorage(values, surroundings);
+    const { api, base, progress } = await connectStorage(values, context);
     const response = await api.raw("GET", `${base}/r2/buckets${at`/${bucket}`}/objects/${objectPath(key)}`, {
       timeoutMs: null,
     });
     const size = await saveBody(
       response,
       target,
-      surroundings,
+      context,
       progress.meter(`reading ${path}`, Number(response.headers.get("content-length") ?? 0)),
     );
     progress.clear();
     if (target !== undefined)
-      printResult(surroundings, { bucket, key, file: target, size }, () => [
-        `${target} is written: ${formatSize(size)}`,
-      ]);
+      printResult(context, { bucket, key, file: target, size }, () => [`${target} is written: ${formatSize(size)}`]);
     return 0;
   },
 });
@@ -196,11 +192,11 @@ const r2ObjectDelete = defineCommand({
   arguments: [objectArgument],
   options: storageOptions,
   examples: [["reelpost r2 object delete files/reports/2026.pdf", "one object"]],
-  async run(values, [path], surroundings) {
+  async run(values, [path], context) {
     const { bucket, key } = splitObject(path!);
-    const { api, base } = await connectStorage(values, surroundings);
+    const { api, base } = await connectStorage(values, context);
     await api.result("DELETE", `${base}/r2/buckets${at`/${bucket}`}/objects/${objectPath(key)}`);
-    printResult(surroundings, { bucket, key, deleted: true }, () => [`${path} is deleted`]);
+    printResult(context, { bucket, key, deleted: true }, () => [`${path} is deleted`]);
     return 0;
   },
 });

@@ -18,8 +18,8 @@ export const rollback = defineCommand({
     ["reelpost rollback", "the previous version, after confirmation"],
     ["reelpost rollback 3fa85f64-5717-4562-b3fc-2c963f66afa6 --yes", "a version from `versions list`"],
   ],
-  async run({ message, yes, ...values }, [wanted], surroundings) {
-    const { api, script, name } = await connectWorker(values, surroundings);
+  async run({ message, yes, ...values }, [wanted], context) {
+    const { api, script, name } = await connectWorker(values, context);
     const { deployments } = await api.result<{ deployments: Deployment[] }>("GET", `${script}/deployments`);
     const [live] = deployments;
     if (live === undefined) throw commandErrors.neverDeployed({ name });
@@ -30,7 +30,7 @@ export const rollback = defineCommand({
     await confirm(
       `Deploy version ${version.number} of ${name} (${id}, created ${moment(version.metadata.created_on)}${note}) in place of ${versionsText(live)}?`,
       yes,
-      surroundings,
+      context,
     );
     const deployment = await api.result<{ id: string }>("POST", `${script}/deployments`, {
       json: {
@@ -40,7 +40,7 @@ export const rollback = defineCommand({
       },
     });
     printResult(
-      surroundings,
+      context,
       { worker: name, version_id: id, deployment_id: deployment.id, previous: live.versions },
       () => [`${name} now runs version ${version.number} (${id})`],
     );

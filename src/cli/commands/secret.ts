@@ -21,15 +21,15 @@ immediately: the server creates a new version.`,
     ["reelpost secret put API_KEY", "prompts for the value"],
     ["reelpost secret put API_KEY < key.txt", "reads it from a file"],
   ],
-  async run(values, [secret], surroundings) {
-    const { api, script, name } = await connectWorker(values, surroundings);
-    const text = canAsk(surroundings)
-      ? await askHidden(`Value of ${secret}: `, surroundings)
-      : (await readStdin(surroundings, MAX_SECRET)).toString().replace(/\r?\n$/, "");
+  async run(values, [secret], context) {
+    const { api, script, name } = await connectWorker(values, context);
+    const text = canAsk(context)
+      ? await askHidden(`Value of ${secret}: `, context)
+      : (await readStdin(context, MAX_SECRET)).toString().replace(/\r?\n$/, "");
     const result = await api.result<{ name: string; type: string }>("PUT", `${script}/secrets`, {
       json: { name: secret, text, type: "secret_text" },
     });
-    printResult(surroundings, { worker: name, ...result }, () => [`${name} has the secret ${secret}`]);
+    printResult(context, { worker: name, ...result }, () => [`${name} has the secret ${secret}`]);
     return 0;
   },
 });
@@ -39,10 +39,10 @@ const secretList = defineCommand({
   summary: "list the names of a worker's secrets",
   options: workerOptions,
   examples: [["reelpost secret list", "the worker of this folder"]],
-  async run(values, _, surroundings) {
-    const { api, script, name } = await connectWorker(values, surroundings);
+  async run(values, _, context) {
+    const { api, script, name } = await connectWorker(values, context);
     const secrets = await api.result<{ name: string; type: string }[]>("GET", `${script}/secrets`);
-    printResult(surroundings, secrets, () =>
+    printResult(context, secrets, () =>
       secrets.length === 0 ? [`${name} has no secrets`] : secrets.map((secret) => secret.name),
     );
     return 0;
@@ -55,10 +55,10 @@ const secretDelete = defineCommand({
   arguments: [{ name: "name", summary: "name of the secret", required: true }],
   options: workerOptions,
   examples: [["reelpost secret delete API_KEY", "the worker of this folder"]],
-  async run(values, [secret], surroundings) {
-    const { api, script, name } = await connectWorker(values, surroundings);
+  async run(values, [secret], context) {
+    const { api, script, name } = await connectWorker(values, context);
     await api.result("DELETE", `${script}/secrets${at`/${secret!}`}`, { query: { url_encoded: true } });
-    printResult(surroundings, { worker: name, name: secret }, () => [`${secret} of ${name} is deleted`]);
+    printResult(context, { worker: name, name: secret }, () => [`${secret} of ${name} is deleted`]);
     return 0;
   },
 });
@@ -76,9 +76,9 @@ const secretBulk = defineCommand({
     ["reelpost secret bulk secrets.json", '{ "API_KEY": "…", "OLD": null }'],
     ["reelpost secret bulk - < secrets.json", "from standard input"],
   ],
-  async run(values, [file], surroundings) {
-    const changes = secretsIn(await readJson(file!, surroundings, MAX_FILE), file!);
-    const { api, script, name } = await connectWorker(values, surroundings);
+  async run(values, [file], context) {
+    const changes = secretsIn(await readJson(file!, context, MAX_FILE), file!);
+    const { api, script, name } = await connectWorker(values, context);
     const secrets = Object.fromEntries(
       changes.map(([secret, text]) => [secret, text === null ? null : { name: secret, text, type: "secret_text" }]),
     );
@@ -87,7 +87,7 @@ const secretBulk = defineCommand({
       changes.filter(([, text]) => text !== null),
       changes.filter(([, text]) => text === null),
     ].map((part) => part.map(([secret]) => secret)) as [string[], string[]];
-    printResult(surroundings, { worker: name, put, deleted }, () => [
+    printResult(context, { worker: name, put, deleted }, () => [
       `${name}: ${plural(put.length, "secret")} set${deleted.length === 0 ? "" : `, ${deleted.length} taken away`}`,
     ]);
     return 0;

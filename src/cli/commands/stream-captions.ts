@@ -21,19 +21,17 @@ const streamCaptionsUpload = defineCommand({
   ],
   options: serverOptions,
   examples: [["reelpost stream captions upload 91ab… de talk.de.vtt", "in German"]],
-  async run(values, [uid, language, file], surroundings) {
-    const connection = await connect(values, surroundings);
+  async run(values, [uid, language, file], context) {
+    const connection = await connect(values, context);
     const path = `${videoPath(connection, uid!)}/captions${at`/${language!}`}`;
-    const content = await readSmallFile(surroundings.cwd, file!, MAX);
+    const content = await readSmallFile(context.cwd, file!, MAX);
     const { result: caption, messages = [] } = await connection.api.envelope<{ language: string; label: string }>(
       "PUT",
       path,
       { body: () => formOf(content) },
     );
-    printResult(surroundings, caption, () => [
-      `${uid!} has captions in ${oneLine(caption.label)} (${caption.language})`,
-    ]);
-    if (!surroundings.json) for (const { message } of messages) surroundings.stderr.line(oneLine(message));
+    printResult(context, caption, () => [`${uid!} has captions in ${oneLine(caption.label)} (${caption.language})`]);
+    if (!context.json) for (const { message } of messages) context.stderr.line(oneLine(message));
     return 0;
   },
 });
@@ -57,10 +55,10 @@ const streamCaptionsList = defineCommand({
   arguments: [videoArgument],
   options: serverOptions,
   examples: [["reelpost stream captions list 91ab…", "languages and states"]],
-  async run(values, [uid], surroundings) {
-    const connection = await connect(values, surroundings);
+  async run(values, [uid], context) {
+    const connection = await connect(values, context);
     const captions = await connection.api.result<Caption[]>("GET", `${videoPath(connection, uid!)}/captions`);
-    printResult(surroundings, captions, (paint) =>
+    printResult(context, captions, (paint) =>
       captions.length === 0
         ? ["No captions."]
         : table(
@@ -84,12 +82,12 @@ const streamCaptionsDelete = defineCommand({
   arguments: [videoArgument, { name: "language", summary: "language tag as listed", required: true }],
   options: { ...yesOption, ...serverOptions },
   examples: [["reelpost stream captions delete 91ab… de --yes", "in a script"]],
-  async run({ yes, ...values }, [uid, language], surroundings) {
-    const connection = await connect(values, surroundings);
+  async run({ yes, ...values }, [uid, language], context) {
+    const connection = await connect(values, context);
     const path = `${videoPath(connection, uid!)}/captions${at`/${language!}`}`;
-    await confirm(`Delete the captions of ${uid!} in ${language!}?`, yes, surroundings);
+    await confirm(`Delete the captions of ${uid!} in ${language!}?`, yes, context);
     await connection.api.result("DELETE", path);
-    printResult(surroundings, { uid, language, deleted: true }, () => [`The captions in ${language!} are deleted`]);
+    printResult(context, { uid, language, deleted: true }, () => [`The captions in ${language!} are deleted`]);
     return 0;
   },
 });

@@ -18,10 +18,10 @@ const streamKeysCreate = defineCommand({
   description: "The private key is shown once, as base64 PEM and JWK.",
   options: serverOptions,
   examples: [["reelpost stream keys create --json > key.json", "saves the private key for the signing program"]],
-  async run(values, _, surroundings) {
-    const { api, base } = await connect(values, surroundings);
+  async run(values, _, context) {
+    const { api, base } = await connect(values, context);
     const key = await api.result<NewKey>("POST", `${base}/stream/keys`);
-    printResult(surroundings, key, (paint) =>
+    printResult(context, key, (paint) =>
       facts(
         [
           ["id", key.id],
@@ -32,7 +32,7 @@ const streamKeysCreate = defineCommand({
         paint,
       ),
     );
-    if (!surroundings.json) surroundings.stderr.line("It is not shown again.");
+    if (!context.json) context.stderr.line("It is not shown again.");
     return 0;
   },
 });
@@ -42,10 +42,10 @@ const streamKeysList = defineCommand({
   summary: "list signing keys",
   options: serverOptions,
   examples: [["reelpost stream keys list", "without private keys"]],
-  async run(values, _, surroundings) {
-    const { api, base } = await connect(values, surroundings);
+  async run(values, _, context) {
+    const { api, base } = await connect(values, context);
     const keys = await api.result<{ id: string; created: string }[]>("GET", `${base}/stream/keys`);
-    printResult(surroundings, keys, (paint) =>
+    printResult(context, keys, (paint) =>
       keys.length === 0
         ? ["No keys."]
         : table(
@@ -64,11 +64,11 @@ const streamKeysDelete = defineCommand({
   arguments: [{ name: "id", summary: "id of the key", required: true }],
   options: { ...yesOption, ...serverOptions },
   examples: [["reelpost stream keys delete 91ab… --yes", "in a script"]],
-  async run({ yes, ...values }, [id], surroundings) {
-    const { api, base } = await connect(values, surroundings);
-    await confirm(`Delete the signing key ${id!}? Tokens signed with it stop working.`, yes, surroundings);
+  async run({ yes, ...values }, [id], context) {
+    const { api, base } = await connect(values, context);
+    await confirm(`Delete the signing key ${id!}? Tokens signed with it stop working.`, yes, context);
     await api.result("DELETE", `${base}/stream/keys${at`/${id!}`}`);
-    printResult(surroundings, { id, deleted: true }, () => [`${id!} is deleted`]);
+    printResult(context, { id, deleted: true }, () => [`${id!} is deleted`]);
     return 0;
   },
 });

@@ -18,10 +18,10 @@ const streamWebhookGet = defineCommand({
   summary: "show the webhook for finished and failed videos",
   options: serverOptions,
   examples: [["reelpost stream webhook get", "URL and signing secret"]],
-  async run(values, _, surroundings) {
-    const { api, base } = await connect(values, surroundings);
+  async run(values, _, context) {
+    const { api, base } = await connect(values, context);
     const webhook = await api.result<Webhook>("GET", `${base}/stream/webhook`);
-    printResult(surroundings, webhook, (paint) => webhookLines(webhook, paint));
+    printResult(context, webhook, (paint) => webhookLines(webhook, paint));
     return 0;
   },
 });
@@ -34,10 +34,10 @@ const streamWebhookSet = defineCommand({
   arguments: [{ name: "url", summary: "http or https URL", required: true }],
   options: serverOptions,
   examples: [["reelpost stream webhook set https://example.com/videos", "prints the secret"]],
-  async run(values, [url], surroundings) {
-    const { api, base } = await connect(values, surroundings);
+  async run(values, [url], context) {
+    const { api, base } = await connect(values, context);
     const webhook = await api.result<Webhook>("PUT", `${base}/stream/webhook`, { json: { notificationUrl: url } });
-    printResult(surroundings, webhook, (paint) => webhookLines(webhook, paint));
+    printResult(context, webhook, (paint) => webhookLines(webhook, paint));
     return 0;
   },
 });
@@ -47,11 +47,11 @@ const streamWebhookDelete = defineCommand({
   summary: "delete the webhook",
   options: { ...yesOption, ...serverOptions },
   examples: [["reelpost stream webhook delete --yes", "in a script"]],
-  async run({ yes, ...values }, _, surroundings) {
-    const { api, base } = await connect(values, surroundings);
-    await confirm("Delete the webhook, with its secret and its log?", yes, surroundings);
+  async run({ yes, ...values }, _, context) {
+    const { api, base } = await connect(values, context);
+    await confirm("Delete the webhook, with its secret and its log?", yes, context);
     await api.result("DELETE", `${base}/stream/webhook`);
-    printResult(surroundings, { deleted: true }, () => ["The webhook is deleted"]);
+    printResult(context, { deleted: true }, () => ["The webhook is deleted"]);
     return 0;
   },
 });
@@ -73,14 +73,14 @@ const streamWebhookDeliveries = defineCommand({
     ...serverOptions,
   },
   examples: [["reelpost stream webhook deliveries", "results of the deliveries"]],
-  async run({ limit = 20, endpoint, ...values }, _, surroundings) {
-    const connection = await connect(values, surroundings);
+  async run({ limit = 20, endpoint, ...values }, _, context) {
+    const connection = await connect(values, context);
     const deliveries = await connection.api.result<Delivery[]>(
       "GET",
       `${await endpointPath(connection, endpoint)}/deliveries`,
       { query: { per_page: limit } },
     );
-    printResult(surroundings, deliveries, (paint) =>
+    printResult(context, deliveries, (paint) =>
       deliveries.length === 0 ? ["Nothing."] : deliveryTable(deliveries, paint),
     );
     return 0;
@@ -93,13 +93,13 @@ const streamWebhookReplay = defineCommand({
   arguments: [{ name: "delivery", summary: "id of the delivery", required: true }],
   options: { ...endpointOption, ...serverOptions },
   examples: [["reelpost stream webhook replay 91ab…", "an id from the deliveries"]],
-  async run({ endpoint, ...values }, [id], surroundings) {
-    const connection = await connect(values, surroundings);
+  async run({ endpoint, ...values }, [id], context) {
+    const connection = await connect(values, context);
     const delivery = await connection.api.result<Delivery>(
       "POST",
       `${await endpointPath(connection, endpoint)}/deliveries${at`/${id!}`}/replay`,
     );
-    printResult(surroundings, delivery, () => [
+    printResult(context, delivery, () => [
       `${delivery.id} is queued: \`reelpost stream webhook deliveries\` shows its status`,
     ]);
     return 0;

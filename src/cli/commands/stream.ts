@@ -47,14 +47,14 @@ Without --name the video has the name of its file.`,
     ["reelpost stream upload talk.mp4 --wait", "waits until the video is playable, about a second after the upload"],
     ["reelpost stream upload talk.mp4 --name 'The talk' --creator ada --signed", "playable with tokens only"],
   ],
-  async run({ wait, resume, url, token, account, ...about }, [file], surroundings) {
-    const connection = await connect({ url, token, account }, surroundings);
-    const uid = await uploadFile(connection, file!, { about, resume }, surroundings);
+  async run({ wait, resume, url, token, account, ...about }, [file], context) {
+    const connection = await connect({ url, token, account }, context);
+    const uid = await uploadFile(connection, file!, { about, resume }, context);
     const video =
       wait === true
         ? await waitUntilPlayable(connection, uid)
         : await connection.api.result<Video>("GET", videoPath(connection, uid));
-    printResult(surroundings, video, (paint) => uploadedLines(video, paint));
+    printResult(context, video, (paint) => uploadedLines(video, paint));
     return 0;
   },
 });
@@ -67,13 +67,13 @@ const streamCopy = defineCommand({
   ],
   options: { ...aboutOptions, ...waitOption, ...serverOptions },
   examples: [["reelpost stream copy https://example.com/talk.mp4 --wait", "waits until the video is playable"]],
-  async run({ wait, url, token, account, ...about }, [source], surroundings) {
-    const connection = await connect({ url, token, account }, surroundings);
-    const begun = await connection.api.result<Video>("POST", `${connection.base}/stream/copy`, {
+  async run({ wait, url, token, account, ...about }, [source], context) {
+    const connection = await connect({ url, token, account }, context);
+    const created = await connection.api.result<Video>("POST", `${connection.base}/stream/copy`, {
       json: { input: source, ...fieldsOf(about) },
     });
-    const video = wait === true ? await waitUntilPlayable(connection, begun.uid) : begun;
-    printResult(surroundings, video, (paint) => uploadedLines(video, paint));
+    const video = wait === true ? await waitUntilPlayable(connection, created.uid) : created;
+    printResult(context, video, (paint) => uploadedLines(video, paint));
     return 0;
   },
 });
@@ -116,8 +116,8 @@ const streamList = defineCommand({
     ["reelpost stream list --status error --since 7d", "failed videos of a week"],
     ["reelpost stream list --search talk --json", "for programs"],
   ],
-  async run({ status, search, name, creator, since, until, asc, limit = 100, ...values }, _, surroundings) {
-    const now = surroundings.clock.now();
+  async run({ status, search, name, creator, since, until, asc, limit = 100, ...values }, _, context) {
+    const now = context.clock.now();
     const query = {
       search,
       creator,
@@ -127,8 +127,8 @@ const streamList = defineCommand({
       start: since === undefined ? undefined : readMoment("--since", since, now),
       end: until === undefined ? undefined : readMoment("--until", until, now),
     };
-    const { videos, total } = await read(await connect(values, surroundings), query, limit);
-    printResult(surroundings, videos, (paint) =>
+    const { videos, total } = await read(await connect(values, context), query, limit);
+    printResult(context, videos, (paint) =>
       videos.length === 0
         ? ["No videos."]
         : table(
@@ -145,8 +145,8 @@ const streamList = defineCommand({
             paint,
           ),
     );
-    if (total > videos.length && !surroundings.json)
-      surroundings.stderr.line(`${videos.length} of ${total} videos: --limit shows more`);
+    if (total > videos.length && !context.json)
+      context.stderr.line(`${videos.length} of ${total} videos: --limit shows more`);
     return 0;
   },
 });
@@ -178,19 +178,18 @@ const streamGet = defineCommand({
   arguments: [videoArgument],
   options: { ...waitOption, ...serverOptions },
   examples: [["reelpost stream get 91ab…", "a uid from the list"]],
-  async run({ wait, ...values }, [uid], surroundings) {
-    const connection = await connect(values, surroundings);
+  async run({ wait, ...values }, [uid], context) {
+    const connection = await connect(values, context);
     const video =
       wait === true
         ? await waitUntilPlayable(connection, uid!)
         : await connection.api.result<Video>("GET", videoPath(connection, uid!));
     const { renditions, reason } = await renditionsOf(connection, video);
-    printResult(surroundings, { ...video, renditions }, (paint) => [
+    printResult(context, { ...video, renditions }, (paint) => [
       ...videoLines(video, paint),
       ...(renditions === null ? [] : ["", ...renditionTable(renditions, paint)]),
     ]);
-    if (reason !== undefined && !surroundings.json)
-      surroundings.stderr.line(`cannot list the renditions: ${oneLine(reason)}`);
+    if (reason !== undefined && !context.json) context.stderr.line(`cannot list the renditions: ${oneLine(reason)}`);
     return 0;
   },
 });
@@ -213,14 +212,14 @@ const streamDelete = defineCommand({
   arguments: [videoArgument],
   options: { ...yesOption, ...serverOptions },
   examples: [["reelpost stream delete 91ab… --yes", "in a script"]],
-  async run({ yes, ...values }, [uid], surroundings) {
-    const connection = await connect(values, surroundings);
+  async run({ yes, ...values }, [uid], context) {
+    const connection = await connect(values, context);
     const path = videoPath(connection, uid!);
-    await confirm(`Delete the video ${uid!}?`, yes, surroundings);
+    await confirm(`Delete the video ${uid!}?`, yes, context);
     // The response has no body.
     const response = await connection.api.raw("DELETE", path);
     await response.body?.cancel();
-    printResult(surroundings, { uid, deleted: true }, () => [`${uid!} is deleted`]);
+    printResult(context, { uid, deleted: true }, () => [`${uid!} is deleted`]);
     return 0;
   },
 });
@@ -248,8 +247,8 @@ const streamToken = defineCommand({
     ["reelpost stream token 91ab… --expires 12h", "URLs that are valid for half a day"],
     ["reelpost stream token 91ab… --rule allow:country:DE,AT --rule block:any", "playable in two countries only"],
   ],
-  async run({ expires = "1h", "not-before": begins, downloadable, original, rule, ...values }, [uid], surroundings) {
-    const now = surroundings.clock.now();
+  async run({ expires = "1h", "not-before": begins, downloadable, original, rule, ...values }, [uid], context) {
+    const now = context.clock.now();
     const seconds = (option: string, text: string) =>
       Math.floor(Date.parse(readMoment(option, text, now, "future")) / 1000);
     const exp = seconds("--expires", expires);
@@ -260,7 +259,7 @@ const streamToken = defineCommand({
       ...(original === true && { flags: { original } }),
       ...(rule.length > 0 && { accessRules: rule.map(readRule) }),
     };
-    const connection = await connect(values, surroundings);
+    const connection = await connect(values, context);
     const path = videoPath(connection, uid!);
     const video = await connection.api.result<Video>("GET", path);
     const { token } = await connection.api.result<{ token: string }>("POST", `${path}/token`, { json: claims });
@@ -272,7 +271,7 @@ const streamToken = defineCommand({
       hls: to(video.playback.hls),
       dash: to(video.playback.dash),
     };
-    printResult(surroundings, signed, (paint) =>
+    printResult(context, signed, (paint) =>
       facts(
         [
           ["token", token],
@@ -311,8 +310,8 @@ const streamDownload = defineCommand({
     ["reelpost stream download 91ab… --file talk.mp4", "into a file"],
     ["reelpost stream download 91ab… --audio", "audio only"],
   ],
-  async run({ audio, file, pipe, ...values }, [uid], surroundings) {
-    const connection = await connect(values, surroundings);
+  async run({ audio, file, pipe, ...values }, [uid], context) {
+    const connection = await connect(values, context);
     const { progress } = connection;
     const video = await waitUntilPlayable(connection, uid!);
     const type = audio === true ? "audio" : "default";
@@ -322,12 +321,12 @@ const streamDownload = defineCommand({
     const size = await saveBody(
       response,
       target,
-      surroundings,
+      context,
       progress.meter(`reading ${video.uid}`, Number(response.headers.get("content-length") ?? 0)),
     );
     progress.clear();
     if (target !== undefined)
-      printResult(surroundings, { uid: video.uid, type, url, file: target, size }, () => [
+      printResult(context, { uid: video.uid, type, url, file: target, size }, () => [
         `${target} is written: ${formatSize(size)}`,
       ]);
     return 0;
@@ -362,10 +361,10 @@ const streamUsage = defineCommand({
     ...serverOptions,
   },
   examples: [["reelpost stream usage --since 7d", "this week"]],
-  async run({ creator, since = "30d", until = "0s", ...values }, _, surroundings) {
-    const now = surroundings.clock.now();
+  async run({ creator, since = "30d", until = "0s", ...values }, _, context) {
+    const now = context.clock.now();
     const period = { since: readMoment("--since", since, now), until: readMoment("--until", until, now) };
-    const { api, base } = await connect(values, surroundings);
+    const { api, base } = await connect(values, context);
     const storage = await api.result<Storage>("GET", `${base}/stream/storage-usage`, { query: { creator } });
     const days =
       creator === undefined
@@ -375,21 +374,15 @@ const streamUsage = defineCommand({
         : undefined;
     const watched = days?.reduce((sum, { streamMinutesViewed }) => sum + streamMinutesViewed, 0);
     const { totalStorageMinutes: kept, totalStorageMinutesLimit: limit, videoCount } = storage;
-    printResult(
-      surroundings,
-      { ...storage, ...(watched !== undefined && { minutesViewed: watched, ...period }) },
-      (paint) =>
-        facts(
-          [
-            ["videos", String(videoCount)],
-            ["kept", `${minutes(kept)} min${limit >= UNLIMITED ? "" : ` of ${limit}`}`],
-            [
-              "watched",
-              watched === undefined ? undefined : `${minutes(watched)} min since ${period.since.slice(0, 10)}`,
-            ],
-          ],
-          paint,
-        ),
+    printResult(context, { ...storage, ...(watched !== undefined && { minutesViewed: watched, ...period }) }, (paint) =>
+      facts(
+        [
+          ["videos", String(videoCount)],
+          ["kept", `${minutes(kept)} min${limit >= UNLIMITED ? "" : ` of ${limit}`}`],
+          ["watched", watched === undefined ? undefined : `${minutes(watched)} min since ${period.since.slice(0, 10)}`],
+        ],
+        paint,
+      ),
     );
     return 0;
   },

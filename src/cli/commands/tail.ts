@@ -39,18 +39,18 @@ With --json each record is one JSON object per line; --format json indents them.
     ["reelpost tail my-worker --status error", "failed events only"],
     ["reelpost tail --json | jq .exceptions", "for a program"],
   ],
-  async run(values, [worker], surroundings) {
-    const { json, stderr } = surroundings;
+  async run(values, [worker], context) {
+    const { json, stderr } = context;
     const filters = filtersOf(values);
-    const connection = await connectWorker(values, surroundings, worker);
+    const connection = await connectWorker(values, context, worker);
     const [{ readTail }, { jsonPrinter, prettyPrinter }] = await Promise.all([
       import("../tail/session.ts"),
       import("../tail/printer.ts"),
     ]);
     const printer =
       json || values.format === "json"
-        ? jsonPrinter(surroundings, { lines: json })
-        : prettyPrinter(surroundings, connection.name);
+        ? jsonPrinter(context, { lines: json })
+        : prettyPrinter(context, connection.name);
     const paint = painter(stderr);
     const interrupt = onInterrupt();
     try {

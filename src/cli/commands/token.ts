@@ -38,9 +38,9 @@ const tokenCreate = defineCommand({
     ["reelpost token create ci", "for a CI job that deploys"],
     ["reelpost token create reader --permission 'Workers Scripts Read'", "read-only"],
   ],
-  async run({ permission, expires, ...values }, [name], surroundings) {
+  async run({ permission, expires, ...values }, [name], context) {
     const expiresOn = expires === undefined ? undefined : instant(expires);
-    const { api, account } = await connect(values, surroundings);
+    const { api, account } = await connect(values, context);
     const groups = await collect(pagesOf<PermissionGroup>(api, "/user/tokens/permission_groups", { perPage: 1000 }));
     const wanted = (permission.length > 0 ? permission : DEPLOYING).map((text) => groupNamed(text, groups));
     const policies = await policiesFor(wanted, {
@@ -52,7 +52,7 @@ const tokenCreate = defineCommand({
       "/user/tokens",
       { json: { name, policies, ...(expiresOn !== undefined && { expires_on: expiresOn }) } },
     );
-    printResult(surroundings, token, (paint) =>
+    printResult(context, token, (paint) =>
       facts(
         [
           ["token", token.value],
@@ -63,7 +63,7 @@ const tokenCreate = defineCommand({
         paint,
       ),
     );
-    if (!surroundings.json) surroundings.stderr.line("It is not shown again.");
+    if (!context.json) context.stderr.line("It is not shown again.");
     return 0;
   },
 });
@@ -105,10 +105,10 @@ const tokenList = defineCommand({
   summary: "list your API tokens",
   options: serverOptions,
   examples: [["reelpost token list", "without their values"]],
-  async run(values, _, surroundings) {
-    const { api } = await connectUser(values, surroundings);
+  async run(values, _, context) {
+    const { api } = await connectUser(values, context);
     const tokens = await collect(pagesOf<Token>(api, "/user/tokens", { perPage: 50 }));
-    printResult(surroundings, tokens, (paint) =>
+    printResult(context, tokens, (paint) =>
       table(
         ["id", "name", "status", "created", "last used", "expires"],
         tokens.map((token) => [
@@ -134,11 +134,11 @@ const tokenRevoke = defineCommand({
   examples: [
     ["reelpost token revoke ed17574386854bf78a67040be0a770b0 --yes", "takes effect immediately on all processes"],
   ],
-  async run({ yes, ...values }, [id], surroundings) {
-    const { api } = await connectUser(values, surroundings);
-    await confirm(`Revoke the API token ${id}? Requests with it are rejected immediately.`, yes, surroundings);
+  async run({ yes, ...values }, [id], context) {
+    const { api } = await connectUser(values, context);
+    await confirm(`Revoke the API token ${id}? Requests with it are rejected immediately.`, yes, context);
     await api.result("DELETE", `/user/tokens${at`/${id!}`}`);
-    printResult(surroundings, { id, revoked: true }, () => [`${id} is revoked`]);
+    printResult(context, { id, revoked: true }, () => [`${id} is revoked`]);
     return 0;
   },
 });

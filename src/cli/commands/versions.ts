@@ -19,8 +19,8 @@ const versionsList = defineCommand({
   summary: "list a worker's versions, newest first",
   options: workerOptions,
   examples: [["reelpost versions list", "the worker of this folder"]],
-  async run(values, _, surroundings) {
-    const { api, script } = await connectWorker(values, surroundings);
+  async run(values, _, context) {
+    const { api, script } = await connectWorker(values, context);
     const versions: VersionItem[] = [];
     for await (const version of pagesOf<VersionItem>(api, `${script}/versions`, {
       query: { deployable: true },
@@ -29,7 +29,7 @@ const versionsList = defineCommand({
       versions.push(version);
       if (versions.length === SHOWN) break;
     }
-    printResult(surroundings, versions, (paint) =>
+    printResult(context, versions, (paint) =>
       table(
         ["version", "number", "created", "by", "message"],
         versions.map((version) => [
@@ -52,11 +52,11 @@ const versionsView = defineCommand({
   arguments: [{ name: "version", summary: "id of the version", required: true }],
   options: workerOptions,
   examples: [["reelpost versions view 3fa85f64-5717-4562-b3fc-2c963f66afa6", "an id from `versions list`"]],
-  async run(values, [id], surroundings) {
-    const { api, script } = await connectWorker(values, surroundings);
+  async run(values, [id], context) {
+    const { api, script } = await connectWorker(values, context);
     const version = await api.result<VersionDetails>("GET", `${script}/versions${at`/${id!}`}`);
     const { metadata, resources } = version;
-    printResult(surroundings, version, (paint) => [
+    printResult(context, version, (paint) => [
       ...facts(
         [
           ["version", version.id],
@@ -95,14 +95,14 @@ const versionsUpload = defineCommand({
     ...messageOption,
   },
   examples: [["reelpost versions upload --message 'for review'", "the worker of this folder"]],
-  async run(values, _, surroundings) {
-    const project = await readForDeploy(values, surroundings);
-    const { api, script, progress, secrets } = await connectForUpload(project, values, surroundings);
+  async run(values, _, context) {
+    const project = await readForDeploy(values, context);
+    const { api, script, progress, secrets } = await connectForUpload(project, values, context);
     if (secrets === undefined) throw commandErrors.neverDeployed({ name: project.name });
     try {
       checkSecrets(project, secrets);
       progress.step(`building ${project.name}`);
-      const { form, size, bindings } = await prepare(project, values, secrets, surroundings);
+      const { form, size, bindings } = await prepare(project, values, secrets, context);
       progress.step(`uploading ${formatSize(size)}`);
       const version = await api.result<{ id: string; number?: number; startup_time_ms?: number }>(
         "POST",
@@ -111,7 +111,7 @@ const versionsUpload = defineCommand({
       );
       progress.clear();
       printResult(
-        surroundings,
+        context,
         {
           name: project.name,
           version_id: version.id,

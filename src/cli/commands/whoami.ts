@@ -17,8 +17,8 @@ export const whoami = defineCommand({
   summary: "show the server, token and accounts in use",
   options: serverOptions,
   examples: [["reelpost whoami", "verifies the login"]],
-  async run(values, _, surroundings) {
-    const { api, account } = await connectUser(values, surroundings);
+  async run(values, _, context) {
+    const { api, account } = await connectUser(values, context);
     const token = await api.result<Verified>("GET", "/user/tokens/verify");
     // A token may lack the permission to read its own user.
     const user = await api.result<{ id: string; email: string }>("GET", "/user").catch((thrown: unknown) => {
@@ -27,7 +27,7 @@ export const whoami = defineCommand({
     });
     const accounts = await collect(pagesOf<{ id: string; name: string }>(api, "/accounts", { perPage: 50 }));
     printResult(
-      surroundings,
+      context,
       {
         url: api.url,
         user: user ?? null,

@@ -167,13 +167,16 @@ test("login verifies and stores the token for later commands; logout removes it"
   const wrong = await runCli(["login", "--url", api.url, "--token", "nonsense"], bare);
   assert.deepEqual([wrong.code, wrong.stderr.split("\n")[0]], [1, "error: Authentication error [code: 10000]"]);
   await assert.rejects(stat(file));
-  const asked = await runCli(["login"], { ...bare, typed: [`${api.url.replace("/client/v4", "")}\n`, `${TOKEN}\r`] });
+  const prompted = await runCli(["login"], {
+    ...bare,
+    typed: [`${api.url.replace("/client/v4", "")}\n`, `${TOKEN}\r`],
+  });
   assert.deepEqual(
-    [asked.code, asked.stdout],
+    [prompted.code, prompted.stdout],
     [0, `Logged in to ${api.url}\n  account ${ACCOUNT}  Main\nKept in ${file}\n`],
-    asked.stderr,
+    prompted.stderr,
   );
-  assert.ok(!asked.stderr.includes(TOKEN));
+  assert.ok(!prompted.stderr.includes(TOKEN));
   assert.equal((await stat(file)).mode & 0o777, 0o600);
   assert.equal((await runCli(["secret", "list"], bare)).stdout, "letters has no secrets\n");
   assert.deepEqual((await runCli(["whoami", "--json"], bare)).json, {

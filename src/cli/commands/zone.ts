@@ -12,12 +12,12 @@ const zoneCreate = defineCommand({
   arguments: [{ name: "domain", summary: "domain such as example.com", required: true }],
   options: serverOptions,
   examples: [["reelpost zone create example.com", "prints the name servers to enter at the registrar"]],
-  async run(values, [domain], surroundings) {
-    const { api, account } = await connect(values, surroundings);
+  async run(values, [domain], context) {
+    const { api, account } = await connect(values, context);
     const zone = await api.result<{ id: string; name: string; name_servers: string[] }>("POST", "/zones", {
       json: { name: domain, account: { id: account } },
     });
-    printResult(surroundings, zone, () => [
+    printResult(context, zone, () => [
       `Added ${zone.name} (${zone.id}). Name servers for its registrar: ${zone.name_servers.join(", ")}`,
     ]);
     return 0;
@@ -29,9 +29,9 @@ const zoneList = defineCommand({
   summary: "list zones",
   options: serverOptions,
   examples: [["reelpost zone list", "in the whole account"]],
-  async run(values, _, surroundings) {
-    const zones = await zonesOf(await connect(values, surroundings));
-    printResult(surroundings, zones, (paint) =>
+  async run(values, _, context) {
+    const zones = await zonesOf(await connect(values, context));
+    printResult(context, zones, (paint) =>
       table(
         ["id", "domain", "status", "added"],
         zones.map((zone) => [zone.id, zone.name, zone.status, moment(zone.created_on)]),
@@ -48,12 +48,12 @@ const zoneDelete = defineCommand({
   arguments: [{ name: "domain", summary: "domain such as example.com", required: true }],
   options: { ...yesOption, ...zoneOptions },
   examples: [["reelpost zone delete example.com", "the server then rejects its mail"]],
-  async run({ yes, ...values }, [domain], surroundings) {
-    const { api, path, zone, domain: given } = await connectZone(domain!, values, surroundings);
+  async run({ yes, ...values }, [domain], context) {
+    const { api, path, zone, domain: given } = await connectZone(domain!, values, context);
     if (zone.name !== given) throw commandErrors.zoneUnknown({ domain: given });
-    await confirm(`Delete ${zone.name} with its records and rules?`, yes, surroundings);
+    await confirm(`Delete ${zone.name} with its records and rules?`, yes, context);
     await api.result("DELETE", path);
-    printResult(surroundings, { id: zone.id, deleted: true }, () => [`${zone.name} is deleted`]);
+    printResult(context, { id: zone.id, deleted: true }, () => [`${zone.name} is deleted`]);
     return 0;
   },
 });
@@ -64,10 +64,10 @@ const zoneExport = defineCommand({
   arguments: [{ name: "domain", summary: "domain such as example.com", required: true }],
   options: zoneOptions,
   examples: [["reelpost zone export example.com > example.com.zone", "for another DNS server"]],
-  async run(values, [domain], surroundings) {
-    const { api, path } = await connectZone(domain!, values, surroundings);
+  async run(values, [domain], context) {
+    const { api, path } = await connectZone(domain!, values, context);
     const file = await (await api.raw("GET", `${path}/dns_records/export`)).text();
-    printResult(surroundings, { file }, () => [file.trimEnd()]);
+    printResult(context, { file }, () => [file.trimEnd()]);
     return 0;
   },
 });

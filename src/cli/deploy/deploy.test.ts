@@ -62,8 +62,8 @@ test("deploy uploads the bundle in wrangler's format, then sets the address and 
   assert.deepEqual(parts, [["index.js", "index.js", "application/javascript+module"], [page, page, "text/plain"], ["index.js.map", "index.js.map", "application/source-map"]]);
   assert.ok((await (form.get("index.js") as File).text()).includes(page));
   assert.deepEqual([api.bodies(`POST ${SCRIPT}/subdomain`), api.bodies(`PUT ${SCRIPT}/schedules`)], [[{ enabled: true }], [[{ cron: "*/5 * * * *" }]]]);
-  const { ms, size, gzip, ...told } = ran.json;
-  assert.deepEqual(told, { name: "letters", version_id: VERSION, url: "http://letters.main.localhost:8787", mail: null, first: false, modules: 2, crons: ["*/5 * * * *"], startup_ms: 12, bindings: [{ name: "NOTES", type: "kv_namespace" }, { name: "GREETING", type: "plain_text" }, { name: "LIMITS", type: "json" }], missing_secrets: [] });
+  const { ms, size, gzip, ...result } = ran.json;
+  assert.deepEqual(result, { name: "letters", version_id: VERSION, url: "http://letters.main.localhost:8787", mail: null, first: false, modules: 2, crons: ["*/5 * * * *"], startup_ms: 12, bindings: [{ name: "NOTES", type: "kv_namespace" }, { name: "GREETING", type: "plain_text" }, { name: "LIMITS", type: "json" }], missing_secrets: [] });
   assert.ok(ms > 0 && size > 12 && gzip > 0);
 });
 

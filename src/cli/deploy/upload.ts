@@ -11,8 +11,8 @@ import type { WorkerConnection } from "../worker-of.ts";
 export const UPLOAD_TIMEOUT_MS = 300_000;
 
 /** Connects to the server and fetches the existing worker, undefined if there is none. */
-export async function connectForUpload(project: Project, values: StorageValues, surroundings: CommandContext): Promise<WorkerConnection & { secrets: string[] | undefined }> {
-  const connection = await connect(values, surroundings, { accountId: project.deploy.accountId });
+export async function connectForUpload(project: Project, values: StorageValues, context: CommandContext): Promise<WorkerConnection & { secrets: string[] | undefined }> {
+  const connection = await connect(values, context, { accountId: project.deploy.accountId });
   const script = `${connection.base}/workers/scripts${at`/${project.name}`}`;
   const secrets = await connection.api.result<{ name: string }[]>("GET", `${script}/secrets`).then((found) => found.map(({ name }) => name), (thrown: unknown) => {
     if (isCode(thrown, 10007)) return undefined;

@@ -26,14 +26,15 @@ export async function followLog({
   signal,
   pause = (ms, ended) => sleep(ms, undefined, { signal: ended }),
 }: FollowOptions): Promise<void> {
-  let told: Map<string, string> | undefined;
+  let printed: Map<string, string> | undefined;
   while (!signal.aborted) {
     const entries = await read();
     const fresh =
-      told === undefined ? entries.slice(0, first) : entries.filter(({ id, status }) => told!.get(id) !== status);
-    if (told !== undefined && told.size > 0 && entries.length > 0 && entries.every(({ id }) => !told!.has(id))) onGap();
+      printed === undefined ? entries.slice(0, first) : entries.filter(({ id, status }) => printed!.get(id) !== status);
+    if (printed !== undefined && printed.size > 0 && entries.length > 0 && entries.every(({ id }) => !printed!.has(id)))
+      onGap();
     if (fresh.length > 0) print(fresh.toReversed());
-    told = new Map(entries.map(({ id, status }) => [id, status]));
+    printed = new Map(entries.map(({ id, status }) => [id, status]));
     await pause(EVERY_MS, signal).catch((err: unknown) => {
       if (!signal.aborted) throw err;
     });

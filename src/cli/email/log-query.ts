@@ -4,7 +4,7 @@ import { at } from "../api/paths.ts";
 import type { Options } from "../command.ts";
 import { commandErrors } from "../errors.ts";
 import { readMoment } from "../read-moment.ts";
-import type { LogEntry, LogStory } from "./log.ts";
+import type { LogEntry, LogDetails } from "./log.ts";
 
 export const logOptions = {
   status: {
@@ -81,9 +81,9 @@ export async function readLog(
 const LOOKED_AT = 10_000;
 
 /** Log of one recipient by its id, or of all recipients of a message by the short id that lists show. `path`: of the account. */
-export async function readStories(api: Api, path: string, id: string): Promise<LogStory[]> {
-  const story = (whole: string) => api.result<LogStory>("GET", `${path}/email/activity${at`/${whole}`}`);
-  if (!/^[0-9a-f]{6,31}$/.test(id)) return [await story(id)];
+export async function readDetails(api: Api, path: string, id: string): Promise<LogDetails[]> {
+  const read = (whole: string) => api.result<LogDetails>("GET", `${path}/email/activity${at`/${whole}`}`);
+  if (!/^[0-9a-f]{6,31}$/.test(id)) return [await read(id)];
   const found = (await readLog(api, path, {}, LOOKED_AT)).filter((entry) => entry.id.startsWith(id));
   if (found.length === 0) throw commandErrors.messageUnknown({ id, count: LOOKED_AT });
   const [first] = found;
@@ -93,6 +93,6 @@ export async function readStories(api: Api, path: string, id: string): Promise<L
     found
       .slice(0, 100)
       .reverse()
-      .map((entry) => story(entry.id)),
+      .map((entry) => read(entry.id)),
   );
 }

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { ACCOUNT, folderWith, runCli, startFakeApi, type Reply } from "../cli.testing.ts";
 import { followLog } from "./log-follow.ts";
 import { readMoment } from "../read-moment.ts";
-import type { LogEntry, LogStory } from "./log.ts";
+import type { LogEntry, LogDetails } from "./log.ts";
 
 const LOG = `/accounts/${ACCOUNT}/email/activity`;
 const QUEUE = `/accounts/${ACCOUNT}/email/queue`;
@@ -33,7 +33,7 @@ const entry = (message: string, rcpt: string, more: Partial<LogEntry> = {}): Log
   ip: "192.0.2.1",
   ...more,
 });
-const story = (of: LogEntry): LogStory => ({
+const detailsOf = (of: LogEntry): LogDetails => ({
   ...of,
   deliveries: [
     {
@@ -143,11 +143,11 @@ test("the log of a domain is read from its zone; the server applies filters and 
     json.map(({ session_id: session }: LogEntry) => session.slice(0, 2)),
     ["a1", "a2", "a3"],
   );
-  const asked = api.seen
+  const requested = api.seen
     .filter(({ path }) => path.includes("activity"))
     .map(({ path }) => Object.fromEntries(new URLSearchParams(path.split("?")[1])));
   assert.deepEqual(
-    asked,
+    requested,
     [undefined, "next", "last"].map((cursor) => ({
       status: "deliveryFailed",
       search: "a b",
@@ -182,7 +182,7 @@ test("a message is found by the short id shown in the log, with all its recipien
   ];
   const api = await startFakeApi(t, {
     [`GET ${LOG}`]: found(...all),
-    ...Object.fromEntries(all.map((one) => [`GET ${LOG}/${one.id}`, { result: story(one) }])),
+    ...Object.fromEntries(all.map((one) => [`GET ${LOG}/${one.id}`, { result: detailsOf(one) }])),
   });
   const cwd = await folderWith(t);
   const { stdout } = await runCli(["email", "log", "get", "a1b2c3d4e5f6"], { cwd, api });

@@ -27,7 +27,7 @@ export interface LogEntry {
   ip: string | null;
 }
 
-export interface LogStory extends LogEntry {
+export interface LogDetails extends LogEntry {
   deliveries: {
     message_id: string;
     to: string;
@@ -66,11 +66,11 @@ function resultText({ kind, status, action, worker, error_detail: detail, is_spa
   const by = worker === null || kind === "sending" ? "" : ` by ${worker}`;
   const why = detail === null ? "" : `: ${short(detail, MAX_WHY)}`;
   const [words, more] = WORDS[status] ?? [status, "why"];
-  const told =
+  const result =
     kind === "routing" && status === "delivered"
       ? `${action === "drop" ? "delivered" : "forwarded"}${by}`
       : `${words}${more === "why" ? why : by}`;
-  return spam ? `${told} (spam)` : told;
+  return spam ? `${result} (spam)` : result;
 }
 
 const WORDS: Record<string, [words: string, more: "why" | "by"]> = {
@@ -92,28 +92,28 @@ const verdicts = ({ spf, dkim, dmarc }: LogEntry): string =>
   [spf, dkim, dmarc].every((one) => one === null) ? "" : [spf, dkim, dmarc].map((one) => one ?? "-").join("/");
 
 /** The details of a message for one recipient. */
-export function storyLines(story: LogStory, paint: Paint): string[] {
-  const { deliveries, events } = story;
+export function detailLines(details: LogDetails, paint: Paint): string[] {
+  const { deliveries, events } = details;
   const known = (value: string | null) => (value === null || value === "" ? undefined : oneLine(value));
   const checks = (["spf", "dkim", "dmarc", "arc"] as const)
-    .filter((method) => story[method] !== null)
-    .map((method) => `${method}=${oneLine(story[method]!)}`);
+    .filter((method) => details[method] !== null)
+    .map((method) => `${method}=${oneLine(details[method]!)}`);
   return [
     ...facts(
       [
-        ["id", story.id],
-        ["time", moment(story.created)],
-        ["from", story.from === "" ? "<>" : oneLine(story.from)],
-        ["to", oneLine(story.to)],
-        ["subject", known(story.subject)],
-        ["message-id", known(story.message_id)],
-        ["result", resultText({ ...story, error_detail: null })],
-        ["reason", known(story.error_detail)],
-        ["rule", known(story.rule_id)],
-        ["worker", known(story.worker)],
+        ["id", details.id],
+        ["time", moment(details.created)],
+        ["from", details.from === "" ? "<>" : oneLine(details.from)],
+        ["to", oneLine(details.to)],
+        ["subject", known(details.subject)],
+        ["message-id", known(details.message_id)],
+        ["result", resultText({ ...details, error_detail: null })],
+        ["reason", known(details.error_detail)],
+        ["rule", known(details.rule_id)],
+        ["worker", known(details.worker)],
         ["checks", checks.length === 0 ? undefined : checks.join(" ")],
-        ["size", story.size === null ? undefined : `${story.size} bytes`],
-        ["client", known(story.ip)],
+        ["size", details.size === null ? undefined : `${details.size} bytes`],
+        ["client", known(details.ip)],
       ],
       paint,
     ),

@@ -41,9 +41,9 @@ export interface ZoneConnection extends Connection {
 export async function connectZone(
   domain: string,
   { "zone-id": id, ...values }: ZoneValues,
-  surroundings: CommandContext,
+  context: CommandContext,
 ): Promise<ZoneConnection> {
-  const connection = await connect(values, surroundings);
+  const connection = await connect(values, context);
   const { api, account } = connection;
   const name = domain.toLowerCase().replace(/\.$/, "");
   const zone = id === undefined ? await zoneOf(name) : await api.result<Zone>("GET", at`/zones/${id}`);

@@ -39,9 +39,9 @@ export const databaseArgument = {
 export async function connectDatabase(
   name: string,
   values: StorageValues,
-  surroundings: CommandContext,
+  context: CommandContext,
 ): Promise<D1Connection> {
-  const { target, ...connection } = await connectStorage(values, surroundings);
+  const { target, ...connection } = await connectStorage(values, context);
   const configured = target?.d1Databases.find((database) =>
     [database.binding, database.name, database.id].includes(name),
   );

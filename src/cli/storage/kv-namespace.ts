@@ -22,8 +22,8 @@ interface NamespaceValues extends StorageValues {
 }
 
 /** The specified namespace: its id and its API path. */
-export async function connectNamespace(values: NamespaceValues, surroundings: CommandContext) {
-  const connection = await connectStorage(values, surroundings);
+export async function connectNamespace(values: NamespaceValues, context: CommandContext) {
+  const connection = await connectStorage(values, context);
   const id = values["namespace-id"] ?? boundNamespace(values.binding, connection.target?.kvNamespaces);
   return { ...connection, id, namespace: `${connection.base}/storage/kv/namespaces${at`/${id}`}` };
 }

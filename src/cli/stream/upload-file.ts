@@ -20,8 +20,8 @@ export async function uploadFile(
   const file = resolve(cwd, shown);
   const size = await sizeOf(file, shown);
   const { address, uid } =
-    resume === undefined ? await begin(connection, { size, filename: basename(file), about }) : begun(resume);
-  let meter: { count: (octets: number) => void; told: number } | undefined;
+    resume === undefined ? await create(connection, { size, filename: basename(file), about }) : uploadOf(resume);
+  let meter: { count: (octets: number) => void; offset: number } | undefined;
   const interrupt = onInterrupt();
   try {
     await sendUpload({
@@ -34,10 +34,10 @@ export async function uploadFile(
       onOffset(octets) {
         meter ??= {
           count: progress.meter(`uploading ${shown}`, size, resume === undefined ? 0 : octets),
-          told: octets,
+          offset: octets,
         };
-        meter.count(octets - meter.told);
-        meter.told = octets;
+        meter.count(octets - meter.offset);
+        meter.offset = octets;
       },
       onPause: (reason, seconds) => progress.step(`${reason}; resuming in ${seconds} s`),
     });
@@ -60,7 +60,7 @@ async function sizeOf(file: string, shown: string): Promise<number> {
   return found.size;
 }
 
-async function begin(
+async function create(
   connection: Connection,
   { size, filename, about }: { size: number; filename: string; about: About },
 ): Promise<{ address: string; uid: string }> {
@@ -77,14 +77,14 @@ async function begin(
 }
 
 /** The URL of an upload contains the uid. */
-function begun(address: string): { address: string; uid: string } {
+function uploadOf(address: string): { address: string; uid: string } {
   const url = URL.parse(address);
   const [, uid] = /\/upload\/([0-9a-f]{32})\/[\w-]+\/?$/.exec(url?.pathname ?? "") ?? [];
   if (url === null || uid === undefined || !/^https?:$/.test(url.protocol))
     throw commandErrors.badContent({
       what: "--resume",
       reason: "it is not an upload URL",
-      fix: "It is told when an upload stops.",
+      fix: "It is printed when an upload stops.",
     });
   return { address: url.href, uid };
 }

@@ -29,10 +29,10 @@ export function eventOfTrace(frame: unknown, script: string): { at: Date | undef
   if (typeof frame !== "object" || frame === null || !("event" in frame)) return undefined;
   const trace = frame as Trace;
   const at = typeof trace.eventTimestamp === "number" ? new Date(trace.eventTimestamp) : undefined;
-  return { at, event: told(trace, trace.event ?? {}, script) };
+  return { at, event: eventOf(trace, trace.event ?? {}, script) };
 }
 
-function told(trace: Trace, event: Record<string, unknown>, script: string): DevEvent {
+function eventOf(trace: Trace, event: Record<string, unknown>, script: string): DevEvent {
   const common = {
     worker: text(trace.scriptName, script),
     // The protocol uses "unknown" for a worker that exceeded its time limit; the accompanying exception gives the

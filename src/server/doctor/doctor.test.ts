@@ -11,7 +11,7 @@ import { pauseFindings } from "./pauses.ts";
 import { delegationOf, dmarcOf, recordsOf } from "./records.ts";
 
 /** Maps `"name TYPE"` to records, or to an error code. */
-function world(table: Record<string, unknown[] | string>): Lookups {
+function fakeLookups(table: Record<string, unknown[] | string>): Lookups {
   const resolve = async (name: string, type: string) => {
     const found = table[`${name} ${type}`];
     if (typeof found === "string") throw new LookupError(found as "ESERVFAIL", `${name}: ${found}`);
@@ -56,9 +56,11 @@ describe("the doctor", () => {
 
   test("delegation: to our servers, partly, to other servers, missing, private", async () => {
     const ask = (zone: string, ns?: string[] | string) =>
-      delegationOf(zone, ["ns1.us.net", "ns2.us.net"], world(ns === undefined ? {} : { [`${zone} NS`]: ns })).then(
-        brief,
-      );
+      delegationOf(
+        zone,
+        ["ns1.us.net", "ns2.us.net"],
+        fakeLookups(ns === undefined ? {} : { [`${zone} NS`]: ns }),
+      ).then(brief);
     assert.deepEqual(await ask("a.org", ["NS1.us.net", "ns2.us.net"]), [
       "ok delegation of a.org: ns1.us.net, ns2.us.net",
     ]);
@@ -67,7 +69,7 @@ describe("the doctor", () => {
     assert.match((await ask("a.org"))[0]!, /^error .*does not exist/);
     assert.match((await ask("a.test"))[0]!, /^ok .*private/);
     assert.match(
-      brief(await allOf({ x: () => delegationOf("a.org", [], world({ "a.org NS": "ESERVFAIL" })) }))[0]!,
+      brief(await allOf({ x: () => delegationOf("a.org", [], fakeLookups({ "a.org NS": "ESERVFAIL" })) }))[0]!,
       /^warning x: check failed: .*ESERVFAIL/,
     );
   });
@@ -113,7 +115,7 @@ describe("the doctor", () => {
   });
 
   test("DMARC: uses the record of the name, otherwise of its domain; reports weak, duplicate and missing policies", async () => {
-    const ask = (table: Record<string, string[][]>) => dmarcOf("mail.a.org", "a.org", world(table)).then(brief);
+    const ask = (table: Record<string, string[][]>) => dmarcOf("mail.a.org", "a.org", fakeLookups(table)).then(brief);
     assert.match(
       (await ask({ "_dmarc.a.org TXT": [["v=DMARC1; ", "p=reject"]] }))[0]!,
       /^ok DMARC: _dmarc\.a\.org: v=DMARC1; p=reject/,
@@ -134,17 +136,17 @@ describe("the doctor", () => {
 
   test("hosts: reports missing addresses, unreachable hosts, other servers, and correct hosts", async (t) => {
     const at = { "mx.us.net A": ["127.0.0.1"] };
-    assert.deepEqual(brief(await mailHostOf("mx.us.net", world({}))), ["error address of mx.us.net: none"]);
+    assert.deepEqual(brief(await mailHostOf("mx.us.net", fakeLookups({}))), ["error address of mx.us.net: none"]);
     assert.match(
-      brief(await mailHostOf("mx.us.net", world(at), 1))[1]!,
+      brief(await mailHostOf("mx.us.net", fakeLookups(at), 1))[1]!,
       /^error port 1 of mx\.us\.net \(127\.0\.0\.1\): ECONNREFUSED/,
     );
     assert.match(
-      brief(await mailHostOf("mx.us.net", world(at), await listening(t, "SSH-2.0-x\r\n")))[1]!,
+      brief(await mailHostOf("mx.us.net", fakeLookups(at), await listening(t, "SSH-2.0-x\r\n")))[1]!,
       /^error .*SSH-2\.0/,
     );
     assert.match(
-      brief(await mailHostOf("mx.us.net", world(at), await listening(t, "220 mx.us.net ESMTP\r\n")))[1]!,
+      brief(await mailHostOf("mx.us.net", fakeLookups(at), await listening(t, "220 mx.us.net ESMTP\r\n")))[1]!,
       /^ok .*220 mx\.us\.net/,
     );
   });
@@ -171,7 +173,7 @@ describe("the doctor", () => {
       "mx.us.net AAAA": ["2001:DB8:0::1"],
     };
     assert.deepEqual(
-      brief(await sendersOf("_spf.us.net", world({ ...spf, ...names }))).map((line) => line.slice(0, 45)),
+      brief(await sendersOf("_spf.us.net", fakeLookups({ ...spf, ...names }))).map((line) => line.slice(0, 45)),
       [
         "ok SPF at _spf.us.net: v=spf1 ip4:192.0.2.1 i",
         "ok reverse DNS of 192.0.2.1: mx.us.net",
@@ -180,12 +182,12 @@ describe("the doctor", () => {
       ],
     );
     assert.deepEqual(
-      brief(await sendersOf("_spf.us.net", world(spf))).slice(1),
+      brief(await sendersOf("_spf.us.net", fakeLookups(spf))).slice(1),
       ["192.0.2.1", "2001:db8::1", "192.0.2.2"].map((address) => `error reverse DNS of ${address}: none`),
     );
-    assert.deepEqual(brief(await sendersOf("_spf.us.net", world({}))), ["error SPF at _spf.us.net"]);
+    assert.deepEqual(brief(await sendersOf("_spf.us.net", fakeLookups({}))), ["error SPF at _spf.us.net"]);
     assert.match(
-      brief(await sendersOf("_spf.us.net", world({ "_spf.us.net TXT": [["v=spf1 foo -all"]] })))[0]!,
+      brief(await sendersOf("_spf.us.net", fakeLookups({ "_spf.us.net TXT": [["v=spf1 foo -all"]] })))[0]!,
       /^error .*cannot be understood/,
     );
   });

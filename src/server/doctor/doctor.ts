@@ -18,7 +18,7 @@ interface DoctorOptions {
   };
   dns: {
     lookups: ServeDns["lookups"];
-    world: Pick<ServeDns["world"], "resolve">;
+    publicLookups: Pick<ServeDns["publicLookups"], "resolve">;
     watch: Pick<ServeDns["watch"], "look">;
     pusher?: Pick<NonNullable<ServeDns["pusher"]>, "status"> | undefined;
     byHand: ServeDns["byHand"];
@@ -41,7 +41,7 @@ export function createDoctor(parts: DoctorOptions): (zone: Zone, name?: string) 
   const {
     settings: { dns: dnsSettings, email, outbound },
     mail: { routing, queue, records },
-    dns: { lookups, world, watch, pusher, byHand },
+    dns: { lookups, publicLookups, watch, pusher, byHand },
     tls,
     clock,
     mailPort = 25,
@@ -155,7 +155,7 @@ export function createDoctor(parts: DoctorOptions): (zone: Zone, name?: string) 
           ? delegationOf(
               zone.name,
               zone.vanityNameServers.length > 0 ? zone.vanityNameServers : zone.nameServers,
-              world,
+              publicLookups,
             )
           : [],
       push: () => pushesOf(zone),

@@ -7,20 +7,20 @@ import { isSpf } from "../../protocol/spf/index.ts";
 import { isAbsence, type Lookups } from "../../zones/index.ts";
 import { fine, type Finding } from "./finding.ts";
 
-type Asked = Pick<Lookups, "resolve" | "resolve4" | "resolve6" | "resolveTxt">;
+type HostLookups = Pick<Lookups, "resolve" | "resolve4" | "resolve6" | "resolveTxt">;
 
 const CONNECT_MS = 3000;
 const MAX_ADDRESSES = 4;
 /** Maximum number of sender addresses to check. */
 const MAX_SENDERS = 10;
 
-async function addressesOf(host: string, { resolve4, resolve6 }: Asked): Promise<string[]> {
+async function addressesOf(host: string, { resolve4, resolve6 }: HostLookups): Promise<string[]> {
   const none = (err: unknown) => (isAbsence(err) ? [] : Promise.reject(err));
   return (await Promise.all([resolve4(host).catch(none), resolve6(host).catch(none)])).flat().slice(0, MAX_ADDRESSES);
 }
 
 /** Checks that an inbound mail host has addresses, and that a mail server responds at each of them. */
-export async function mailHostOf(host: string, lookups: Asked, port = 25): Promise<Finding[]> {
+export async function mailHostOf(host: string, lookups: HostLookups, port = 25): Promise<Finding[]> {
   const addresses = await addressesOf(host, lookups);
   if (addresses.length === 0)
     return [
@@ -108,7 +108,7 @@ export function certificateOf(host: string, tls: Pick<TlsSource, "pem">, now: nu
  * Checks that sender addresses are listed in SPF and have reverse names: large receivers reject mail from addresses
  * without them.
  */
-export async function sendersOf(include: string, lookups: Asked): Promise<Finding[]> {
+export async function sendersOf(include: string, lookups: HostLookups): Promise<Finding[]> {
   const texts = await lookups.resolveTxt(include).catch((err: unknown) => (isAbsence(err) ? [] : Promise.reject(err)));
   const record = texts.map((strings) => strings.join("")).find(isSpf);
   const check = `SPF at ${include}`;
@@ -145,7 +145,7 @@ function singles({ terms }: SpfTree): string[] {
     .slice(0, MAX_SENDERS);
 }
 
-async function reverseOf(address: string, lookups: Asked): Promise<Finding> {
+async function reverseOf(address: string, lookups: HostLookups): Promise<Finding> {
   const check = `reverse DNS of ${address}`;
   const names = (
     (await lookups

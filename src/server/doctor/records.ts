@@ -9,14 +9,14 @@ const PRIVATE = /(^|\.)(test|example|invalid|localhost|local|internal|alt|home\.
 export async function delegationOf(
   zone: string,
   expected: readonly string[],
-  world: Pick<Lookups, "resolve">,
+  publicLookups: Pick<Lookups, "resolve">,
 ): Promise<Finding[]> {
   const check = `delegation of ${zone}`;
   const wanted = expected.join(", ");
   if (PRIVATE.test(zone)) return [fine(check, "a private name, not in public DNS")];
-  let told: string[];
+  let delegated: string[];
   try {
-    told = ((await world.resolve(zone, "NS")) as string[]).map((host) => host.toLowerCase());
+    delegated = ((await publicLookups.resolve(zone, "NS")) as string[]).map((host) => host.toLowerCase());
   } catch (err) {
     if (!isAbsence(err)) throw err;
     return [
@@ -29,8 +29,8 @@ export async function delegationOf(
       },
     ];
   }
-  const ours = told.filter((host) => expected.includes(host));
-  const found = told.sort().join(", ");
+  const ours = delegated.filter((host) => expected.includes(host));
+  const found = delegated.sort().join(", ");
   if (ours.length === 0)
     return [
       {
@@ -41,7 +41,7 @@ export async function delegationOf(
         fix: `Other servers answer for ${zone}. Set its name servers to ${wanted} at its registrar, or manage its records there (dns.provider, dns.manual_zones).`,
       },
     ];
-  if (ours.length < told.length)
+  if (ours.length < delegated.length)
     return [
       {
         check,

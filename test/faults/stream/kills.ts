@@ -188,7 +188,7 @@ export async function killAgainAndAgain(
 
   async function client() {
     while (!stopping.signal.aborted) {
-      if (!(await hasRoom())) {
+      if (!(await hasDiskSpace())) {
         await sleep(50);
         continue;
       }
@@ -203,7 +203,7 @@ export async function killAgainAndAgain(
     }
   }
 
-  const hasRoom = () =>
+  const hasDiskSpace = () =>
     persist(
       async (here) =>
         (await allVideos(here)).filter(({ status: { state } }) => state === "queued" || state === "inprogress").length <
@@ -244,9 +244,9 @@ export async function killAgainAndAgain(
   }
   figures.checked = checked;
   // An unacknowledged video does not exist, is awaiting removal, or is also complete.
-  const told = new Set(acknowledged.map(({ uid }) => uid));
+  const acknowledgedIds = new Set(acknowledged.map(({ uid }) => uid));
   for (const { uid, status } of await allVideos(current))
-    if (!told.has(uid))
+    if (!acknowledgedIds.has(uid))
       assert.ok(
         ["pendingupload", "queued", "inprogress", "ready"].includes(status.state),
         `${uid}, which was not acknowledged, is ${status.state}`,

@@ -150,7 +150,7 @@ function checkPictures(bytes: Buffer, source: string, expected: number): Promise
 /** AAC frames are contiguous and cover the duration of the source. */
 function checkSound(bytes: Buffer, source: string): Promise<void> {
   return withFile(bytes, async (path) => {
-    const [listed, told] = await Promise.all([
+    const [listed, duration] = await Promise.all([
       runFfmpeg(["-show_entries", "packet=pts,duration", "-of", "csv=p=0", path], "ffprobe"),
       runFfmpeg(["-show_entries", "format=duration", "-of", "csv=p=0", source], "ffprobe"),
     ]);
@@ -162,8 +162,8 @@ function checkSound(bytes: Buffer, source: string): Promise<void> {
     packets.forEach(([pts], i) => assert.equal(pts - packets[0]![0], i * 1024, `packet ${i} is heard in its turn`));
     const seconds = (packets.length * 1024) / 48_000;
     assert.ok(
-      Math.abs(seconds - Number(told.toString())) < 0.1,
-      `${seconds} s of sound for ${told.toString().trim()} s`,
+      Math.abs(seconds - Number(duration.toString())) < 0.1,
+      `${seconds} s of sound for ${duration.toString().trim()} s`,
     );
   });
 }

@@ -30,7 +30,7 @@ export class CutOff extends Error {
 export function send(url: string, { method, headers = {}, body }: Sent): Promise<Heard> {
   return new Promise((resolve, reject) => {
     const cut = (err: unknown) => reject(new CutOff(`${method} ${url}`, { cause: err }));
-    const asked = request(
+    const outgoing = request(
       url,
       {
         method,
@@ -44,8 +44,8 @@ export function send(url: string, { method, headers = {}, body }: Sent): Promise
         );
       },
     ).on("error", cut);
-    if (body === undefined || Buffer.isBuffer(body)) return void asked.end(body);
-    pipeline(Readable.from(body), asked).catch(cut);
+    if (body === undefined || Buffer.isBuffer(body)) return void outgoing.end(body);
+    pipeline(Readable.from(body), outgoing).catch(cut);
   });
 }
 

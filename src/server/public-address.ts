@@ -7,13 +7,13 @@ const MIN_TOKEN_LENGTH = 32;
 
 /**
  * Settings that are required before other machines can reach the server, so that no random key is stored alongside the
- * data it protects and no token is printed to a log. `begun`: the data directory already has accounts. Throws
+ * data it protects and no token is printed to a log. `initialized`: the data directory already has accounts. Throws
  * openToOthers.
  */
-export function refuseUnprepared(
+export function checkPublicAddress(
   hosts: string[],
   { secrets, api }: Pick<Settings, "secrets" | "api">,
-  begun: boolean,
+  initialized: boolean,
 ): void {
   const host = hosts.find((one) => !isLoopback(one));
   if (host === undefined) return;
@@ -24,14 +24,14 @@ export function refuseUnprepared(
       fix: "Set REELPOST_SECRETS_KEY (`openssl rand -base64 32` creates one) or secrets.key_file.",
     });
   }
-  if (!begun && api.token === "") {
+  if (!initialized && api.token === "") {
     throw serverErrors.openToOthers({
       host,
       missing: "it has no API token yet",
       fix: "Set REELPOST_API_TOKEN for the first start (`openssl rand -hex 20` creates one).",
     });
   }
-  if (!begun && api.token.length < MIN_TOKEN_LENGTH) {
+  if (!initialized && api.token.length < MIN_TOKEN_LENGTH) {
     throw serverErrors.openToOthers({
       host,
       missing: `api.token has fewer than ${MIN_TOKEN_LENGTH} characters`,

@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { UserError } from "../kernel/index.ts";
 import { settingsSchema, type SettingsInput } from "../kernel/settings.ts";
-import { refuseUnprepared } from "./open-to-others.ts";
+import { checkPublicAddress } from "./public-address.ts";
 
 const KEY = Buffer.alloc(32).toString("base64");
 const TOKEN = "t".repeat(32);
-const refusal = (host: string, input: SettingsInput, begun = false) => {
+const refusal = (host: string, input: SettingsInput, initialized = false) => {
   try {
-    refuseUnprepared(["127.0.0.1", host], settingsSchema.parse(input), begun);
+    checkPublicAddress(["127.0.0.1", host], settingsSchema.parse(input), initialized);
     return undefined;
   } catch (thrown) {
     assert.ok(thrown instanceof UserError);

@@ -1,7 +1,7 @@
 import type { Ids } from "../kernel/index.ts";
 import { isStoreError, type Db, type ObjectStore, type Secrets } from "../store/index.ts";
 import { serverErrors } from "./errors.ts";
-import { changeMark, claimMark, type MarksTables } from "./marks-table.ts";
+import { replaceIdentity, claimIdentity, type StorageIdentityTables } from "./storage-identity-table.ts";
 
 const KEY = "secrets-key";
 const OBJECTS = "objects";
@@ -14,37 +14,37 @@ const OBJECTS_ID = "store-id";
  * be decrypted or a file is missing. The first process stores an id in the database; throws otherKey or otherObjects in
  * a process that does not match.
  */
-export async function checkTogether(parts: TogetherParts): Promise<void> {
+export async function checkStorageIdentity(parts: StorageParts): Promise<void> {
   await checkKey(parts);
   await checkObjects(parts);
 }
 
-interface TogetherParts {
+interface StorageParts {
   db: Db;
   objects: ObjectStore;
   secrets: Secrets;
   ids: Pick<Ids, "hex">;
 }
 
-async function checkKey({ db, secrets }: TogetherParts): Promise<void> {
-  await db.transaction<MarksTables, void>(async (tx) => {
-    const kept = await claimMark(tx, KEY, secrets.seal("", KEY));
+async function checkKey({ db, secrets }: StorageParts): Promise<void> {
+  await db.transaction<StorageIdentityTables, void>(async (tx) => {
+    const kept = await claimIdentity(tx, KEY, secrets.seal("", KEY));
     try {
       secrets.open(kept, KEY);
     } catch (err) {
       throw isStoreError(err) ? serverErrors.otherKey({}, { cause: err }) : err;
     }
     // Seals with the newest key, so that the old one can be removed.
-    await changeMark(tx, KEY, secrets.seal("", KEY));
+    await replaceIdentity(tx, KEY, secrets.seal("", KEY));
   });
 }
 
-async function checkObjects({ db, objects, ids }: TogetherParts): Promise<void> {
+async function checkObjects({ db, objects, ids }: StorageParts): Promise<void> {
   const read = async () => (await (await objects.open(OBJECTS_ID))?.bytes())?.toString();
   const known = await read();
   const own = known ?? ids.hex();
-  const wanted = await db.transaction<MarksTables, string>(async (tx) => {
-    const claimed = await claimMark(tx, OBJECTS, own);
+  const wanted = await db.transaction<StorageIdentityTables, string>(async (tx) => {
+    const claimed = await claimIdentity(tx, OBJECTS, own);
     // Written before the commit: a database must not refer to a folder without its id.
     if (claimed === own && known === undefined) await objects.put(OBJECTS_ID, Buffer.from(own));
     return claimed;

@@ -2,7 +2,7 @@ import { sql, type Kysely } from "kysely";
 import type { Migration } from "../store/index.ts";
 
 /** An id that ties the database to external storage. */
-export interface MarksTables {
+export interface StorageIdentityTables {
   server_marks: { name: string; value: string };
 }
 
@@ -20,7 +20,7 @@ export const serverMigrations: Migration[] = [
 ];
 
 /** Returns the stored id, or stores this one if there is none. Concurrent processes wait for this transaction. */
-export async function claimMark(tx: Kysely<MarksTables>, name: string, value: string): Promise<string> {
+export async function claimIdentity(tx: Kysely<StorageIdentityTables>, name: string, value: string): Promise<string> {
   await tx
     .insertInto("server_marks")
     .values({ name, value })
@@ -29,6 +29,6 @@ export async function claimMark(tx: Kysely<MarksTables>, name: string, value: st
   return (await tx.selectFrom("server_marks").select("value").where("name", "=", name).executeTakeFirstOrThrow()).value;
 }
 
-export async function changeMark(tx: Kysely<MarksTables>, name: string, value: string): Promise<void> {
+export async function replaceIdentity(tx: Kysely<StorageIdentityTables>, name: string, value: string): Promise<void> {
   await tx.updateTable("server_marks").set({ value }).where("name", "=", name).execute();
 }

@@ -7,8 +7,8 @@ import { test, type TestContext } from "node:test";
 import { onEveryDatabase } from "../../test/support/databases.ts";
 import { randomIds, type UserError } from "../kernel/index.ts";
 import { createSecrets, openFsObjects } from "../store/index.ts";
-import { checkTogether } from "./belongs-together.ts";
-import { serverMigrations } from "./marks-table.ts";
+import { checkStorageIdentity } from "./storage-identity.ts";
+import { serverMigrations } from "./storage-identity-table.ts";
 
 async function folder(t: TestContext) {
   const path = mkdtempSync(join(tmpdir(), "reelpost-together-"));
@@ -24,7 +24,7 @@ onEveryDatabase((engine) => {
     const [first, second] = [randomBytes(32), randomBytes(32)];
     const objects = await folder(t);
     const check = async (keys: Buffer[], on = objects, of = db) =>
-      checkTogether({ db: of, objects: on, secrets: createSecrets({ keys }), ids: randomIds });
+      checkStorageIdentity({ db: of, objects: on, secrets: createSecrets({ keys }), ids: randomIds });
     const other = await another();
     // Concurrently at first, as when an entire fleet starts.
     await Promise.all([check([first]), check([first], objects, other), check([first])]);
@@ -44,8 +44,8 @@ onEveryDatabase((engine) => {
       ...objects,
       put: async (...put: Parameters<typeof objects.put>) => Promise.reject(await objects.put(...put)),
     };
-    await assert.rejects(checkTogether({ db, objects: failing, secrets, ids: randomIds }));
-    await checkTogether({ db, objects, secrets, ids: randomIds });
-    await checkTogether({ db, objects, secrets, ids: randomIds });
+    await assert.rejects(checkStorageIdentity({ db, objects: failing, secrets, ids: randomIds }));
+    await checkStorageIdentity({ db, objects, secrets, ids: randomIds });
+    await checkStorageIdentity({ db, objects, secrets, ids: randomIds });
   });
 });

@@ -36,7 +36,11 @@ test("a failed task rejects only for its own caller", async () => {
 });
 
 test("at most `concurrency` tasks of a key run, and at most `maxWaiting` wait", async () => {
-  const queue = createKeyedQueue({ concurrency: 2, maxWaiting: 1, full: (waiting) => new Error(`${waiting} wait`) });
+  const queue = createKeyedQueue({
+    concurrency: 2,
+    maxWaiting: 1,
+    full: (waiting, key) => new Error(`${waiting} wait for ${key}`),
+  });
   const ends = gate();
   let running = 0;
   const task = async () => {
@@ -46,7 +50,7 @@ test("at most `concurrency` tasks of a key run, and at most `maxWaiting` wait", 
   const tasks = [queue("a", task), queue("a", task), queue("a", task)];
   await assert.rejects(
     queue("a", async () => {}),
-    /1 wait/,
+    /1 wait for a/,
   );
   assert.equal(running, 2);
   ends.open();

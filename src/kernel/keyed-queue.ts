@@ -4,12 +4,12 @@ interface KeyedQueueOptions {
   /** Number of tasks of one key that may wait. Default: unbounded. */
   maxWaiting?: number;
   /** The error for a task that exceeds `maxWaiting`. */
-  full?: (waiting: number) => Error;
+  full?: (waiting: number, key: string) => Error;
 }
 
 /**
  * Runs tasks of one key in order of arrival, at most `concurrency` at a time. Tasks of different keys are independent.
- * Returns what the task returns. Rejects with `full(waiting)` when `maxWaiting` tasks of the key already wait.
+ * Returns what the task returns. Rejects with `full(waiting, key)` when `maxWaiting` tasks of the key already wait.
  */
 export type KeyedQueue = <Result>(key: string, task: () => Promise<Result>) => Promise<Result>;
 
@@ -25,7 +25,7 @@ export function createKeyedQueue({ concurrency = 1, maxWaiting = Infinity, full 
     lines.set(key, line);
     if (line.running < concurrency) line.running++;
     else if (line.waiting.length >= maxWaiting)
-      throw full?.(line.waiting.length) ?? new Error(`${line.waiting.length} tasks wait for ${key}`);
+      throw full?.(line.waiting.length, key) ?? new Error(`${line.waiting.length} tasks wait for ${key}`);
     // A finished task passes its slot to the next one.
     else await new Promise<void>((resolve) => line.waiting.push(resolve));
     try {

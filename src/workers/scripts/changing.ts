@@ -9,7 +9,7 @@ import type { Annotations, Upload } from "./port.ts";
 import type { ScriptsTables } from "./schema.ts";
 import type { Binding } from "./script.ts";
 import { sourcesOf } from "./uploading.ts";
-import type { Base, Content } from "./version-maker.ts";
+import type { Base, Content } from "./version-builder.ts";
 
 /** Versions derived from the newest one: the same code with different bindings or settings. */
 

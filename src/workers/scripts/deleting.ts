@@ -33,14 +33,14 @@ export function removeDeployment(parts: Parts, account: string, name: string, id
   });
 }
 
-/** Runs in the worker's turn and in one transaction. Throws scriptMissing. */
+/** Runs after pending changes to the worker, in one transaction. Throws scriptMissing. */
 function changing<Result>(
-  { db, turns }: Parts,
+  { db, serialize }: Parts,
   account: string,
   name: string,
   work: (tx: Tables, script: ScriptRecord) => Promise<Result>,
 ): Promise<Result> {
-  return turns.take(`${account}/${name}`, name, () =>
+  return serialize(account, name, () =>
     db.transaction<ScriptsTables, Result>(async (tx) => {
       const script = await findScript(tx, account, name);
       if (script === undefined) throw workerErrors.scriptMissing({ script: name });

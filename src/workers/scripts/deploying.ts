@@ -24,9 +24,9 @@ export async function deployVersions(
   { versions, annotations = {} }: DeployRequest,
   by: Author,
 ): Promise<DeploymentRecord> {
-  const { db, clock, ids, limits, turns } = parts;
+  const { db, clock, ids, limits, serialize } = parts;
   checkPercentages(versions, limits);
-  return turns.take(`${account}/${name}`, name, async () => {
+  return serialize(account, name, async () => {
     const id = ids.uuid();
     const { script, deployment } = await db.transaction<
       ScriptsTables,

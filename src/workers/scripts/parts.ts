@@ -3,7 +3,6 @@ import type { Db, Events, ObjectStore, Secrets } from "../../store/index.ts";
 import type { UploadLimits } from "./limits.ts";
 import type { LiveVersions } from "./live-versions.ts";
 import type { BindingTargets } from "./port.ts";
-import type { Turns } from "./turns.ts";
 
 /** Shared dependencies of the files in this folder. */
 export interface Parts {
@@ -17,6 +16,6 @@ export interface Parts {
   ids: Ids;
   log: Log;
   limits: UploadLimits;
-  /** Serializes the changes to one worker. */
-  turns: Turns;
+  /** Runs the changes to one worker one after another. Rejects with tooManyDeploys if too many are waiting. */
+  serialize<Result>(account: string, name: string, change: () => Promise<Result>): Promise<Result>;
 }

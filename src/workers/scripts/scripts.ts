@@ -8,6 +8,7 @@ import {
   type Log,
   type PageRequest,
 } from "../../kernel/index.ts";
+import { createKeyedQueue } from "../../kernel/keyed-queue.ts";
 import type { Db, Events, ObjectStore, Secrets } from "../../store/index.ts";
 import { workerErrors } from "../errors.ts";
 import { parseCron } from "../schedules/cron.ts";
@@ -36,9 +37,8 @@ import {
 } from "./scripts-table.ts";
 import { createSubdomains } from "./subdomains.ts";
 import { subdomainReader } from "./subdomains-table.ts";
-import { createTurns } from "./turns.ts";
 import { planUpload } from "./uploading.ts";
-import { createVersionBuilder } from "./version-maker.ts";
+import { createVersionBuilder } from "./version-builder.ts";
 import { findVersion, listModules, listVersions } from "./versions-table.ts";
 import { deploymentOf, scriptOf, scriptsOf, versionOf } from "./views.ts";
 
@@ -73,7 +73,12 @@ export function createScripts(options: ScriptsOptions): ScriptStore {
     accountName = async () => undefined,
   } = options;
   const limits = { ...DEFAULT_UPLOAD_LIMITS, ...options.limits };
-  const parts: Parts = { ...options, clock, ids, log, limits, turns: createTurns(limits.waitingDeploys) };
+  const queue = createKeyedQueue({
+    maxWaiting: limits.waitingDeploys,
+    full: (limit, key) => workerErrors.tooManyDeploys({ limit, script: key.slice(key.indexOf("/") + 1) }),
+  });
+  const serialize: Parts["serialize"] = (account, name, change) => queue(`${account}/${name}`, change);
+  const parts: Parts = { ...options, clock, ids, log, limits, serialize };
   const tables = db.tables<ScriptsTables>();
   const read = scriptReader(tables);
   const make = createVersionBuilder(parts);
@@ -86,8 +91,6 @@ export function createScripts(options: ScriptsOptions): ScriptStore {
     return script;
   }
 
-  const inTurn = <Result>(account: string, name: string, work: () => Promise<Result>) =>
-    parts.turns.take(`${account}/${name}`, name, work);
   const view = async (record: ScriptRecord | undefined) =>
     record === undefined ? undefined : (await scriptsOf(tables, [record]))[0];
   const slice = (page: PageRequest | undefined, all: number) =>
@@ -122,7 +125,7 @@ export function createScripts(options: ScriptsOptions): ScriptStore {
     },
     async create(account, name) {
       checkScriptName(name);
-      return inTurn(account, name, async () => {
+      return serialize(account, name, async () => {
         const id = ids.hex();
         const script = await db.transaction<ScriptsTables, ScriptRecord>(
           async (tx) =>
@@ -187,7 +190,7 @@ export function createScripts(options: ScriptsOptions): ScriptStore {
     },
 
     changeSettings: (account, name, change) =>
-      inTurn(account, name, async () => {
+      serialize(account, name, async () => {
         const changed = await db.transaction<ScriptsTables, ScriptRecord>(async (tx) => {
           const script = await findScript(tx, account, name);
           if (script === undefined) throw workerErrors.scriptMissing({ script: name });

@@ -3,7 +3,7 @@ import { checkCompatibilityDate, checkFlags, checkModules } from "./checks.ts";
 import type { Parts } from "./parts.ts";
 import type { Annotations, Upload } from "./port.ts";
 import type { ScriptsTables } from "./schema.ts";
-import type { Base, Content } from "./version-maker.ts";
+import type { Base, Content } from "./version-builder.ts";
 import { findVersion } from "./versions-table.ts";
 
 /** Sources for the bindings of a new version based on `base`. */

@@ -1,4 +1,5 @@
 import type { Clock, Ids } from "../../kernel/index.ts";
+import { createKeyedQueue } from "../../kernel/keyed-queue.ts";
 import { isUniqueViolation, type Db, type Versions } from "../../store/index.ts";
 import { zoneErrors } from "../errors.ts";
 import type { Executor, ZoneTables } from "../tables.ts";
@@ -13,7 +14,6 @@ import {
   sumOf,
   updateRecord,
 } from "./records-table.ts";
-import { createTurns } from "./turns.ts";
 import type { DnsRecord, RecordDraft, RecordRequest, RecordZone } from "./types.ts";
 
 /** Published with the zone's id after every change to its records. */
@@ -55,10 +55,11 @@ export type ChangeRecords = <Result>(
 
 /** Runs `work` in one transaction. */
 export function createRecordChanges({ db, clock, ids, versions, quota }: RecordChangeParts): ChangeRecords {
-  const turn = createTurns();
+  // Changes to one zone update the same counter rows: concurrent transactions would conflict and be retried on PostgreSQL.
+  const queue = createKeyedQueue();
 
   return async (zone, work) => {
-    const result = await turn(zone.id, () => transact(zone, work));
+    const result = await queue(zone.id, () => transact(zone, work));
     versions.changed(zone.id);
     return result;
   };

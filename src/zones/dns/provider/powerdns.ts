@@ -1,4 +1,5 @@
 import { messageOf } from "../../../kernel/index.ts";
+import { createKeyedQueue } from "../../../kernel/keyed-queue.ts";
 import {
   DnsSyntaxError,
   isRecordType,
@@ -8,7 +9,6 @@ import {
   words,
 } from "../../../protocol/dns/index.ts";
 import { dataOf } from "../../records/content.ts";
-import { createTurns } from "../../records/turns.ts";
 import type { RecordZone } from "../../records/types.ts";
 import { checkedChange, type CheckedChange, keyOf, recordOf, refuseForeign, secondsOf, setKey } from "./change.ts";
 import { dnsErrors } from "./errors.ts";
@@ -40,7 +40,7 @@ const MAX_ANSWER = 64 * 1024 * 1024;
  * immediately before they are replaced in a single request, but a change by another client in between is lost.
  */
 export function createPowerDnsProvider({ url, apiKey, serverId = "localhost", fetch }: PowerDnsOptions): DnsProvider {
-  const turn = createTurns();
+  const queue = createKeyedQueue();
   const zoneUrl = (zone: string) =>
     `${url.replace(/\/+$/, "")}/api/v1/servers/${encodeURIComponent(serverId)}/zones/${encodeURIComponent(`${zone}.`)}`;
 
@@ -96,7 +96,7 @@ export function createPowerDnsProvider({ url, apiKey, serverId = "localhost", fe
       );
     },
     apply: (zone, change, signal) =>
-      turn(zone.id, async () => {
+      queue(zone.id, async () => {
         const checked = checkedChange(zone, change);
         const there = await readSets(zone, [...checked.add, ...checked.remove, ...change.mustBeAbsent], signal);
         refuseForeign(

@@ -65,7 +65,7 @@ const ATTEMPTS = 10;
  * leaves the worker unchanged; modules without a version are swept.
  */
 export function createVersionBuilder(parts: Parts) {
-  const { db, objects, secrets, live, targets, clock, ids, limits, turns } = parts;
+  const { db, objects, secrets, live, targets, clock, ids, limits, serialize } = parts;
   const tables = db.tables<ScriptsTables>();
 
   async function baseOf({ account, name, create }: VersionRequest, newId: string): Promise<Base> {
@@ -168,7 +168,7 @@ export function createVersionBuilder(parts: Parts) {
   }
 
   return async function make(request: VersionRequest): Promise<Made> {
-    return turns.take(`${request.account}/${request.name}`, request.name, async () => {
+    return serialize(request.account, request.name, async () => {
       const newId = ids.hex();
       const written: ModuleRecord[] = [];
       for (let i = 0; i < ATTEMPTS; i++) {

@@ -45,7 +45,6 @@ export type {
   Matcher,
   NeededRecord,
   PlannedChange,
-  RecordVerifier,
   RoutingSettings,
   Rule,
   RuleRequest,

@@ -25,7 +25,6 @@ import {
   createLocalDomains,
   neededRecords,
   type NeededRecord,
-  type RecordVerifier,
   createRecipientRoute,
   workerOf,
   setUpRouting,
@@ -54,9 +53,9 @@ interface MailDeps {
   dns: {
     lookups: Lookups;
     /** Compares records with public DNS. */
-    watch: RecordWatch & RecordVerifier;
+    watch: RecordWatch;
     /** Whether the records of a zone are entered manually. */
-    byHand(zone: string): boolean;
+    isManual(zone: string): boolean;
   };
   metrics: Metrics;
   /** URL under which clients reach this server. */
@@ -95,7 +94,7 @@ export interface Mail extends Listeners {
 export function createMail(deps: MailDeps, basics: Basics): Mail {
   const { settings, store, secrets, roles, zones, scripts, workers, dns, metrics } = deps;
   const { clock, ids, log, lifecycle } = basics;
-  const { lookups, watch, byHand } = dns;
+  const { lookups, watch, isManual } = dns;
   const { email } = settings;
 
   const spool = createSpool({ dir: join(settings.data_dir, "spool"), ids });
@@ -235,7 +234,7 @@ export function createMail(deps: MailDeps, basics: Basics): Mail {
           sending: { rotate: sendingDomains.rotateDkim, republish: sendingDomains.republish },
         },
         watch,
-        byHand,
+        isManual,
       },
       basics,
     );

@@ -11,6 +11,7 @@ import {
   createHttpSolver,
   keepSelfSigned,
   readPair,
+  type DnsTexts,
   type Pair,
 } from "../certificates/index.ts";
 import { isLoopback, messageOf, type Basics } from "../kernel/index.ts";
@@ -18,8 +19,6 @@ import type { Metrics } from "../kernel/metrics.ts";
 import type { Settings } from "../kernel/settings.ts";
 import type { TlsSource } from "../kernel/tls-source.ts";
 import type { Secrets, Store } from "../store/index.ts";
-import { createEmbeddedProvider, type DnsProvider, type Zone, type Zones } from "../zones/index.ts";
-import { createDnsTexts } from "./dns-texts.ts";
 import { smtpName } from "../mail/index.ts";
 import { asciiName, checkTls } from "./tls-settings.ts";
 
@@ -27,10 +26,9 @@ interface CertificatesParts {
   store: Pick<Store, "db" | "events">;
   secrets: Secrets;
   settings: Settings;
-  zones: Zones;
   metrics: Metrics;
-  /** The DNS provider that stores a zone's records, for DNS-01. Default: our own tables. */
-  providerOf?(zone: Zone): DnsProvider;
+  /** Stores the TXT records for DNS-01. */
+  texts: DnsTexts;
   /** Names that need a certificate of their own, in addition to tls.acme_names. Called every minute. */
   alsoFor?(): Promise<readonly string[]>;
 }
@@ -89,14 +87,7 @@ async function selfSigned({ http, smtp, ...settings }: Settings, basics: Basics)
 }
 
 async function fromAcme(
-  {
-    store: { db, events },
-    secrets,
-    settings,
-    zones,
-    providerOf = () => createEmbeddedProvider(zones),
-    alsoFor,
-  }: CertificatesParts,
+  { store: { db, events }, secrets, settings, texts, alsoFor }: CertificatesParts,
   basics: Basics,
 ): Promise<ServeCertificates> {
   const { clock, ids, log, lifecycle } = basics;
@@ -118,10 +109,7 @@ async function fromAcme(
     directory,
     contact: email === "" ? [] : [`mailto:${email}`],
     ca: caFile === "" ? undefined : await readAuthorities(caFile),
-    solver:
-      challenge === "http-01"
-        ? http
-        : createDnsSolver(createDnsTexts({ zones, providerOf, clock, alone: db.dialect === "sqlite" })),
+    solver: challenge === "http-01" ? http : createDnsSolver(texts),
     wanted: async () => [names.map(asciiName), ...((await alsoFor?.()) ?? []).map((name) => [name])],
     fallback: await ownPair(settings, basics),
   });

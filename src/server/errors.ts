@@ -20,12 +20,6 @@ export const serverErrors = defineErrors("start", {
     message: "Other machines can reach {host}, and {missing}.",
     fix: "{fix} Or listen on 127.0.0.1 only.",
   },
-  noZoneForCertificate: {
-    code: "no_zone_for_certificate",
-    http: 400,
-    message: "dns-01 cannot validate {name}: no zone on this server contains it.",
-    fix: "Add the zone, or set tls.acme_challenge to http-01.",
-  },
   otherKey: {
     code: "other_key",
     http: 500,
@@ -37,12 +31,6 @@ export const serverErrors = defineErrors("start", {
     http: 500,
     message: "The objects folder does not belong to this database.",
     fix: "Set objects.dir to the folder that all processes of this database share, or restore it from the same backup as the database.",
-  },
-  badDnsProvider: {
-    code: "bad_dns_provider",
-    http: 400,
-    message: "Invalid dns.provider {provider}: {reason}.",
-    fix: "See docs/settings.md: rfc2136 requires `address:port` and `algorithm:name:secret` (hmac-sha256, hmac-sha384 or hmac-sha512, secret in base64), powerdns the URL of its API and the API key.",
   },
   unknownRole: { code: "unknown_role", http: 400, message: "Unknown role {role}.", fix: "Use one of: {roles}." },
   rolesApart: {

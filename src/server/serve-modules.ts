@@ -15,10 +15,10 @@ import {
   type Bindings,
   type RuntimeOptions,
 } from "../workers/index.ts";
+import { createDns, type Dns } from "../zones/index.ts";
 import { workerParent } from "../api/index.ts";
 import { checkStorageIdentity } from "./storage-identity.ts";
 import { composeCertificates, type ServeCertificates } from "./certificates.ts";
-import { composeDns, type ServeDns } from "./dns.ts";
 import { ownAddressesOf } from "./own-addresses.ts";
 import { migrations } from "./migrations.ts";
 import { composePlatform, type Platform } from "./platform.ts";
@@ -30,7 +30,7 @@ export interface ServeModules {
   platform: Platform;
   bindings: Bindings;
   certificates: ServeCertificates;
-  dns: ServeDns;
+  dns: Dns;
   mail: Mail;
   stream: Stream;
   metrics: Metrics;
@@ -101,7 +101,10 @@ export async function openModules(
   );
   const metrics = meterWorkers(runtime);
   lifecycle.onStop("metrics", () => metrics.close());
-  const dns = composeDns({ settings, zones: platform.zones, metrics, store, roles }, basics);
+  const dns = createDns(
+    { settings: settings.dns, zones: platform.zones, store, metrics, pushes: roles.has("dns") },
+    basics,
+  );
   const { accounts, zones, scripts, live } = platform;
   const mail = createMail(
     {
@@ -126,10 +129,9 @@ export async function openModules(
       store,
       secrets,
       settings,
-      zones,
       metrics,
+      texts: dns.texts,
       alsoFor: mail.mtaSts.hosts,
-      ...(dns.provider && { providerOf: () => dns.provider! }),
     },
     basics,
   );

@@ -16,7 +16,6 @@ import {
 } from "../../src/certificates/index.ts";
 import { randomIds, silentLog, systemClock, type Clock } from "../../src/kernel/index.ts";
 import type { TlsSource } from "../../src/kernel/tls-source.ts";
-import { createDnsTexts } from "../../src/server/dns-texts.ts";
 import {
   createLocalEvents,
   createSecrets,
@@ -25,7 +24,9 @@ import {
   type Events,
   type Secrets,
 } from "../../src/store/index.ts";
-import { createEmbeddedProvider, createZones, startDnsServer, zonesMigrations } from "../../src/zones/index.ts";
+import { createDnsTexts } from "../../src/zones/dns/dns-texts.ts";
+import { createEmbeddedProvider } from "../../src/zones/dns/provider/embedded.ts";
+import { createZones, startDnsServer, zonesMigrations } from "../../src/zones/index.ts";
 import { onEveryDatabase, onPostgres, type TestEngine } from "../support/databases.ts";
 import { startPebble, withPebble, type Pebble, type PebbleOptions } from "../support/pebble.ts";
 
@@ -83,7 +84,7 @@ async function world(
     solver,
     pebble,
     secrets,
-    texts: createDnsTexts({ zones, providerOf: () => createEmbeddedProvider(zones), clock, alone: true }),
+    texts: createDnsTexts({ zones, provider: createEmbeddedProvider(zones), clock, alone: true }),
   };
 }
 

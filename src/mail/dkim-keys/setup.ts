@@ -11,14 +11,14 @@ interface DkimRotationSetupDeps {
   zones: Pick<Zones, "find">;
   dkimKeys: DkimKeys;
   publishers: DkimRotationOptions["publishers"];
-  watch: Pick<RecordWatch, "look">;
+  watch: Pick<RecordWatch, "check">;
   /** Whether the records of a zone are entered manually. */
-  byHand(zone: string): boolean;
+  isManual(zone: string): boolean;
 }
 
 /** Rotates the DKIM keys of all names at the configured age. */
 export function setUpDkimRotation(
-  { store: { jobs }, settings: { email }, zones, dkimKeys, publishers, watch, byHand }: DkimRotationSetupDeps,
+  { store: { jobs }, settings: { email }, zones, dkimKeys, publishers, watch, isManual }: DkimRotationSetupDeps,
   { clock, log, lifecycle }: Basics,
 ): DkimRotation {
   const rotation = createDkimRotation({
@@ -30,13 +30,13 @@ export function setUpDkimRotation(
     days: email.dkim_days,
     publishers,
     async seen(name, records) {
-      const { records: found } = await watch.look(
+      const { records: found } = await watch.check(
         name,
         records.map(({ name: at, text }) => ({ type: "TXT", name: at, content: text })),
       );
       return found.every(({ state }) => state === "right");
     },
-    publishes: (zone) => zone.type === "full" && !byHand(zone.name),
+    publishes: (zone) => zone.type === "full" && !isManual(zone.name),
   });
   lifecycle.onStop("DKIM rotation", () => rotation.close());
   return rotation;

@@ -83,7 +83,7 @@ describe("the doctor", () => {
       ttl: 1,
     });
     const findings = await recordsOf("a.org", [], {
-      look: async () => ({
+      check: async () => ({
         status: "misconfigured",
         records: [
           { record: record("MX", "a.org", "mx1.us.net", 10), state: "right", found: [], seen: [] },

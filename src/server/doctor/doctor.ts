@@ -2,8 +2,7 @@ import type { Clock } from "../../kernel/index.ts";
 import type { Settings } from "../../kernel/settings.ts";
 import type { TlsSource } from "../../kernel/tls-source.ts";
 import { createStsFetch, type Mail } from "../../mail/index.ts";
-import { isAbsence, type Zone } from "../../zones/index.ts";
-import type { ServeDns } from "../dns.ts";
+import { isAbsence, type Dns, type Zone } from "../../zones/index.ts";
 import { allOf, fine, type Finding } from "./finding.ts";
 import { certificateOf, mailHostOf, portOf, sendersOf } from "./hosts.ts";
 import { pauseFindings } from "./pauses.ts";
@@ -17,11 +16,11 @@ interface DoctorOptions {
     records: Mail["records"];
   };
   dns: {
-    lookups: ServeDns["lookups"];
-    publicLookups: Pick<ServeDns["publicLookups"], "resolve">;
-    watch: Pick<ServeDns["watch"], "look">;
-    pusher?: Pick<NonNullable<ServeDns["pusher"]>, "status"> | undefined;
-    byHand: ServeDns["byHand"];
+    lookups: Dns["lookups"];
+    publicLookups: Pick<Dns["publicLookups"], "resolve">;
+    watch: Pick<Dns["watch"], "check">;
+    pusher?: Pick<NonNullable<Dns["pusher"]>, "status"> | undefined;
+    isManual: Dns["isManual"];
   };
   /** The confinement of untrusted code and files in this process. */
   confinement(): Promise<Finding[]>;
@@ -41,7 +40,7 @@ export function createDoctor(parts: DoctorOptions): (zone: Zone, name?: string) 
   const {
     settings: { dns: dnsSettings, email, outbound },
     mail: { routing, queue, records },
-    dns: { lookups, publicLookups, watch, pusher, byHand },
+    dns: { lookups, publicLookups, watch, pusher, isManual },
     tls,
     clock,
     mailPort = 25,
@@ -51,7 +50,7 @@ export function createDoctor(parts: DoctorOptions): (zone: Zone, name?: string) 
 
   async function pushesOf(zone: Zone): Promise<Finding[]> {
     const check = `records at the ${dnsSettings.provider} server`;
-    if (pusher === undefined || byHand(zone.name)) return [];
+    if (pusher === undefined || isManual(zone.name)) return [];
     const { done, problems } = await pusher.status(zone.id);
     if (problems.length > 0)
       return problems.map(({ owner, message }): Finding => ({ check, status: "error", found: `${owner}: ${message}` }));
@@ -151,7 +150,7 @@ export function createDoctor(parts: DoctorOptions): (zone: Zone, name?: string) 
   return (zone, name = zone.name) =>
     allOf({
       [`delegation of ${zone.name}`]: async () =>
-        dnsSettings.provider === "embedded" && !byHand(zone.name)
+        dnsSettings.provider === "embedded" && !isManual(zone.name)
           ? delegationOf(
               zone.name,
               zone.vanityNameServers.length > 0 ? zone.vanityNameServers : zone.nameServers,

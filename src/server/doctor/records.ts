@@ -1,5 +1,11 @@
 import { isDmarc, policyOf } from "../../protocol/dmarc/index.ts";
-import { isAbsence, type Lookups, type RecordWatch, type Verification, type Wanted } from "../../zones/index.ts";
+import {
+  isAbsence,
+  type ExpectedRecord,
+  type Lookups,
+  type RecordWatch,
+  type Verification,
+} from "../../zones/index.ts";
 import { fine, type Finding } from "./finding.ts";
 
 /** Top-level domains that cannot be registered: such a zone is only used on this machine or network. */
@@ -57,10 +63,10 @@ export async function delegationOf(
 /** Checks that public DNS has the records that a name needs. */
 export async function recordsOf(
   name: string,
-  wanted: readonly Wanted[],
-  watch: Pick<RecordWatch, "look">,
+  wanted: readonly ExpectedRecord[],
+  watch: Pick<RecordWatch, "check">,
 ): Promise<Finding[]> {
-  const { records, conflicts } = await watch.look(name, wanted);
+  const { records, conflicts } = await watch.check(name, wanted);
   return [
     ...records.map(findingOf),
     ...conflicts.map(({ kind, message }): Finding => ({

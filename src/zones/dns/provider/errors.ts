@@ -1,6 +1,6 @@
 import { defineErrors } from "../../../kernel/index.ts";
 
-/** Errors of DNS providers. If one of these is thrown, nothing has been changed. */
+/** Errors of DNS providers and the `dns` settings. If one of these is thrown, nothing has been changed. */
 export const dnsErrors = defineErrors("dns", {
   foreignRecords: {
     code: 9220,
@@ -49,6 +49,18 @@ export const dnsErrors = defineErrors("dns", {
     http: 400,
     message: "{server} is not a valid resolver.",
     fix: "Use `address`, `address:port` or `[address]:port`.",
+  },
+  badProvider: {
+    code: "bad_dns_provider",
+    http: 400,
+    message: "Invalid dns.provider {provider}: {reason}.",
+    fix: "See docs/settings.md: rfc2136 requires `address:port` and `algorithm:name:secret` (hmac-sha256, hmac-sha384 or hmac-sha512, secret in base64), powerdns the URL of its API and the API key.",
+  },
+  noZoneForCertificate: {
+    code: "no_zone_for_certificate",
+    http: 400,
+    message: "dns-01 cannot validate {name}: no zone on this server contains it.",
+    fix: "Add the zone, or set tls.acme_challenge to http-01.",
   },
   badReply: { code: 9227, http: 502, message: "Invalid response from the DNS server {server}: {reason}." },
 });

@@ -87,12 +87,12 @@ export function createRfc2136Provider({ server, key, clock }: Rfc2136Options): D
     kind: "rfc2136",
     current: readSets,
     async apply(zone, change, signal) {
-      const asked = checkedChange(zone, change);
-      const checked = { ...asked, add: await withoutKept(zone, asked.add, signal) };
+      const requested = checkedChange(zone, change);
+      const checked = { ...requested, add: await withoutKept(zone, requested.add, signal) };
       if (checked.add.length + checked.remove.length === 0) return;
       for (let attempt = 1; ; attempt++) {
         const there = await readSets(zone, change.mustBeAbsent, signal);
-        refuseForeign(change.mustBeAbsent, there, asked);
+        refuseForeign(change.mustBeAbsent, there, requested);
         const rcode = await update(
           zone,
           prerequisitesOf(change.mustBeAbsent, there, checked),

@@ -15,7 +15,7 @@ export interface PushStep {
 }
 
 /** Owner of the records that users created. */
-export const PEOPLE = "zone";
+export const USERS = "zone";
 /** Maximum number of records per step, because a dynamic update is a single message. */
 const MAX_STEP = 100;
 
@@ -28,7 +28,7 @@ export function planPush(
   there: readonly Pushed[],
 ): PushStep[] {
   const want = new Map(
-    wanted.map((record) => [keyOf(record), { owner: record.managedBy ?? PEOPLE, record: bare(record) }]),
+    wanted.map((record) => [keyOf(record), { owner: record.managedBy ?? USERS, record: bare(record) }]),
   );
   const done = new Set(there.filter(({ applied }) => applied).map(keyOf));
   const add = [...want.values()].filter(({ record }) => !done.has(keyOf(record)));
@@ -42,7 +42,7 @@ export function planPush(
     ],
     ({ owner }) => owner,
   );
-  const owners = [...byOwner.keys()].sort((a, b) => Number(a === PEOPLE) - Number(b === PEOPLE) || (a < b ? -1 : 1));
+  const owners = [...byOwner.keys()].sort((a, b) => Number(a === USERS) - Number(b === USERS) || (a < b ? -1 : 1));
   return owners.flatMap((owner) => {
     const changes = byOwner.get(owner)!;
     const step = (those: typeof changes): PushStep => ({
@@ -52,7 +52,7 @@ export function planPush(
       kept: [],
       mustBeAbsent: [],
     });
-    if (owner === PEOPLE) return chunks(changes).map(step);
+    if (owner === USERS) return chunks(changes).map(step);
     const one = step(changes);
     const sets = exclusiveSets(one.add);
     const kept = [...want.values()]

@@ -50,7 +50,7 @@ async function start(t: TestContext, engine: TestEngine, provider: DnsProvider) 
   const parts = { db, events, clock: systemClock, ids: randomIds };
   const jobs = createJobs({ ...parts, log: silentLog });
   const zones = createZones({ ...parts, nameServers: ["ns1.reelpost.example"] });
-  const open = () => createPusher({ ...parts, jobs, log: silentLog, provider, lookMs: 50 });
+  const open = () => createPusher({ ...parts, jobs, log: silentLog, provider, pollMs: 50 });
   let pusher = open();
   t.after(async () => {
     await pusher.close();

@@ -7,7 +7,7 @@ import { ZONE_DELETED } from "../../zone-accounts.ts";
 import { zoneById } from "../../zones-table.ts";
 import type { DnsProvider } from "../provider/port.ts";
 import { isSetType } from "../provider/read-set.ts";
-import { PEOPLE, planPush, type PushStep } from "./plan.ts";
+import { USERS, planPush, type PushStep } from "./plan.ts";
 import {
   beginPush,
   dropPushed,
@@ -31,9 +31,9 @@ interface PusherOptions {
   /** The target for the zones' records: "rfc2136" or "powerdns". */
   provider: DnsProvider;
   /** True for names of zones that are managed manually. */
-  byHand?(name: string): boolean;
+  isManual?(name: string): boolean;
   /** Interval for polling zones that sent no notification. Default one minute. */
-  lookMs?: number;
+  pollMs?: number;
 }
 
 interface PushStatus {
@@ -45,13 +45,11 @@ interface PushStatus {
 /** Pushes the records of every zone to its authoritative server, even if either side restarts. */
 export interface Pusher {
   status(zone: string): Promise<PushStatus>;
-  /** Checks immediately instead of waiting for the next change or poll. */
-  look(): Promise<void>;
   close(): Promise<void>;
 }
 
 const KIND = "dns.push";
-const LOOK_MS = 60_000;
+const POLL_MS = 60_000;
 const BATCH = 500;
 const LEASE_MS = 60_000;
 /** Errors that concern the server, not individual records. */
@@ -72,8 +70,8 @@ export function createPusher({
   clock,
   log,
   provider,
-  byHand = () => false,
-  lookMs = LOOK_MS,
+  isManual = () => false,
+  pollMs = POLL_MS,
 }: PusherOptions): Pusher {
   const tables = db.tables<PushTables>();
   const find = zoneById(db.tables());
@@ -81,7 +79,7 @@ export function createPusher({
 
   const announce = (zone: string) => jobs.enqueue(KIND, { zone }, { key: zone, attempts: ATTEMPTS });
 
-  async function look() {
+  async function poll() {
     for (let after = ""; ;) {
       const behind = await zonesBehind(tables, after, BATCH);
       for (const zone of behind) await announce(zone);
@@ -94,7 +92,7 @@ export function createPusher({
   async function push(id: string, signal: AbortSignal) {
     const zone = await find(id);
     const before = await pushState(tables, id);
-    if (zone === undefined ? before === undefined : zone.type !== "full" || byHand(zone.name)) return;
+    if (zone === undefined ? before === undefined : zone.type !== "full" || isManual(zone.name)) return;
     const about: RecordZone = zone ?? { id, account: before!.account, name: before!.name };
     // Stores the serial first: a change during the push triggers another push.
     if (zone !== undefined) await beginPush(tables, about, zone.serial, clock.now());
@@ -122,18 +120,18 @@ export function createPusher({
 
   async function wantedOf(zone: string, problems: PushProblem[]): Promise<DnsRecord[]> {
     const wanted: DnsRecord[] = [];
-    const strange = new Set<string>();
+    const unsupported = new Set<string>();
     for await (const records of allRecords(db.tables(), zone)) {
       for (const record of records) {
-        if (provider.kind === "rfc2136" && !isSetType(record.type)) strange.add(record.type);
+        if (provider.kind === "rfc2136" && !isSetType(record.type)) unsupported.add(record.type);
         else wanted.push(record);
       }
     }
-    if (strange.size > 0)
+    if (unsupported.size > 0)
       problems.push({
-        owner: PEOPLE,
+        owner: USERS,
         code: "unsupportedType",
-        message: `Records of type ${[...strange].join(", ")} are not put at the other server. Enter them there.`,
+        message: `Records of type ${[...unsupported].join(", ")} are not put at the other server. Enter them there.`,
       });
     return wanted;
   }
@@ -168,9 +166,9 @@ export function createPusher({
     );
   }
 
-  const tell = (err: unknown) => log.error({ err }, "dns: failed to list zones to push, will retry");
+  const logFailure = (err: unknown) => log.error({ err }, "dns: failed to list zones to push, will retry");
   const unsubscribe = [RECORDS_CHANGED, ZONE_DELETED].map((topic) =>
-    events.subscribe(topic, (zone) => void (zone === "" ? look() : announce(zone)).catch(tell)),
+    events.subscribe(topic, (zone) => void (zone === "" ? poll() : announce(zone)).catch(logFailure)),
   );
   // Two concurrent pushes of one zone would treat each other's records as foreign.
   const worker = jobs.work(
@@ -180,13 +178,12 @@ export function createPusher({
   );
   void (async () => {
     for (;;) {
-      await look().catch(tell);
-      await clock.sleep(lookMs, closed.signal);
+      await poll().catch(logFailure);
+      await clock.sleep(pollMs, closed.signal);
     }
   })().catch(() => {});
 
   return {
-    look,
     async status(id) {
       const [zone, state] = [await find(id), await pushState(tables, id)];
       return {

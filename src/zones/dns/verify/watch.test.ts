@@ -4,7 +4,7 @@ import { setImmediate as nextRound } from "node:timers/promises";
 import { createManualClock, silentLog } from "../../../kernel/index.ts";
 import { recordOf } from "../provider/change.ts";
 import type { RecordResolver } from "./resolver.ts";
-import { createRecordWatch, type Wanted } from "./watch.ts";
+import { createRecordWatch, type ExpectedRecord } from "./watch.ts";
 
 function start() {
   const clock = createManualClock(1_000_000);
@@ -30,9 +30,9 @@ function start() {
   return { clock, there, looks, watch, settle };
 }
 
-const MX: Wanted = { type: "MX", name: "a.example", content: "mx.us.example", priority: 10, ttl: 1 };
-const SPF: Wanted = { type: "TXT", name: "a.example", content: "v=spf1 include:_spf.us.example ~all", ttl: 1 };
-const DKIM: Wanted = { type: "TXT", name: "k._domainkey.a.example", content: "v=DKIM1; p=x", ttl: 1 };
+const MX: ExpectedRecord = { type: "MX", name: "a.example", content: "mx.us.example", priority: 10, ttl: 1 };
+const SPF: ExpectedRecord = { type: "TXT", name: "a.example", content: "v=spf1 include:_spf.us.example ~all", ttl: 1 };
+const DKIM: ExpectedRecord = { type: "TXT", name: "k._domainkey.a.example", content: "v=DKIM1; p=x", ttl: 1 };
 
 test("reports missing records from memory after the first check, and checks again automatically", async () => {
   const { clock, there, looks, watch, settle } = start();
@@ -88,7 +88,7 @@ test("tracks two record sets of one name separately, and drops sets that are no 
 test("a check on demand returns everything, including conflicts", async () => {
   const { there, watch } = start();
   there.set("a.example MX", ["mx.us.example", "mx.them.example"]);
-  const { status, conflicts } = await watch.look("a.example", [MX]);
+  const { status, conflicts } = await watch.check("a.example", [MX]);
   assert.deepEqual([status, conflicts.map(({ kind }) => kind)], ["misconfigured", ["foreignMx"]]);
   watch.close();
 });

@@ -8,16 +8,16 @@ import type { RecordResolver } from "./resolver.ts";
 import { createVerifier, type Verification } from "./verifier.ts";
 
 /** A record that is expected to exist; its name is absolute. */
-export type Wanted = Pick<RecordRequest, "type" | "name" | "content" | "priority" | "ttl">;
+export type ExpectedRecord = Pick<RecordRequest, "type" | "name" | "content" | "priority" | "ttl">;
 
 export interface RecordWatch {
   /**
    * The records of a name that the last check did not find; undefined before the first check. Returned from memory;
    * checks run in the background.
    */
-  missing<Record extends Wanted>(name: string, wanted: readonly Record[]): Promise<Record[] | undefined>;
+  missing<Record extends ExpectedRecord>(name: string, expected: readonly Record[]): Promise<Record[] | undefined>;
   /** Runs a check now. Rejects only for invalid records. */
-  look(name: string, wanted: readonly Wanted[]): Promise<Verification>;
+  check(name: string, expected: readonly ExpectedRecord[]): Promise<Verification>;
   close(): void;
 }
 
@@ -29,23 +29,23 @@ interface RecordWatchOptions {
 
 interface Entry {
   name: string;
-  wanted: readonly Wanted[];
+  expected: readonly ExpectedRecord[];
   /** Time at which the set was last queried. */
-  asked: number;
+  requestedAt: number;
   /** Time of the last check; undefined before the first one. */
-  at: number | undefined;
+  checkedAt: number | undefined;
   /** Keys of the records that the last check did not find. */
   missing: ReadonlySet<string>;
-  looking: boolean;
+  checking: boolean;
 }
 
 /** Maximum number of watched sets; the least recently queried one is evicted. */
 const MAX_WATCHED = 5000;
 /** Sets that have not been queried for this long are no longer checked. */
-const FORGOTTEN_MS = 3_600_000;
-const AT_ONCE = 4;
+const UNUSED_MS = 3_600_000;
+const MAX_CONCURRENT = 4;
 /** Missing records are checked more often, because a user is waiting for them; existing ones rarely change. */
-const [MISSING_MS, THERE_MS] = [30_000, 600_000];
+const [MISSING_MS, PRESENT_MS] = [30_000, 600_000];
 const ROUND_MS = 60_000;
 
 /** Watches records in public DNS that names need. */
@@ -56,10 +56,10 @@ export function createRecordWatch({ resolvers, clock, log }: RecordWatchOptions)
   const closed = new AbortController();
   let running = 0;
 
-  async function look(entry: Entry) {
+  async function checkEntry(entry: Entry) {
     try {
       const { records } = await verifier.verify(
-        entry.wanted.map((one) => providerRecord(entry.name, one)),
+        entry.expected.map((one) => providerRecord(entry.name, one)),
         resolvers,
       );
       const before = entry.missing;
@@ -69,78 +69,78 @@ export function createRecordWatch({ resolvers, clock, log }: RecordWatchOptions)
           (state === "failed" ? before.has(keyOf(record)) : state !== "right") ? [keyOf(record)] : [],
         ),
       );
-      entry.at = clock.now();
+      entry.checkedAt = clock.now();
       if (entry.missing.size !== before.size)
         log.info({ name: entry.name, missing: entry.missing.size, of: records.length }, "dns: records checked");
     } catch (err) {
-      entry.at = clock.now();
+      entry.checkedAt = clock.now();
       log.warn({ name: entry.name, reason: messageOf(err) }, "dns: failed to check records");
     }
   }
 
   function schedule(entry: Entry) {
-    if (entry.looking || closed.signal.aborted) return;
-    entry.looking = true;
+    if (entry.checking || closed.signal.aborted) return;
+    entry.checking = true;
     due.push(entry);
-    if (running < AT_ONCE) void work();
+    if (running < MAX_CONCURRENT) void work();
   }
 
   async function work() {
     running++;
     for (let entry = due.shift(); entry !== undefined && !closed.signal.aborted; entry = due.shift()) {
-      await look(entry);
-      entry.looking = false;
+      await checkEntry(entry);
+      entry.checking = false;
     }
     running--;
   }
 
-  const isDue = ({ at, missing }: Entry) =>
-    at === undefined || clock.now() - at >= (missing.size > 0 ? MISSING_MS : THERE_MS);
+  const isDue = ({ checkedAt, missing }: Entry) =>
+    checkedAt === undefined || clock.now() - checkedAt >= (missing.size > 0 ? MISSING_MS : PRESENT_MS);
 
   void (async () => {
     for (;;) {
       await clock.sleep(ROUND_MS, closed.signal);
       for (const [key, entry] of watched) {
-        if (clock.now() - entry.asked > FORGOTTEN_MS) watched.delete(key);
+        if (clock.now() - entry.requestedAt > UNUSED_MS) watched.delete(key);
         else if (isDue(entry)) schedule(entry);
       }
     }
   })().catch(() => {});
 
   return {
-    async missing(name, wanted) {
+    async missing(name, expected) {
       // A name may need several record sets for different purposes.
-      const key = `${name} ${digestOf(wanted)}`;
+      const key = `${name} ${digestOf(expected)}`;
       const entry = watched.get(key) ?? {
         name,
-        wanted,
-        asked: 0,
-        at: undefined,
+        expected,
+        requestedAt: 0,
+        checkedAt: undefined,
         missing: new Set<string>(),
-        looking: false,
+        checking: false,
       };
-      entry.asked = clock.now();
+      entry.requestedAt = clock.now();
       watched.delete(key);
       if (watched.size >= MAX_WATCHED) watched.delete(watched.keys().next().value!);
       watched.set(key, entry);
       if (isDue(entry)) schedule(entry);
-      return entry.at === undefined
+      return entry.checkedAt === undefined
         ? undefined
-        : wanted.filter((one) => entry.missing.has(keyOf(providerRecord(name, one))));
+        : expected.filter((one) => entry.missing.has(keyOf(providerRecord(name, one))));
     },
-    look: (name, wanted) =>
+    check: (name, expected) =>
       verifier.verify(
-        wanted.map((one) => providerRecord(name, one)),
+        expected.map((one) => providerRecord(name, one)),
         resolvers,
       ),
     close: () => closed.abort(),
   };
 }
 
-const providerRecord = (name: string, { type, name: at, content, priority, ttl }: Wanted): ProviderRecord =>
+const providerRecord = (name: string, { type, name: at, content, priority, ttl }: ExpectedRecord): ProviderRecord =>
   draftOf({ type, name: `${at.replace(/\.$/, "")}.`, content, priority, ttl }, { id: "", account: "", name });
 
-const digestOf = (wanted: readonly Wanted[]) =>
+const digestOf = (expected: readonly ExpectedRecord[]) =>
   createHash("sha256")
-    .update(JSON.stringify(wanted.map(({ type, name, content, priority }) => [type, name, content, priority])))
+    .update(JSON.stringify(expected.map(({ type, name, content, priority }) => [type, name, content, priority])))
     .digest("base64url");

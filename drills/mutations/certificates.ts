@@ -15,7 +15,7 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/certificates/renewal.ts",
-    from: "Math.max(asked, ",
+    from: "Math.max(requestedMs, ",
     to: "Math.max(0, ",
     test: "src/certificates/renewal.test.ts",
   },

@@ -12,7 +12,7 @@ import { ACCOUNT, groups, refused, setUp } from "./accounts.testing.ts";
 export function accountsConformance(engine: TestEngine): void {
   describe("the first run", () => {
     test("creates a user, an account and a token with every permission, once", async (t) => {
-      const { room, first, admin } = await setUp(engine, t);
+      const { module, first, admin } = await setUp(engine, t);
       assert.match(first.token, /^[\w-]{40}$/);
       assert.deepEqual(
         [admin.user, admin.accounts],
@@ -27,13 +27,13 @@ export function accountsConformance(engine: TestEngine): void {
         assert.ok(admin.allows(name, on), name);
       }
       assert.ok(!admin.allows("Stream Read", { account: "f".repeat(32) }), "an account that is not the user's");
-      assert.equal(await room.bootstrap(), undefined);
-      assert.equal((await room.accounts.get(admin, first.account.id)).name, "Home");
+      assert.equal(await module.bootstrap(), undefined);
+      assert.equal((await module.accounts.get(admin, first.account.id)).name, "Home");
     });
 
     test("requires an email address that can be displayed", async (t) => {
       const { db } = await engine.open(t, accountsMigrations);
-      const room = createAccounts({
+      const module = createAccounts({
         db,
         clock: createManualClock(1),
         ids: randomIds,
@@ -41,8 +41,8 @@ export function accountsConformance(engine: TestEngine): void {
         log: silentLog,
       });
       for (const email of ["", "ann", "ann@localhost", "ann@-x.example", "a b@example.com"])
-        await assert.rejects(room.bootstrap({ email }), refused("badAccount"), email);
-      assert.equal((await room.bootstrap({ email: "ann+x@mail.example.com" }))!.user.email, "ann+x@mail.example.com");
+        await assert.rejects(module.bootstrap({ email }), refused("badAccount"), email);
+      assert.equal((await module.bootstrap({ email: "ann+x@mail.example.com" }))!.user.email, "ann+x@mail.example.com");
     });
 
     test("only one of two concurrent first runs creates the user", async (t) => {
@@ -53,14 +53,14 @@ export function accountsConformance(engine: TestEngine): void {
         events: createLocalEvents({ log: silentLog }),
         log: silentLog,
       };
-      const rooms = [createAccounts({ db, ...parts }), createAccounts({ db: await another(), ...parts })];
-      const made = await Promise.all(rooms.map((room) => room.bootstrap()));
+      const modules = [createAccounts({ db, ...parts }), createAccounts({ db: await another(), ...parts })];
+      const made = await Promise.all(modules.map((module) => module.bootstrap()));
       assert.equal(made.filter((each) => each !== undefined).length, 1);
     });
 
     test("replaces a lost token for an operator of the machine; fails before the first run", async (t) => {
-      const { room, caller } = await setUp(engine, t, { limits: { userTokens: 1 } });
-      const { token } = await room.newAdminToken();
+      const { module, caller } = await setUp(engine, t, { limits: { userTokens: 1 } });
+      const { token } = await module.newAdminToken();
       assert.ok((await caller(token)).allows("API Tokens Write", { user: true }));
       const empty = await engine.open(t, accountsMigrations);
       const before = createAccounts({
@@ -76,8 +76,8 @@ export function accountsConformance(engine: TestEngine): void {
 
   describe("users", () => {
     test("authenticate with their email address and a global key, or with one of their tokens", async (t) => {
-      const { room, first, caller } = await setUp(engine, t);
-      const { key } = await room.newGlobalKey();
+      const { module, first, caller } = await setUp(engine, t);
+      const { key } = await module.newGlobalKey();
       assert.match(key, /^[0-9a-f]{37}$/);
       const email = "ann@EXAMPLE.com";
       const found = await caller(key, { email });
@@ -87,12 +87,12 @@ export function accountsConformance(engine: TestEngine): void {
       assert.equal(await caller(key, { email: "bob@example.com" }), undefined);
       assert.equal((await caller(first.token, { email })).user.id, first.user.id);
       assert.equal(await caller(first.token, { email: "bob@example.com" }), undefined);
-      const next = await room.newGlobalKey();
+      const next = await module.newGlobalKey();
       assert.equal(await caller(key, { email }), undefined);
       const again = await caller(next.key, { email });
       assert.ok(
         (
-          await room.tokens.create(
+          await module.tokens.create(
             { user: first.user.id },
             {
               name: "by key",
@@ -102,13 +102,13 @@ export function accountsConformance(engine: TestEngine): void {
           )
         ).value,
       );
-      await assert.rejects(room.tokens.verify(again, "user"), refused("invalidToken"));
+      await assert.rejects(module.tokens.verify(again, "user"), refused("invalidToken"));
     });
 
     test("update single fields", async (t) => {
-      const { room, admin } = await setUp(engine, t);
-      await room.users.update(admin, { firstName: "Ann", country: "NL" });
-      const user = await room.users.update(admin, { firstName: null, lastName: "Lee" });
+      const { module, admin } = await setUp(engine, t);
+      await module.users.update(admin, { firstName: "Ann", country: "NL" });
+      const user = await module.users.update(admin, { firstName: null, lastName: "Lee" });
       assert.deepEqual(
         [user.firstName, user.lastName, user.country, user.email],
         [null, "Lee", "NL", "Ann@example.com"],
@@ -120,100 +120,100 @@ export function accountsConformance(engine: TestEngine): void {
     const page = { page: 1, perPage: 2 };
 
     test("are created, listed, found by name, and updated", async (t) => {
-      const { clock, room, first, admin, caller } = await setUp(engine, t);
+      const { clock, module, first, admin, caller } = await setUp(engine, t);
       for (const name of ["Two", "Three"]) {
         clock.advance(10);
-        await room.accounts.create(admin, { name });
+        await module.accounts.create(admin, { name });
       }
       const by = await caller(first.token);
       const names = async (number: number, options = {}) =>
-        (await room.accounts.list(by, { ...page, page: number }, options)).items.map(({ name }) => name);
+        (await module.accounts.list(by, { ...page, page: number }, options)).items.map(({ name }) => name);
       assert.deepEqual([await names(1), await names(2), await names(3)], [["Home", "Two"], ["Three"], []]);
       assert.deepEqual(await names(1, { direction: "desc" }), ["Three", "Two"]);
       assert.deepEqual(await names(1, { name: "Two" }), ["Two"]);
       const id = by.accounts[1]!;
-      await room.accounts.update(id, { name: " Second ", settings: { abuseContactEmail: "abuse@example.com" } });
-      const changed = await room.accounts.update(id, { name: "Second", settings: { enforceTwofactor: true } });
+      await module.accounts.update(id, { name: " Second ", settings: { abuseContactEmail: "abuse@example.com" } });
+      const changed = await module.accounts.update(id, { name: "Second", settings: { enforceTwofactor: true } });
       assert.deepEqual(
         [changed.name, changed.settings],
         ["Second", { abuseContactEmail: "abuse@example.com", enforceTwofactor: true }],
       );
       for (const name of ["", "  ", "x".repeat(101), "a\u0000b"])
-        await assert.rejects(room.accounts.create(by, { name }), refused("badAccount"));
-      await assert.rejects(room.accounts.update("0".repeat(32), { name: "x" }), refused("noAccount"));
+        await assert.rejects(module.accounts.create(by, { name }), refused("badAccount"));
+      await assert.rejects(module.accounts.update("0".repeat(32), { name: "x" }), refused("noAccount"));
     });
 
     test("are usable immediately after their creation, and are deleted immediately with their tokens", async (t) => {
-      const { room, first, admin, caller, reader } = await setUp(engine, t);
+      const { module, first, admin, caller, reader } = await setUp(engine, t);
       const made = "0".repeat(32);
-      assert.equal(await room.accountExists(made), false);
-      const { id } = await room.accounts.create(admin, { name: "Brief" });
-      assert.equal(await room.accountExists(id), true);
+      assert.equal(await module.accountExists(made), false);
+      const { id } = await module.accounts.create(admin, { name: "Brief" });
+      assert.equal(await module.accountExists(id), true);
       const by = await caller(first.token);
       assert.ok(by.allows("Stream Read", { account: id }));
-      const { value } = await room.tokens.create(
+      const { value } = await module.tokens.create(
         { account: id },
         { ...reader, policies: [{ ...reader.policies[0]!, resources: { [`${ACCOUNT}.${id}`]: "*" } }] },
         by,
       );
       assert.ok(await caller(value));
-      await room.accounts.delete(id);
-      assert.equal(await room.accountExists(id), false);
+      await module.accounts.delete(id);
+      assert.equal(await module.accountExists(id), false);
       assert.equal(await caller(value), undefined);
       assert.ok(!(await caller(first.token)).allows("Stream Read", { account: id }));
-      await assert.rejects(room.accounts.get(by, made), refused("notAllowed"));
+      await assert.rejects(module.accounts.get(by, made), refused("notAllowed"));
     });
 
     test("cannot be deleted if they are the last one or hold resources", async (t) => {
       const full = new Set<string>();
-      const { room, first, admin } = await setUp(engine, t, {
+      const { module, first, admin } = await setUp(engine, t, {
         contents: async (id) => (full.has(id) ? "2 zones" : undefined),
       });
-      await assert.rejects(room.accounts.delete(first.account.id), refused("lastAccount"));
-      const { id } = await room.accounts.create(admin, { name: "Other" });
+      await assert.rejects(module.accounts.delete(first.account.id), refused("lastAccount"));
+      const { id } = await module.accounts.create(admin, { name: "Other" });
       full.add(id);
-      await assert.rejects(room.accounts.delete(id), {
+      await assert.rejects(module.accounts.delete(id), {
         kind: "accountNotEmpty",
         message: "The account is not empty: it has 2 zones",
       });
       full.clear();
-      await room.accounts.delete(id);
-      await assert.rejects(room.accounts.delete(id), refused("noAccount"));
+      await module.accounts.delete(id);
+      await assert.rejects(module.accounts.delete(id), refused("noAccount"));
     });
 
     test("are limited in number", async (t) => {
-      const { room, admin } = await setUp(engine, t, { limits: { accounts: 2 } });
-      await room.accounts.create(admin, { name: "Two" });
-      await assert.rejects(room.accounts.create(admin, { name: "Three" }), refused("tooManyAccounts"));
+      const { module, admin } = await setUp(engine, t, { limits: { accounts: 2 } });
+      await module.accounts.create(admin, { name: "Two" });
+      await assert.rejects(module.accounts.create(admin, { name: "Three" }), refused("tooManyAccounts"));
     });
   });
 
   describe("memberships", () => {
     test("are listed with their accounts, filtered and sorted", async (t) => {
-      const { clock, room, first, admin } = await setUp(engine, t);
+      const { clock, module, first, admin } = await setUp(engine, t);
       for (const name of ["Beta", "Alpha"]) {
         clock.advance(10);
-        await room.accounts.create(admin, { name });
+        await module.accounts.create(admin, { name });
       }
       const names = async (query = {}, page = 1) =>
-        (await room.memberships.list(admin, { page, perPage: 2 }, query)).items.map(({ account }) => account.name);
+        (await module.memberships.list(admin, { page, perPage: 2 }, query)).items.map(({ account }) => account.name);
       assert.deepEqual([await names(), await names({}, 2), await names({}, 3)], [["Home", "Beta"], ["Alpha"], []]);
       assert.deepEqual(await names({ order: "account.name" }), ["Alpha", "Beta"]);
       assert.deepEqual(await names({ order: "account.name", direction: "desc" }), ["Home", "Beta"]);
       assert.deepEqual(await names({ accountName: "Beta" }), ["Beta"]);
       assert.deepEqual(await names({ status: "pending" }), []);
       assert.equal(
-        (await room.memberships.list(admin, { page: 1, perPage: 1 })).items[0]!.account.id,
+        (await module.memberships.list(admin, { page: 1, perPage: 1 })).items[0]!.account.id,
         first.account.id,
       );
     });
 
     test("the last member of an account cannot leave", async (t) => {
-      const { db, room, admin, first, caller } = await setUp(engine, t);
-      const { membership } = (await room.memberships.list(admin, { page: 1, perPage: 1 })).items[0]!;
-      await assert.rejects(room.memberships.delete(admin, membership.id), refused("lastMember"));
-      await assert.rejects(room.memberships.setStatus(admin, membership.id, "rejected"), refused("lastMember"));
-      await assert.rejects(room.memberships.get(admin, "0".repeat(32)), refused("noMembership"));
+      const { db, module, admin, first, caller } = await setUp(engine, t);
+      const { membership } = (await module.memberships.list(admin, { page: 1, perPage: 1 })).items[0]!;
+      await assert.rejects(module.memberships.delete(admin, membership.id), refused("lastMember"));
+      await assert.rejects(module.memberships.setStatus(admin, membership.id, "rejected"), refused("lastMember"));
+      await assert.rejects(module.memberships.get(admin, "0".repeat(32)), refused("noMembership"));
       await db
         .tables<{ memberships: Record<string, unknown> }>()
         .insertInto("memberships")
@@ -225,11 +225,14 @@ export function accountsConformance(engine: TestEngine): void {
           created_at: 1,
         })
         .execute();
-      assert.equal((await room.memberships.setStatus(admin, membership.id, "rejected")).membership.status, "rejected");
+      assert.equal(
+        (await module.memberships.setStatus(admin, membership.id, "rejected")).membership.status,
+        "rejected",
+      );
       assert.deepEqual((await caller(first.token)).accounts, []);
-      await room.memberships.setStatus(admin, membership.id, "accepted");
+      await module.memberships.setStatus(admin, membership.id, "accepted");
       assert.deepEqual((await caller(first.token)).accounts, [first.account.id]);
-      await room.memberships.delete(admin, membership.id);
+      await module.memberships.delete(admin, membership.id);
       assert.ok(!(await caller(first.token)).allows("Stream Read", { account: first.account.id }));
     });
   });

@@ -24,10 +24,10 @@ export async function setUp(engine: TestEngine, t: TestContext, options: Partial
   const { db, another } = await engine.open(t, accountsMigrations);
   const clock = createManualClock(Date.UTC(2030, 0, 1));
   const events = createLocalEvents({ log: silentLog });
-  const room = createAccounts({ db, clock, ids: randomIds, events, log: silentLog, ...options });
-  t.after(() => room.close());
-  const first = (await room.bootstrap({ accountName: "Home", email: "Ann@example.com" }))!;
-  const caller = async (secret: string, more = {}) => (await room.authenticate({ secret, ...more }))!;
+  const module = createAccounts({ db, clock, ids: randomIds, events, log: silentLog, ...options });
+  t.after(() => module.close());
+  const first = (await module.bootstrap({ accountName: "Home", email: "Ann@example.com" }))!;
+  const caller = async (secret: string, more = {}) => (await module.authenticate({ secret, ...more }))!;
   const admin = await caller(first.token);
   const reader: TokenRequest = {
     name: "reader",
@@ -36,5 +36,5 @@ export async function setUp(engine: TestEngine, t: TestContext, options: Partial
     ],
   };
   const mine = { user: first.user.id };
-  return { db, another, clock, events, room, first, admin, caller, reader, mine };
+  return { db, another, clock, events, module, first, admin, caller, reader, mine };
 }

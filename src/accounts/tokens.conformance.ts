@@ -11,17 +11,17 @@ import { MINUTE, ACCOUNT, groups, refused, setUp } from "./accounts.testing.ts";
 export function tokensConformance(engine: TestEngine): void {
   describe("tokens", () => {
     test("are stored as a hash; the value is shown once", async (t) => {
-      const { db, room, admin, reader, mine } = await setUp(engine, t);
-      const { token, value } = await room.tokens.create(mine, reader, admin);
-      assert.deepEqual(await room.tokens.get(mine, token.id), token);
+      const { db, module, admin, reader, mine } = await setUp(engine, t);
+      const { token, value } = await module.tokens.create(mine, reader, admin);
+      assert.deepEqual(await module.tokens.get(mine, token.id), token);
       const rows = await db.tables<{ tokens: Record<string, unknown> }>().selectFrom("tokens").selectAll().execute();
       assert.equal(rows.length, 2);
       assert.ok(!JSON.stringify(rows).includes(value));
     });
 
     test("authenticate the bearer with the permissions of their policies", async (t) => {
-      const { room, first, admin, caller, reader, mine } = await setUp(engine, t);
-      const { token, value } = await room.tokens.create(mine, reader, admin);
+      const { module, first, admin, caller, reader, mine } = await setUp(engine, t);
+      const { token, value } = await module.tokens.create(mine, reader, admin);
       const found = await caller(value);
       assert.deepEqual([found.tokenId, found.accounts], [token.id, [first.account.id]]);
       assert.ok(found.allows("Stream Read", { account: first.account.id }));
@@ -31,34 +31,34 @@ export function tokensConformance(engine: TestEngine): void {
     });
 
     test("stop working as soon as they are revoked, rolled, disabled or narrowed", async (t) => {
-      const { room, first, admin, caller, reader, mine } = await setUp(engine, t);
+      const { module, first, admin, caller, reader, mine } = await setUp(engine, t);
       const make = async () => {
-        const made = await room.tokens.create(mine, reader, admin);
+        const made = await module.tokens.create(mine, reader, admin);
         assert.ok(await caller(made.value));
         return made;
       };
       const revoked = await make();
-      await room.tokens.delete(mine, revoked.token.id);
+      await module.tokens.delete(mine, revoked.token.id);
       assert.equal(await caller(revoked.value), undefined);
-      await assert.rejects(room.tokens.get(mine, revoked.token.id), refused("noToken"));
+      await assert.rejects(module.tokens.get(mine, revoked.token.id), refused("noToken"));
 
       const rolled = await make();
-      const next = await room.tokens.roll(mine, rolled.token.id, admin);
+      const next = await module.tokens.roll(mine, rolled.token.id, admin);
       assert.equal(await caller(rolled.value), undefined);
       assert.equal((await caller(next)).tokenId, rolled.token.id);
 
       const changed = await make();
       assert.equal(
-        (await room.tokens.update(mine, changed.token.id, { ...reader, status: "disabled" }, admin)).status,
+        (await module.tokens.update(mine, changed.token.id, { ...reader, status: "disabled" }, admin)).status,
         "disabled",
       );
       assert.equal(await caller(changed.value), undefined);
       assert.equal(
-        (await room.tokens.update(mine, changed.token.id, reader, admin)).status,
+        (await module.tokens.update(mine, changed.token.id, reader, admin)).status,
         "disabled",
         "silence about the status does not wake it",
       );
-      await room.tokens.update(
+      await module.tokens.update(
         mine,
         changed.token.id,
         { ...reader, status: "active", policies: [{ ...reader.policies[0]!, groups: groups("D1 Read") }] },
@@ -73,28 +73,28 @@ export function tokensConformance(engine: TestEngine): void {
 
     test("stop working in the process that revokes them before its own notification arrives", async (t) => {
       const silent = { publish: () => {}, subscribe: () => () => {}, close: async () => {} };
-      const { room, admin, caller, reader, mine } = await setUp(engine, t, { events: silent });
-      const { token, value } = await room.tokens.create(mine, reader, admin);
+      const { module, admin, caller, reader, mine } = await setUp(engine, t, { events: silent });
+      const { token, value } = await module.tokens.create(mine, reader, admin);
       assert.ok(await caller(value));
-      const next = await room.tokens.roll(mine, token.id, admin);
+      const next = await module.tokens.roll(mine, token.id, admin);
       assert.equal(await caller(value), undefined);
       assert.ok(await caller(next));
-      await room.tokens.delete(mine, token.id);
+      await module.tokens.delete(mine, token.id);
       assert.equal(await caller(next), undefined);
     });
 
     test("stop working in another process when the notification arrives", async (t) => {
-      const { another, clock, events, room, admin, reader, mine } = await setUp(engine, t);
+      const { another, clock, events, module, admin, reader, mine } = await setUp(engine, t);
       const other = createAccounts({ db: await another(), clock, ids: randomIds, events, log: silentLog });
       t.after(() => other.close());
-      const { token, value } = await room.tokens.create(mine, reader, admin);
+      const { token, value } = await module.tokens.create(mine, reader, admin);
       assert.ok(await other.authenticate({ secret: value }));
-      await room.tokens.delete(mine, token.id);
+      await module.tokens.delete(mine, token.id);
       assert.equal(await other.authenticate({ secret: value }), undefined);
     });
 
     test("stop working in another process within a few seconds if the notification is lost", async (t) => {
-      const { another, clock, room, admin, reader, mine } = await setUp(engine, t);
+      const { another, clock, module, admin, reader, mine } = await setUp(engine, t);
       const deaf = createAccounts({
         db: await another(),
         clock,
@@ -103,17 +103,17 @@ export function tokensConformance(engine: TestEngine): void {
         log: silentLog,
       });
       t.after(() => deaf.close());
-      const { token, value } = await room.tokens.create(mine, reader, admin);
+      const { token, value } = await module.tokens.create(mine, reader, admin);
       assert.ok(await deaf.authenticate({ secret: value }));
-      await room.tokens.delete(mine, token.id);
+      await module.tokens.delete(mine, token.id);
       clock.advance(5000);
       assert.equal(await deaf.authenticate({ secret: value }), undefined);
     });
 
     test("are valid from not_before until expires_on", async (t) => {
-      const { clock, room, admin, caller, reader, mine } = await setUp(engine, t);
+      const { clock, module, admin, caller, reader, mine } = await setUp(engine, t);
       const start = clock.now();
-      const { token, value } = await room.tokens.create(
+      const { token, value } = await module.tokens.create(
         mine,
         { ...reader, notBefore: start + 2000, expiresAt: start + 4000 },
         admin,
@@ -124,11 +124,13 @@ export function tokensConformance(engine: TestEngine): void {
         clock.advance(1000);
       }
       assert.deepEqual(states, [false, false, true, true, false, false]);
-      assert.equal((await room.tokens.get(mine, token.id)).status, "expired");
+      assert.equal((await module.tokens.get(mine, token.id)).status, "expired");
       const page = { page: 1, perPage: 20 };
-      assert.ok(!(await room.tokens.list(mine, page)).items.some(({ id }) => id === token.id));
-      assert.ok((await room.tokens.list(mine, page, { includeExpired: true })).items.some(({ id }) => id === token.id));
-      await room.tokens.update(
+      assert.ok(!(await module.tokens.list(mine, page)).items.some(({ id }) => id === token.id));
+      assert.ok(
+        (await module.tokens.list(mine, page, { includeExpired: true })).items.some(({ id }) => id === token.id),
+      );
+      await module.tokens.update(
         mine,
         token.id,
         { ...reader, status: "expired", expiresAt: clock.now() + MINUTE },
@@ -138,11 +140,11 @@ export function tokensConformance(engine: TestEngine): void {
     });
 
     test("end open sessions when they are revoked, changed, disabled or expired, and notify listeners", async (t) => {
-      const { clock, room, admin, reader, mine } = await setUp(engine, t);
+      const { clock, module, admin, reader, mine } = await setUp(engine, t);
       let changes = 0;
-      const stop = room.onChanged(() => changes++);
+      const stop = module.onChanged(() => changes++);
       const make = async (more: Partial<TokenRequest> = {}) =>
-        (await room.tokens.create(mine, { ...reader, ...more }, admin)).token.id;
+        (await module.tokens.create(mine, { ...reader, ...more }, admin)).token.id;
       const [revoked, rolled, disabled, expiring, stays] = [
         await make(),
         await make(),
@@ -152,25 +154,25 @@ export function tokensConformance(engine: TestEngine): void {
       ];
       const since = clock.now();
       const valid = async () =>
-        (await Promise.all([revoked, rolled, disabled, expiring, stays].map((id) => room.stillValid(id, since)))).map(
+        (await Promise.all([revoked, rolled, disabled, expiring, stays].map((id) => module.stillValid(id, since)))).map(
           (caller) => caller !== undefined,
         );
       assert.deepEqual(await valid(), [true, true, true, true, true]);
       clock.advance(1000);
       changes = 0;
-      await room.tokens.delete(mine, revoked);
-      await room.tokens.roll(mine, rolled, admin);
-      await room.tokens.update(mine, disabled, { ...reader, status: "disabled" }, admin);
+      await module.tokens.delete(mine, revoked);
+      await module.tokens.roll(mine, rolled, admin);
+      await module.tokens.update(mine, disabled, { ...reader, status: "disabled" }, admin);
       assert.ok(changes >= 3, `${changes} changes`);
       assert.deepEqual(await valid(), [false, false, false, false, true]);
-      assert.ok(await room.stillValid(rolled, clock.now()), "with its new value");
-      assert.equal(await room.stillValid("f".repeat(32), since), undefined);
+      assert.ok(await module.stillValid(rolled, clock.now()), "with its new value");
+      assert.equal(await module.stillValid("f".repeat(32), since), undefined);
       stop();
     });
 
     test("work only from their allowed addresses", async (t) => {
-      const { room, admin, caller, reader, mine } = await setUp(engine, t);
-      const { value } = await room.tokens.create(mine, { ...reader, ip: { in: ["192.0.2.0/24"] } }, admin);
+      const { module, admin, caller, reader, mine } = await setUp(engine, t);
+      const { value } = await module.tokens.create(mine, { ...reader, ip: { in: ["192.0.2.0/24"] } }, admin);
       assert.ok(await caller(value, { ip: "192.0.2.7" }));
       await assert.rejects(caller(value, { ip: "198.51.100.1" }), {
         message: "Cannot use the access token from location: 198.51.100.1",
@@ -179,7 +181,7 @@ export function tokensConformance(engine: TestEngine): void {
     });
 
     test("are rejected with the name of the invalid field", async (t) => {
-      const { room, first, admin, reader, mine } = await setUp(engine, t);
+      const { module, first, admin, reader, mine } = await setUp(engine, t);
       const policy = reader.policies[0]!;
       const on = (
         resources: Record<string, string | Record<string, string>>,
@@ -218,13 +220,16 @@ export function tokensConformance(engine: TestEngine): void {
         [{ ip: { in: ["nowhere"] } }, /condition\.request_ip\.in\.0/],
       ];
       for (const [change, message] of cases)
-        await assert.rejects(room.tokens.create(mine, { ...reader, ...change }, admin), { kind: "badToken", message });
+        await assert.rejects(module.tokens.create(mine, { ...reader, ...change }, admin), {
+          kind: "badToken",
+          message,
+        });
     });
 
     test("cannot grant more than the calling token allows", async (t) => {
-      const { room, first, admin, caller, reader, mine } = await setUp(engine, t);
-      const maker: TokenRequest = {
-        name: "maker",
+      const { module, first, admin, caller, reader, mine } = await setUp(engine, t);
+      const creator: TokenRequest = {
+        name: "creator",
         policies: [
           reader.policies[0]!,
           {
@@ -234,9 +239,9 @@ export function tokensConformance(engine: TestEngine): void {
           },
         ],
       };
-      const { token, value } = await room.tokens.create(mine, maker, admin);
+      const { token, value } = await module.tokens.create(mine, creator, admin);
       const by = await caller(value);
-      const child = await room.tokens.create(mine, reader, by);
+      const child = await module.tokens.create(mine, reader, by);
       assert.ok(child.value);
       const more: TokenRequest = {
         ...reader,
@@ -244,32 +249,32 @@ export function tokensConformance(engine: TestEngine): void {
           { effect: "allow", groups: groups("Stream Write"), resources: { [`${ACCOUNT}.${first.account.id}`]: "*" } },
         ],
       };
-      await assert.rejects(room.tokens.create(mine, more, by), {
+      await assert.rejects(module.tokens.create(mine, more, by), {
         kind: "exceeds",
         fix: new RegExp(`"Stream Write" on account ${first.account.id}`),
       });
-      await assert.rejects(room.tokens.update(mine, child.token.id, more, by), refused("exceeds"));
-      await assert.rejects(room.tokens.update(mine, token.id, more, by), refused("exceeds"), "not even itself");
+      await assert.rejects(module.tokens.update(mine, child.token.id, more, by), refused("exceeds"));
+      await assert.rejects(module.tokens.update(mine, token.id, more, by), refused("exceeds"), "not even itself");
       const everywhere: TokenRequest = {
         ...reader,
         policies: [{ ...reader.policies[0]!, resources: { [`${ACCOUNT}.*`]: "*" } }],
       };
-      await assert.rejects(room.tokens.create(mine, everywhere, by), refused("exceeds"));
-      await assert.rejects(room.tokens.roll(mine, admin.tokenId, by), refused("exceeds"), "a stronger token's value");
-      await room.tokens.roll(mine, child.token.id, by);
-      await room.tokens.delete(mine, token.id);
+      await assert.rejects(module.tokens.create(mine, everywhere, by), refused("exceeds"));
+      await assert.rejects(module.tokens.roll(mine, admin.tokenId, by), refused("exceeds"), "a stronger token's value");
+      await module.tokens.roll(mine, child.token.id, by);
+      await module.tokens.delete(mine, token.id);
       await assert.rejects(
-        room.tokens.create(mine, reader, by),
+        module.tokens.create(mine, reader, by),
         refused("invalidToken"),
         "revoked while its request was under way",
       );
     });
 
     test("cannot outlive the calling token or allow other addresses", async (t) => {
-      const { clock, room, first, admin, caller, reader, mine } = await setUp(engine, t);
+      const { clock, module, first, admin, caller, reader, mine } = await setUp(engine, t);
       const bounds = { expiresAt: clock.now() + 60_000, ip: { in: ["192.0.2.0/24"] } };
-      const maker: TokenRequest = {
-        name: "maker",
+      const creator: TokenRequest = {
+        name: "creator",
         policies: [
           reader.policies[0]!,
           {
@@ -279,7 +284,7 @@ export function tokensConformance(engine: TestEngine): void {
           },
         ],
       };
-      const { token, value } = await room.tokens.create(mine, { ...maker, ...bounds }, admin);
+      const { token, value } = await module.tokens.create(mine, { ...creator, ...bounds }, admin);
       const by = await caller(value, { ip: "192.0.2.1" });
       for (const more of [
         {},
@@ -287,32 +292,34 @@ export function tokensConformance(engine: TestEngine): void {
         { expiresAt: bounds.expiresAt },
         { ...bounds, ip: { in: ["0.0.0.0/0"] } },
       ]) {
-        await assert.rejects(room.tokens.create(mine, { ...reader, ...more }, by), refused("outlasts"));
+        await assert.rejects(module.tokens.create(mine, { ...reader, ...more }, by), refused("outlasts"));
         await assert.rejects(
-          room.tokens.update(mine, token.id, { ...maker, ...more }, by),
+          module.tokens.update(mine, token.id, { ...creator, ...more }, by),
           refused("outlasts"),
           "not even itself",
         );
       }
-      const free = await room.tokens.create(mine, reader, admin);
+      const free = await module.tokens.create(mine, reader, admin);
       await assert.rejects(
-        room.tokens.roll(mine, free.token.id, by),
+        module.tokens.roll(mine, free.token.id, by),
         refused("outlasts"),
         "the value of one that is not limited",
       );
-      assert.ok((await room.tokens.create(mine, { ...reader, ...bounds, expiresAt: bounds.expiresAt - 1 }, by)).value);
-      assert.ok(await room.tokens.roll(mine, token.id, by));
+      assert.ok(
+        (await module.tokens.create(mine, { ...reader, ...bounds, expiresAt: bounds.expiresAt - 1 }, by)).value,
+      );
+      assert.ok(await module.tokens.roll(mine, token.id, by));
     });
 
     test("of an account belong to that account only", async (t) => {
-      const { room, first, admin, caller, reader, mine } = await setUp(engine, t);
-      const other = await room.accounts.create(admin, { name: "Other" });
+      const { module, first, admin, caller, reader, mine } = await setUp(engine, t);
+      const other = await module.accounts.create(admin, { name: "Other" });
       const owner = { account: other.id };
-      await assert.rejects(room.tokens.create(owner, reader, admin), {
+      await assert.rejects(module.tokens.create(owner, reader, admin), {
         kind: "badToken",
         message: /reaches only that account/,
       });
-      const { token, value } = await room.tokens.create(
+      const { token, value } = await module.tokens.create(
         owner,
         { ...reader, policies: [{ ...reader.policies[0]!, resources: { [`${ACCOUNT}.*`]: "*" } }] },
         admin,
@@ -323,22 +330,22 @@ export function tokensConformance(engine: TestEngine): void {
         [other.id, first.account.id].map((account) => found.allows("Stream Read", { account })),
         [true, false],
       );
-      assert.equal((await room.tokens.verify(found, owner)).id, token.id);
-      await assert.rejects(room.tokens.verify(found, "user"), refused("invalidToken"));
-      await assert.rejects(room.tokens.verify(admin, owner), refused("invalidToken"));
-      await assert.rejects(room.tokens.get(mine, token.id), refused("noToken"));
-      await assert.rejects(room.tokens.delete({ account: first.account.id }, token.id), refused("noToken"));
+      assert.equal((await module.tokens.verify(found, owner)).id, token.id);
+      await assert.rejects(module.tokens.verify(found, "user"), refused("invalidToken"));
+      await assert.rejects(module.tokens.verify(admin, owner), refused("invalidToken"));
+      await assert.rejects(module.tokens.get(mine, token.id), refused("noToken"));
+      await assert.rejects(module.tokens.delete({ account: first.account.id }, token.id), refused("noToken"));
     });
 
     test("are listed by page, oldest first, and the list is finite", async (t) => {
-      const { clock, room, admin, reader, mine } = await setUp(engine, t);
+      const { clock, module, admin, reader, mine } = await setUp(engine, t);
       const made = [admin.tokenId];
       for (let i = 0; i < 4; i++) {
         clock.advance(10);
-        made.push((await room.tokens.create(mine, reader, admin)).token.id);
+        made.push((await module.tokens.create(mine, reader, admin)).token.id);
       }
       const page = async (number: number, direction: "asc" | "desc" = "asc") => {
-        const { items, total } = await room.tokens.list(mine, { page: number, perPage: 2 }, { direction });
+        const { items, total } = await module.tokens.list(mine, { page: number, perPage: 2 }, { direction });
         assert.equal(total, 5);
         return items.map(({ id }) => id);
       };
@@ -347,17 +354,17 @@ export function tokensConformance(engine: TestEngine): void {
     });
 
     test("are limited in number", async (t) => {
-      const { room, admin, reader, mine } = await setUp(engine, t, { limits: { userTokens: 2 } });
-      const results = await Promise.allSettled([1, 2, 3].map(() => room.tokens.create(mine, reader, admin)));
+      const { module, admin, reader, mine } = await setUp(engine, t, { limits: { userTokens: 2 } });
+      const results = await Promise.allSettled([1, 2, 3].map(() => module.tokens.create(mine, reader, admin)));
       assert.equal(results.filter(({ status }) => status === "fulfilled").length, 1);
-      await assert.rejects(room.tokens.create(mine, reader, admin), refused("tooManyTokens"));
+      await assert.rejects(module.tokens.create(mine, reader, admin), refused("tooManyTokens"));
     });
 
     test("keep the ids of unchanged policies", async (t) => {
-      const { room, admin, reader, mine } = await setUp(engine, t);
-      const { token } = await room.tokens.create(mine, reader, admin);
+      const { module, admin, reader, mine } = await setUp(engine, t);
+      const { token } = await module.tokens.create(mine, reader, admin);
       const [policy] = token.policies;
-      const changed = await room.tokens.update(
+      const changed = await module.tokens.update(
         mine,
         token.id,
         {
@@ -374,23 +381,23 @@ export function tokensConformance(engine: TestEngine): void {
     });
 
     test("record their last use approximately, with at most one write per minute", async (t) => {
-      const { clock, room, admin, caller, reader, mine } = await setUp(engine, t);
-      const { token, value } = await room.tokens.create(mine, reader, admin);
+      const { clock, module, admin, caller, reader, mine } = await setUp(engine, t);
+      const { token, value } = await module.tokens.create(mine, reader, admin);
       assert.equal(token.lastUsedAt, null);
-      const used = async () => (await room.tokens.get(mine, token.id)).lastUsedAt;
+      const used = async () => (await module.tokens.get(mine, token.id)).lastUsedAt;
       const first = clock.now();
       for (let i = 0; i < 50; i++) await caller(value);
-      await room.flush();
+      await module.flush();
       assert.equal(await used(), first);
       for (let second = 0; second < 50; second++) {
         clock.advance(1000);
         await caller(value);
       }
-      await room.flush();
+      await module.flush();
       assert.equal(await used(), first);
       clock.advance(20_000);
       await caller(value);
-      await room.flush();
+      await module.flush();
       assert.equal(await used(), first + 70_000);
     });
   });

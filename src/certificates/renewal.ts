@@ -9,7 +9,7 @@ export const renewAt = ({ notBefore, notAfter }: Pick<Pair, "notBefore" | "notAf
 
 /**
  * Delay in milliseconds after `failures` consecutive failures, starting at 1. Authorities limit failures (Let's
- * Encrypt: five per hour); four attempts are made in the first hour. `asked` is the delay requested by the server.
+ * Encrypt: five per hour); four attempts are made in the first hour. `requestedMs` is the delay requested by the server.
  */
-export const retryIn = (failures: number, asked = 0): number =>
-  Math.max(asked, Math.min(5 * MINUTE * 2 ** Math.min(failures - 1, 10), 6 * HOUR));
+export const retryIn = (failures: number, requestedMs = 0): number =>
+  Math.max(requestedMs, Math.min(5 * MINUTE * 2 ** Math.min(failures - 1, 10), 6 * HOUR));

@@ -41,7 +41,7 @@ test("a client receives the certificate for the requested name, otherwise the fi
   const [first, second, wild] = [make("a.example"), make("b.example"), make("*.wild.example")];
   const source = createHeldCertificates(first);
   source.hold([first, second, wild]);
-  const names = async (asked?: string) => (await shownTo(t, source, asked)).subjectAltName;
+  const names = async (serverName?: string) => (await shownTo(t, source, serverName)).subjectAltName;
   assert.equal(await names(), "DNS:a.example");
   assert.equal(await names("b.example"), "DNS:b.example");
   assert.equal(await names("B.Example"), "DNS:b.example");

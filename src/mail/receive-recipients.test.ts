@@ -74,20 +74,20 @@ const bounces: NonNullable<ReceiverOptions["bounces"]> = {
 
 test("before the message: unknown, deferred, and accepted recipients", async () => {
   const { receiver } = await setUp({ bounces });
-  const asked = async (rcpt: string, from?: string) => {
+  const answer = async (rcpt: string, from?: string) => {
     const reply = await receiver.checkRecipient(rcpt, envelope([], from));
     return reply === undefined ? "welcome" : `${reply.code} ${reply.enhanced} ${reply.text}`;
   };
-  assert.equal(await asked("w@here.example"), "welcome");
-  assert.equal(await asked("d@here.example"), "welcome");
-  assert.equal(await asked("x@here.example"), "550 5.1.1 No such recipient: x@here.example");
+  assert.equal(await answer("w@here.example"), "welcome");
+  assert.equal(await answer("d@here.example"), "welcome");
+  assert.equal(await answer("x@here.example"), "550 5.1.1 No such recipient: x@here.example");
   assert.equal(
-    await asked("gone@here.example"),
+    await answer("gone@here.example"),
     "451 4.3.0 Mail for this address is temporarily rejected, try again later",
   );
-  assert.equal(await asked("broken@here.example"), "451 4.3.0 Message processing failed, try again later");
-  assert.equal(await asked("srs@fwd.example", ""), "welcome");
-  assert.equal(await asked("srs@fwd.example"), "550 5.1.1 no bounce");
+  assert.equal(await answer("broken@here.example"), "451 4.3.0 Message processing failed, try again later");
+  assert.equal(await answer("srs@fwd.example", ""), "welcome");
+  assert.equal(await answer("srs@fwd.example"), "550 5.1.1 no bounce");
 });
 
 test("defers mail to a worker that does not exist yet", async () => {

@@ -27,10 +27,10 @@ export function createZoneAccounts({
 }): ZoneAccounts {
   const known = new Map<string, string>();
   /** Incremented by each invalidation: a read that began earlier may return a deleted zone. */
-  let era = 0;
+  let generation = 0;
 
   function forget(zone: string) {
-    era++;
+    generation++;
     // An empty id means that notifications may have been lost.
     if (zone === "") known.clear();
     else known.delete(zone);
@@ -41,9 +41,9 @@ export function createZoneAccounts({
     async find(zone) {
       const account = known.get(zone);
       if (account !== undefined) return account;
-      const asked = era;
+      const before = generation;
       const found = await read(zone);
-      if (found !== undefined && asked === era) {
+      if (found !== undefined && before === generation) {
         if (known.size >= max) known.delete(known.keys().next().value!);
         known.set(zone, found);
       }

@@ -171,8 +171,8 @@ export function zonesConformance(engine: TestEngine): void {
       assert.equal(await zones.zoneAccount("0".repeat(32)), undefined);
       assert.equal(await zones.zoneAccount(zone.id), ACCOUNT);
       // Answered during the deletion: the answer must not be cached.
-      const [asked] = await Promise.all([zones.zoneAccount(zone.id), zones.delete(zone.id)]);
-      assert.ok(asked === ACCOUNT || asked === undefined);
+      const [found] = await Promise.all([zones.zoneAccount(zone.id), zones.delete(zone.id)]);
+      assert.ok(found === ACCOUNT || found === undefined);
       assert.equal(await zones.zoneAccount(zone.id), undefined);
       const elsewhere = createZones({ db: await another(), clock, ids: randomIds, events, nameServers: [] });
       t.after(async () => elsewhere.close());

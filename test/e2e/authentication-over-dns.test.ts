@@ -6,7 +6,7 @@ import { verifySignatures } from "../../src/mail/authenticate/signatures.ts";
 import { checkSpf } from "../../src/mail/authenticate/spf.ts";
 import { readSuite, zoneResolver, type Section } from "../../src/mail/authenticate/suites.testing.ts";
 import { createLookups } from "../../src/zones/index.ts";
-import { startScriptedServer, type Said } from "../../src/zones/dns/lookup/scripted-server.testing.ts";
+import { startScriptedServer, type ScriptedResponse } from "../../src/zones/dns/lookup/scripted-server.testing.ts";
 
 /**
  * Runs the published suites over real packets, with the resolver setup that `reelpost serve` gives the authenticator.
@@ -18,7 +18,7 @@ async function overDns(
   answer: Resolver,
   aliasOf: (name: string) => string | undefined = () => undefined,
 ): Promise<Resolver> {
-  const server = await startScriptedServer(t, async ({ name, type }): Promise<Said | undefined> => {
+  const server = await startScriptedServer(t, async ({ name, type }): Promise<ScriptedResponse | undefined> => {
     const alias = aliasOf(name);
     if (alias !== undefined) return { answers: [{ name, type: "CNAME", ttl: 60, data: alias }] };
     try {

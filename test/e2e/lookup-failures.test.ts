@@ -9,7 +9,11 @@ import { createBlockLists } from "../../src/mail/inbound/block-lists.ts";
 import { createDane } from "../../src/mail/outbound/policy/dane.ts";
 import { routeTo } from "../../src/mail/outbound/smtp/next-hops.ts";
 import { createLookups, type Lookups, type QuestionType } from "../../src/zones/index.ts";
-import { startScriptedServer, type Said, type Script } from "../../src/zones/dns/lookup/scripted-server.testing.ts";
+import {
+  startScriptedServer,
+  type ScriptedResponse,
+  type Script,
+} from "../../src/zones/dns/lookup/scripted-server.testing.ts";
 
 /** Failed DNS responses, and the error codes that the caller receives. */
 const FAILURES: Record<string, { say: Script; code: string }> = {
@@ -40,7 +44,7 @@ const FAILURES: Record<string, { say: Script; code: string }> = {
   "no message": { say: () => ({ raw: Buffer.from("hello") }), code: "ETIMEOUT" },
   "half a message": { say: () => ({ raw: Buffer.alloc(12) }), code: "ETIMEOUT" },
   "another's answer": {
-    say: (): Said => ({
+    say: (): ScriptedResponse => ({
       question: "another.test",
       answers: [{ name: "another.test", type: "A", ttl: 60, data: "192.0.2.1" }],
     }),

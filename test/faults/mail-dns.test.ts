@@ -3,7 +3,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { after, before, describe, test, type TestContext } from "node:test";
 import { systemClock } from "../../src/kernel/index.ts";
 import { createSigner } from "../../src/mail/authenticate/index.ts";
-import { startScriptedServer, type Said } from "../../src/zones/dns/lookup/scripted-server.testing.ts";
+import { startScriptedServer, type ScriptedResponse } from "../../src/zones/dns/lookup/scripted-server.testing.ts";
 import { createScope } from "../e2e/dev-bench.ts";
 import { startNextHop, type NextHop } from "../support/next-hop.ts";
 import { letter, sendRaw, SENDERS, startMailWorld, until, type MailWorld } from "../support/mail-world.ts";
@@ -30,9 +30,9 @@ describe("DNS fails while mail is in transit", { concurrency: true }, () => {
   let hop: NextHop;
   let resolvers: string;
 
-  function say({ name, type }: { name: string; type: string }): Said | undefined {
+  function say({ name, type }: { name: string; type: string }): ScriptedResponse | undefined {
     const mode = modes.get(name) ?? modes.get(name.replace(/^mx\./, ""));
-    const one = (data: string | string[] | object): Said => ({ answers: [{ name, type, ttl: 1, data }] });
+    const one = (data: string | string[] | object): ScriptedResponse => ({ answers: [{ name, type, ttl: 1, data }] });
     if (mode === "silence") return undefined;
     if (mode === undefined || mode === "NXDOMAIN" || mode === "SERVFAIL") return { rcode: mode ?? "NXDOMAIN" };
     if (type === "TXT" && name.includes("._domainkey.")) return one(KEY.match(/.{1,200}/g)!);
@@ -72,9 +72,9 @@ describe("DNS fails while mail is in transit", { concurrency: true }, () => {
 
   async function timed(answer: Promise<string>): Promise<string> {
     const begun = performance.now();
-    const said = await answer;
+    const response = await answer;
     assert.ok(performance.now() - begun < IN_TIME_MS, `${performance.now() - begun} ms`);
-    return said;
+    return response;
   }
 
   /** A sender that is authenticated only by its signature. */

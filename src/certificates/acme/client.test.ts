@@ -158,9 +158,9 @@ describe("the ACME client", () => {
         () => assert.fail("was not refused"),
         (err: AcmeProblem) => err,
       );
-    const told = await waits();
-    assert.deepEqual([told.type, told.retryAfterMs], ["rateLimited", 120_000]);
-    assert.match(told.message, /429 rateLimited: as it is/);
+    const refusal = await waits();
+    assert.deepEqual([refusal.type, refusal.retryAfterMs], ["rateLimited", 120_000]);
+    assert.match(refusal.message, /429 rateLimited: as it is/);
     after = new Date(Date.now() + 60_000).toUTCString();
     assert.ok(Math.abs((await waits()).retryAfterMs! - 60_000) < 5000);
     after = "99999999";

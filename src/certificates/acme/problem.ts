@@ -22,7 +22,7 @@ export interface ProblemDocument {
   subproblems?: (ProblemDocument & { identifier?: { value?: string } })[];
 }
 
-export function problemOf(response: AcmeResponse, asked: string, now: number): AcmeProblem {
+export function problemOf(response: AcmeResponse, request: string, now: number): AcmeProblem {
   let document: ProblemDocument = {};
   try {
     document = JSON.parse(response.text) as ProblemDocument;
@@ -31,7 +31,7 @@ export function problemOf(response: AcmeResponse, asked: string, now: number): A
   }
   const type = typeOf(document);
   return new AcmeProblem(
-    `${asked} was answered with ${response.status}${type === "" ? "" : ` ${type}`}: ${textOf(document)}`,
+    `${request} was answered with ${response.status}${type === "" ? "" : ` ${type}`}: ${textOf(document)}`,
     type,
     retryAfter(response, now),
   );

@@ -4,7 +4,7 @@ import type { TestEngine } from "../../../test/support/databases.ts";
 import { ACCOUNT, openActivity, OTHER_ACCOUNT, START, ZONE } from "./activity.testing.ts";
 import type { Entry } from "./types.ts";
 
-const told = ({ events }: Entry) => events.map(({ step }) => step).join(" ");
+const stepsOf = ({ events }: Entry) => events.map(({ step }) => step).join(" ");
 
 export function entriesConformance(engine: TestEngine): void {
   describe("the entries of a message", () => {
@@ -37,7 +37,7 @@ export function entriesConformance(engine: TestEngine): void {
       tell("m1", "deferred", { code: 451, enhanced: "4.3.0", text: "The worker failed" }, { rcpt: to[3]! });
       const { items } = await activity.search({ zone: ZONE });
       const of = new Map(
-        items.map((entry) => [entry.to, [entry.status, entry.action, entry.script, entry.error, told(entry)]]),
+        items.map((entry) => [entry.to, [entry.status, entry.action, entry.script, entry.error, stepsOf(entry)]]),
       );
       assert.deepEqual(Object.fromEntries(of), {
         "drop@here.example": ["dropped", "drop", null, null, "received authenticated matched dropped"],
@@ -106,7 +106,7 @@ export function entriesConformance(engine: TestEngine): void {
         Object.fromEntries(
           items.map((entry) => [
             entry.to,
-            [entry.status, told(entry), entry.deliveries.map(({ to, state }) => `${to} ${state}`)],
+            [entry.status, stepsOf(entry), entry.deliveries.map(({ to, state }) => `${to} ${state}`)],
           ]),
         ),
         {

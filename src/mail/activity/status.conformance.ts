@@ -4,7 +4,7 @@ import type { TestEngine } from "../../../test/support/databases.ts";
 import { ACCOUNT, openActivity, OTHER_ACCOUNT, START, ZONE } from "./activity.testing.ts";
 import type { Entry } from "./types.ts";
 
-const told = ({ events }: Entry) => events.map(({ step }) => step).join(" ");
+const stepsOf = ({ events }: Entry) => events.map(({ step }) => step).join(" ");
 
 export function statusConformance(engine: TestEngine): void {
   describe("the status of a message", () => {
@@ -115,7 +115,7 @@ export function statusConformance(engine: TestEngine): void {
         { rcpt: "box1@here.example" },
       );
       assert.deepEqual(
-        [(await only()).status, (await only()).errorCause, told(await only())],
+        [(await only()).status, (await only()).errorCause, stepsOf(await only())],
         ["deliveryFailed", "4.4.7", "received authenticated matched queued deferred deferred bounced"],
       );
       clock.advance(1000);
@@ -131,13 +131,13 @@ export function statusConformance(engine: TestEngine): void {
         ["deferred", { ...copy, inSession: true, code: 451, enhanced: "4.4.1", text: "refused" }],
         ["queued", { ...copy, outbound: "out-1" }],
       ] as const;
-      for (const [message, told] of [
+      for (const [message, order] of [
         ["m1", steps],
         ["m2", steps.toReversed()],
       ] as const) {
         tell(message, "matched", { kind: "forward" }, { rcpt, account: ACCOUNT, zone: ZONE });
         const at = new Date(clock.now());
-        for (const [step, detail] of told) tell(message, step, detail, { rcpt, at });
+        for (const [step, detail] of order) tell(message, step, detail, { rcpt, at });
       }
       assert.deepEqual(
         (await activity.search({ account: ACCOUNT })).items.map(({ status }) => status),
@@ -188,10 +188,10 @@ export function statusConformance(engine: TestEngine): void {
         host: undefined,
         finishedAt: undefined,
       };
-      const asked: string[][] = [];
+      const queried: string[][] = [];
       const queue = {
         async ofInbound(messages: string[]) {
-          asked.push(messages);
+          queried.push(messages);
           return [
             {
               message: message(to[0]!, "o1"),
@@ -211,7 +211,7 @@ export function statusConformance(engine: TestEngine): void {
         },
       };
       assert.equal(await activity.settleInterrupted(queue, before), 3);
-      assert.deepEqual(asked, [["m1"]]);
+      assert.deepEqual(queried, [["m1"]]);
       const { items } = await activity.search({ account: ACCOUNT });
       assert.deepEqual(Object.fromEntries(items.map((entry) => [entry.to, [entry.status, entry.error]])), {
         "queued@here.example": ["queued", null],

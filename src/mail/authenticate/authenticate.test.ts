@@ -328,7 +328,7 @@ test("a large message is checked on another thread, from a file or from memory, 
     );
     await source.discard();
   }
-  assert.ok(small.resolver.asked.includes("rsa._domainkey.a.example TXT"));
+  assert.ok(small.resolver.queries.includes("rsa._domainkey.a.example TXT"));
   const tiny = await small.check(from("alice@a.example"), mail(""));
   assert.equal(tiny.dkim[0]!.result, "none");
 });
@@ -393,7 +393,7 @@ test("hostile headers: limits the number of lines, signatures and lookups", { ti
 test("does not exceed the maximum number of DNS queries per message", async () => {
   const few = authenticator({ lookups: { lookups: 1 } });
   const verdict = await few.check(from("alice@a.example"), await signedMail(`${HEADER}\nHello\n`, RSA));
-  assert.equal(few.resolver.asked.length, 1);
+  assert.equal(few.resolver.queries.length, 1);
   assert.equal(verdict.reply?.code, 451);
 });
 

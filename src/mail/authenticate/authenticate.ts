@@ -62,27 +62,27 @@ export function createAuthenticator({
   const limits = { ...DEFAULT_LOOKUP_LIMITS, ...lookups };
   const others = createBodyThreads(threads);
 
-  function verify(source: MailSource, asked: Resolver, options: SignatureOptions) {
+  function verify(source: MailSource, bounded: Resolver, options: SignatureOptions) {
     const header = verifiableHeader(source.headerBlock);
     const body =
       source.size <= inlineBytes && header.length <= inlineHeaderBytes
         ? source.open(source.headerBlock.length)
         : undefined;
     return body instanceof Uint8Array
-      ? verifySignatures(Buffer.concat([header, body]), asked, options)
-      : others.verify(source, header, asked, options);
+      ? verifySignatures(Buffer.concat([header, body]), bounded, options)
+      : others.verify(source, header, bounded, options);
   }
 
   return {
     async check(envelope, source, { policy: special } = {}) {
       const rules = { ...policy, ...special };
-      const asked = boundedResolver(resolver, clock, limits);
+      const bounded = boundedResolver(resolver, clock, limits);
       const options = { minKeyBits, now: clock.now(), ip: envelope.ip, partialBody: rules.partialBody };
       const [spf, signatures] = await Promise.all([
-        checkSpf(envelope, asked, authservId),
-        verify(source, asked, options),
+        checkSpf(envelope, bounded, authservId),
+        verify(source, bounded, options),
       ]);
-      const { dmarc, authors } = await checkDmarc(spf, signatures, asked);
+      const { dmarc, authors } = await checkDmarc(spf, signatures, bounded);
       const results = { spf, dkim: signatures.dkim, dmarc, arc: signatures.arc };
       const decision = decide({ ...results, authors, ip: envelope.ip }, rules);
       const summary = summaryOf(results, envelope, authservId);

@@ -152,7 +152,7 @@ function runJob(
   jobMs: number,
 ): Promise<SignatureResults> {
   const { promise, resolve, reject } = Promise.withResolvers<SignatureResults>();
-  const room = createRoom(WINDOW);
+  const window = createSendWindow(WINDOW);
   const tell = (message: ToThread) => worker.postMessage(message);
   const late = setTimeout(() => reject(new Fault(`the signatures of a message took longer than ${jobMs} ms`)), jobMs);
   const onExit = (code: number) => reject(new Fault(`a thread that checks signatures ended with ${code}`));
@@ -164,7 +164,7 @@ function runJob(
       case "failed":
         return reject(new Fault(`checking signatures failed: ${message.message}`));
       case "more":
-        return room.more();
+        return window.more();
       case "ask":
         return void ask(resolver, message.name, message.type).then((answer) =>
           tell({ kind: "answer", id: message.id, answer }),
@@ -175,10 +175,10 @@ function runJob(
   worker.ref();
   worker.on("message", onMessage).on("error", reject).on("exit", onExit);
   tell({ kind: "verify", job });
-  if (job.body.kind === "pieces") sendBody(source, tell, room).catch(reject);
+  if (job.body.kind === "pieces") sendBody(source, tell, window).catch(reject);
   return promise.finally(() => {
     clearTimeout(late);
-    room.close();
+    window.close();
     worker.off("message", onMessage).off("error", reject).off("exit", onExit);
   });
 }
@@ -192,10 +192,10 @@ async function ask(resolver: Resolver, name: string, type: LookupType): Promise<
   }
 }
 
-async function sendBody(source: MailSource, tell: (message: ToThread) => void, room: Room) {
+async function sendBody(source: MailSource, tell: (message: ToThread) => void, window: SendWindow) {
   const body = source.open(source.headerBlock.length);
   for await (const piece of body instanceof Uint8Array ? cut(body) : (body as AsyncIterable<Uint8Array>)) {
-    if (!(await room.take())) return;
+    if (!(await window.take())) return;
     tell({ kind: "piece", bytes: piece });
   }
   tell({ kind: "end" });
@@ -206,15 +206,15 @@ function* cut(bytes: Uint8Array) {
   for (let at = 0; at < bytes.length; at += PIECE) yield bytes.slice(at, at + PIECE);
 }
 
-interface Room {
+interface SendWindow {
   /** Resolves with true when another chunk may be sent, with false when the receiver has finished. */
   take(): Promise<boolean>;
   more(): void;
   close(): void;
 }
 
-function createRoom(places: number): Room {
-  let left = places;
+function createSendWindow(size: number): SendWindow {
+  let left = size;
   let closed = false;
   let wake: (() => void) | undefined;
   const isFull = () => left === 0 && !closed;

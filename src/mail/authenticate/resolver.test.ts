@@ -16,7 +16,7 @@ test("each query is sent once, regardless of case", async () => {
   ]);
   await assert.rejects(resolver("b.example", "A"), code("ENOTFOUND"));
   await assert.rejects(resolver("b.example", "A"), code("ENOTFOUND"));
-  assert.equal(table.asked.length, 2);
+  assert.equal(table.queries.length, 2);
 });
 
 test("a missing response is a timeout, per query and in total", async () => {
@@ -29,7 +29,7 @@ test("a missing response is a timeout, per query and in total", async () => {
   clock.advance(3000);
   await assert.rejects(second, code("ETIMEOUT"));
   await assert.rejects(resolver("c.example", "A"), code("ETIMEOUT"));
-  assert.equal(resolver.asked, 2);
+  assert.equal(resolver.queryCount, 2);
 });
 
 test("sends no queries for invalid DNS names or beyond the limit", async () => {
@@ -39,7 +39,7 @@ test("sends no queries for invalid DNS names or beyond the limit", async () => {
     await assert.rejects(resolver(name, "TXT"), code("ENOTFOUND"), name);
   assert.deepEqual(await resolver("a.example.", "A"), ["192.0.2.1"]);
   await assert.rejects(resolver("b.example", "A"), code("ETIMEOUT"));
-  assert.equal(table.asked.length, 1);
+  assert.equal(table.queries.length, 1);
 });
 
 test("treats a resolver that throws synchronously as failed", async () => {
@@ -54,10 +54,10 @@ test("treats a resolver that throws synchronously as failed", async () => {
 });
 
 test("an error names the query but not the resolvers", async () => {
-  const asked = async () => {
+  const silent = async () => {
     throw Object.assign(new Error("TXT a.example: 10.0.0.53:53: recvmsg ECONNREFUSED"), { code: "ESERVFAIL" });
   };
-  await assert.rejects(boundedResolver(asked, createManualClock(), DEFAULT_LOOKUP_LIMITS)("a.example", "TXT"), {
+  await assert.rejects(boundedResolver(silent, createManualClock(), DEFAULT_LOOKUP_LIMITS)("a.example", "TXT"), {
     message: "TXT a.example: ESERVFAIL",
     code: "ESERVFAIL",
   });

@@ -29,17 +29,18 @@ export function boundedResolver(
   resolver: Resolver,
   clock: Clock,
   { lookups, lookupMs, totalMs }: LookupLimits,
-): Resolver & { readonly asked: number } {
+): Resolver & { readonly queryCount: number } {
   const answers = new Map<string, Promise<unknown[]>>();
   const deadline = clock.now() + totalMs;
-  let asked = 0;
+  let queryCount = 0;
 
   async function ask(name: string, type: LookupType): Promise<unknown[]> {
     if (!isName(name)) throw failure("ENOTFOUND", `${type} ${name.slice(0, 80)}: no name that DNS can have`);
     const left = deadline - clock.now();
     if (left <= 0) throw failure("ETIMEOUT", `${type} ${name}: lookup time limit exceeded`);
-    if (asked >= lookups) throw failure("ETIMEOUT", `${type} ${name}: more than ${lookups} questions for one message`);
-    asked++;
+    if (queryCount >= lookups)
+      throw failure("ETIMEOUT", `${type} ${name}: more than ${lookups} questions for one message`);
+    queryCount++;
     return within(
       Promise.resolve()
         .then(() => resolver(name, type))
@@ -60,7 +61,9 @@ export function boundedResolver(
     answers.set(key, answer);
     return answer;
   };
-  return Object.defineProperty(bounded, "asked", { get: () => asked }) as Resolver & { readonly asked: number };
+  return Object.defineProperty(bounded, "queryCount", { get: () => queryCount }) as Resolver & {
+    readonly queryCount: number;
+  };
 }
 
 /** Error texts are copied into the header of the message and reach others, so they must not reveal the resolver. */

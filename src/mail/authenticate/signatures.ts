@@ -36,15 +36,15 @@ export async function verifySignatures(
   resolver: Resolver,
   { minKeyBits, now, ip, partialBody }: SignatureOptions,
 ): Promise<SignatureResults> {
-  const asked = resolver as unknown as DNSResolver;
+  const dnsResolver = resolver as unknown as DNSResolver;
   const found = await dkimVerify(message, {
-    resolver: asked,
+    resolver: dnsResolver,
     minBitLength: minKeyBits,
     curTime: new Date(now),
     rejectRsaSha1: true,
     sender: "",
   });
-  const chain = await arc(strictChain(found), { resolver: asked, minBitLength: minKeyBits, ip, strict: true });
+  const chain = await arc(strictChain(found), { resolver: dnsResolver, minBitLength: minKeyBits, ip, strict: true });
   return {
     dkim: found.results.map((result) => dkimResult(result, partialBody)),
     arc: arcResult(chain),

@@ -24,18 +24,18 @@ export const noAnswer = (code: "ENOTFOUND" | "ENODATA" | "ETIMEOUT" | "ESERVFAIL
  * A resolver that answers from a table: maps `"name TYPE"` to the result of `resolve`, or to an error to reject with.
  * Names without a record do not exist.
  */
-export function tableResolver(table: Record<string, unknown[] | Error>): Resolver & { asked: string[] } {
-  const asked: string[] = [];
+export function tableResolver(table: Record<string, unknown[] | Error>): Resolver & { queries: string[] } {
+  const queries: string[] = [];
   const resolver = async (name: string, type: LookupType) => {
     const owner = name.toLowerCase().replace(/\.$/, "");
-    asked.push(`${owner} ${type}`);
+    queries.push(`${owner} ${type}`);
     const answer =
       table[`${owner} ${type}`] ??
       (Object.keys(table).some((key) => key.startsWith(`${owner} `)) ? noAnswer("ENODATA") : noAnswer("ENOTFOUND"));
     if (answer instanceof Error) throw answer;
     return answer;
   };
-  return Object.assign(resolver, { asked });
+  return Object.assign(resolver, { queries });
 }
 
 /** A resolver for the zone data of the SPF suite; SPF records serve as TXT if a name has no TXT records. */

@@ -2,14 +2,14 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { TestEngine } from "../../../test/support/databases.ts";
 import { createSrs } from "../../protocol/srs/index.ts";
-import { bounceOf, complaintOf, DAY, NOON, openRoom, type Room } from "./bounces.testing.ts";
+import { bounceOf, complaintOf, DAY, NOON, openBounces, type BouncesFixture } from "./bounces.testing.ts";
 
 const NOT_AUTHENTICATED = "550 5.7.26 Feedback report rejected: its author is not authenticated";
 const ONLY_REPORTS = "550 5.7.1 This address accepts delivery reports only";
 const NO_SUCH = "550 5.1.1 Unknown return path";
 const EXPIRED = "550 5.1.1 Return path expired";
 
-const sentTo = ({ bounces }: Room, to: string[]) =>
+const sentTo = ({ bounces }: BouncesFixture, to: string[]) =>
   bounces.pathsFor({
     account: "acc",
     zone: "zone",
@@ -19,11 +19,11 @@ const sentTo = ({ bounces }: Room, to: string[]) =>
     to,
     from: "app@here.example",
   });
-const sent = async (room: Room): Promise<string> => (await sentTo(room, ["bob@example.net"]))[0]!;
+const sent = async (fixture: BouncesFixture): Promise<string> => (await sentTo(fixture, ["bob@example.net"]))[0]!;
 
 /** Tests the processing of mail to return paths. */
 export function bounceProcessorConformance(engine: TestEngine): void {
-  const open = openRoom(engine);
+  const open = openBounces(engine);
 
   describe("a bounce to an SRS address", () => {
     test("is returned through two forwarders to the first sender, with a null sender at every hop", async (t) => {
@@ -169,13 +169,13 @@ export function bounceProcessorConformance(engine: TestEngine): void {
 
   describe("a bounce of sent mail", () => {
     test("is traced and suppresses the address, only once", async (t) => {
-      const room = await open(t);
-      const path = await sent(room);
+      const fixture = await open(t);
+      const path = await sent(fixture);
       assert.match(path, /^rp-[a-z0-9-]{38}@rp-bounce\.here\.example$/);
-      assert.ok(path.indexOf("@") <= 64 && room.bounces.isReturnPath(path));
-      assert.equal(await room.take(path, bounceOf("bob@example.net")), "ok");
-      assert.equal(await room.take(path, bounceOf("bob@example.net")), "ok");
-      assert.deepEqual(room.entries, [
+      assert.ok(path.indexOf("@") <= 64 && fixture.bounces.isReturnPath(path));
+      assert.equal(await fixture.take(path, bounceOf("bob@example.net")), "ok");
+      assert.equal(await fixture.take(path, bounceOf("bob@example.net")), "ok");
+      assert.deepEqual(fixture.entries, [
         {
           account: "acc",
           email: "bob@example.net",
@@ -186,40 +186,40 @@ export function bounceProcessorConformance(engine: TestEngine): void {
         },
       ]);
       assert.deepEqual(
-        room.events
+        fixture.events
           .filter(({ step }) => step === "bounced")
           .map(({ message, rcpt, account, zone, detail }) => [message, rcpt, account, zone, detail["text"]]),
         [["m1", "bob@example.net", "acc", "zone", "550 5.1.1 No such user"]],
       );
-      const [handled, ...more] = room.events.filter(({ step }) => step === "handled");
+      const [handled, ...more] = fixture.events.filter(({ step }) => step === "handled");
       assert.deepEqual(
         [handled!.rcpt, handled!.account, handled!.zone, handled!.detail, more],
         [path, "acc", "zone", { report: true, about: "<sent@here.example>" }, []],
       );
-      await room.drained();
-      assert.deepEqual(room.sink.mails, []);
+      await fixture.drained();
+      assert.deepEqual(fixture.sink.mails, []);
     });
 
     test("suppresses permanently if the address had also failed a week earlier", async (t) => {
-      const room = await open(t);
+      const fixture = await open(t);
       for (const wait of [0, 1, 8, 89]) {
-        room.clock.advance(wait * DAY);
-        assert.equal(await room.take(await sent(room), bounceOf("Bob@Example.net", { id: `<${wait}@x>` })), "ok");
+        fixture.clock.advance(wait * DAY);
+        assert.equal(await fixture.take(await sent(fixture), bounceOf("Bob@Example.net", { id: `<${wait}@x>` })), "ok");
       }
       assert.deepEqual(
-        room.entries.map(({ expiresAt }) => expiresAt === null),
+        fixture.entries.map(({ expiresAt }) => expiresAt === null),
         [false, false, true, false],
         "at once, a day later, nine days later, and when the first is long ago",
       );
     });
 
     test("applies to the recipient of the message, whatever the report says", async (t) => {
-      const room = await open(t);
-      const one = await sent(room);
-      const [bobs, carols] = await sentTo(room, ["bob@example.net", "carol@example.net"]);
-      assert.equal(await room.take(one, bounceOf("bob@behind-his-alias.example")), "ok");
+      const fixture = await open(t);
+      const one = await sent(fixture);
+      const [bobs, carols] = await sentTo(fixture, ["bob@example.net", "carol@example.net"]);
+      assert.equal(await fixture.take(one, bounceOf("bob@behind-his-alias.example")), "ok");
       assert.equal(
-        await room.take(
+        await fixture.take(
           carols!,
           bounceOf("c@elsewhere.example", {
             original: "Carol@example.net",
@@ -231,14 +231,14 @@ export function bounceProcessorConformance(engine: TestEngine): void {
         "ok",
       );
       assert.equal(
-        await room.take(
+        await fixture.take(
           bobs!,
           bounceOf("behind@alias.example", { id: "<3@x>", status: "5.2.2", words: "552 5.2.2 full" }),
         ),
         "ok",
       );
       assert.deepEqual(
-        room.entries.map(({ email, reason }) => [email, reason]),
+        fixture.entries.map(({ email, reason }) => [email, reason]),
         [
           ["bob@example.net", "hard_bounce"],
           ["carol@example.net", "soft_bounce"],
@@ -248,22 +248,22 @@ export function bounceProcessorConformance(engine: TestEngine): void {
     });
 
     test("does not affect another recipient of the message", async (t) => {
-      const room = await open(t);
-      const [bobs] = await sentTo(room, ["bob@example.net", "carol@example.net"]);
-      assert.equal(await room.take(bobs!, bounceOf("carol@example.net")), "ok");
+      const fixture = await open(t);
+      const [bobs] = await sentTo(fixture, ["bob@example.net", "carol@example.net"]);
+      assert.equal(await fixture.take(bobs!, bounceOf("carol@example.net")), "ok");
       assert.equal(
-        await room.take(bobs!, bounceOf("x@elsewhere.example", { original: "CAROL@example.net", id: "<2@x>" })),
+        await fixture.take(bobs!, bounceOf("x@elsewhere.example", { original: "CAROL@example.net", id: "<2@x>" })),
         "ok",
       );
-      assert.deepEqual(room.entries, []);
+      assert.deepEqual(fixture.entries, []);
       const [local, host] = bobs!.split("@");
       for (const forged of [`${local!.replace(/-0-/, "-1-")}@${host}`, `${local!.replace(/-0-/, "-")}@${host}`])
-        assert.equal(await room.take(forged, bounceOf("carol@example.net", { id: "<3@x>" })), NO_SUCH, forged);
+        assert.equal(await fixture.take(forged, bounceOf("carol@example.net", { id: "<3@x>" })), NO_SUCH, forged);
     });
 
     test("suppresses no address if it reports a delay, a delivery or rejected content", async (t) => {
-      const room = await open(t);
-      const path = await sent(room);
+      const fixture = await open(t);
+      const path = await sent(fixture);
       for (const [n, [action, status, words]] of (
         [
           ["delayed", "4.4.1", "no answer"],
@@ -272,44 +272,44 @@ export function bounceProcessorConformance(engine: TestEngine): void {
         ] as const
       ).entries()) {
         assert.equal(
-          await room.take(path, bounceOf("bob@example.net", { action, status, words, id: `<${n}@x>` })),
+          await fixture.take(path, bounceOf("bob@example.net", { action, status, words, id: `<${n}@x>` })),
           "ok",
         );
       }
-      assert.deepEqual(room.entries, []);
+      assert.deepEqual(fixture.entries, []);
       assert.deepEqual(
-        room.events.map(({ step }) => step),
+        fixture.events.map(({ step }) => step),
         ["deferred", "handled", "delivered", "handled", "bounced", "handled"],
       );
     });
 
     test("counts with less weight if it is free text, and not at all if it is an automatic reply", async (t) => {
-      const room = await open(t);
-      const path = await sent(room);
+      const fixture = await open(t);
+      const path = await sent(fixture);
       const words =
         "From: MAILER-DAEMON@old.example\r\nSubject: failure notice\r\nMessage-ID: <q@x>\r\n\r\nHi. This is the qmail-send program.\r\n\r\n<bob@example.net>:\r\n550 sorry\r\n";
-      assert.equal(await room.take(path, words), "ok");
+      assert.equal(await fixture.take(path, words), "ok");
       assert.equal(
-        await room.take(
+        await fixture.take(
           path,
           "From: bob@example.net\r\nSubject: Out of office\r\nAuto-Submitted: auto-replied\r\n\r\nBack on Monday.\r\n",
         ),
         "ok",
       );
-      assert.equal(await room.take(path, "no header at all"), "ok");
+      assert.equal(await fixture.take(path, "no header at all"), "ok");
       assert.deepEqual(
-        room.entries.map(({ reason }) => reason),
+        fixture.entries.map(({ reason }) => reason),
         ["soft_bounce"],
       );
       assert.deepEqual(
-        room.events.map(({ step }) => step),
+        fixture.events.map(({ step }) => step),
         ["bounced", "handled", "dropped", "dropped"],
       );
     });
 
     test("to a guessed, expired, unknown or foreign path is rejected", async (t) => {
-      const room = await open(t);
-      const path = await sent(room);
+      const fixture = await open(t);
+      const path = await sent(fixture);
       const [local] = path.split("@");
       const flipped = path.replace(/.@/, (end) => (end === "0@" ? "1@" : "0@"));
       for (const forged of [
@@ -318,9 +318,9 @@ export function bounceProcessorConformance(engine: TestEngine): void {
         `${local}@fwd.example`,
         path.replace(/^rp-./, (start) => (start === "rp-0" ? "rp-1" : "rp-0")),
       ]) {
-        assert.ok(room.bounces.isReturnPath(forged), forged);
-        assert.equal((await room.bounces.check(forged, { from: "" }))?.code, 550, forged);
-        assert.equal(await room.take(forged, bounceOf("bob@example.net")), NO_SUCH, forged);
+        assert.ok(fixture.bounces.isReturnPath(forged), forged);
+        assert.equal((await fixture.bounces.check(forged, { from: "" }))?.code, 550, forged);
+        assert.equal(await fixture.take(forged, bounceOf("bob@example.net")), NO_SUCH, forged);
       }
       for (const address of [
         "someone@here.example",
@@ -329,33 +329,37 @@ export function bounceProcessorConformance(engine: TestEngine): void {
         "rp-x@fwd.example",
         "",
       ])
-        assert.ok(!room.bounces.isReturnPath(address), address);
+        assert.ok(!fixture.bounces.isReturnPath(address), address);
       assert.equal(
-        await room.take(path, "From: x@example.net\r\nSubject: hello\r\n\r\nBuy!\r\n", "x@example.net"),
+        await fixture.take(path, "From: x@example.net\r\nSubject: hello\r\n\r\nBuy!\r\n", "x@example.net"),
         ONLY_REPORTS,
       );
-      room.clock.advance(23 * DAY);
-      assert.equal(await room.take(path, bounceOf("bob@example.net")), EXPIRED);
-      room.clock.advance(-2 * DAY);
-      assert.equal(await room.take(path, bounceOf("bob@example.net")), "ok");
-      room.clock.advance(3 * DAY);
-      await room.bounces.sweep();
-      room.clock.advance(-3 * DAY);
-      assert.equal(await room.take(path, bounceOf("bob@example.net", { id: "<later@x>" })), EXPIRED, "its row is gone");
+      fixture.clock.advance(23 * DAY);
+      assert.equal(await fixture.take(path, bounceOf("bob@example.net")), EXPIRED);
+      fixture.clock.advance(-2 * DAY);
+      assert.equal(await fixture.take(path, bounceOf("bob@example.net")), "ok");
+      fixture.clock.advance(3 * DAY);
+      await fixture.bounces.sweep();
+      fixture.clock.advance(-3 * DAY);
+      assert.equal(
+        await fixture.take(path, bounceOf("bob@example.net", { id: "<later@x>" })),
+        EXPIRED,
+        "its row is gone",
+      );
     });
   });
 
   describe("a complaint (RFC 5965)", () => {
     test("sent to the return path or to abuse@ in its domain permanently suppresses the recipient", async (t) => {
-      const room = await open(t);
-      const [bobs, carols] = await sentTo(room, ["bob@example.net", "carol@example.net"]);
-      assert.equal(await room.take(bobs!, complaintOf({ rcpt: "bob@example.net" }), "fbl@provider.example"), "ok");
+      const fixture = await open(t);
+      const [bobs, carols] = await sentTo(fixture, ["bob@example.net", "carol@example.net"]);
+      assert.equal(await fixture.take(bobs!, complaintOf({ rcpt: "bob@example.net" }), "fbl@provider.example"), "ok");
       assert.equal(
-        await room.bounces.check("abuse@rp-bounce.here.example", { from: "fbl@provider.example" }),
+        await fixture.bounces.check("abuse@rp-bounce.here.example", { from: "fbl@provider.example" }),
         undefined,
       );
       assert.equal(
-        await room.take(
+        await fixture.take(
           "abuse@rp-bounce.here.example",
           complaintOf({ mailFrom: carols!, to: "carol@example.net" }),
           "fbl@provider.example",
@@ -363,14 +367,14 @@ export function bounceProcessorConformance(engine: TestEngine): void {
         "ok",
       );
       assert.deepEqual(
-        room.entries.map(({ email, reason, expiresAt, domain }) => [email, reason, expiresAt, domain]),
+        fixture.entries.map(({ email, reason, expiresAt, domain }) => [email, reason, expiresAt, domain]),
         [
           ["bob@example.net", "complaint", null, "Here.Example"],
           ["carol@example.net", "complaint", null, "Here.Example"],
         ],
       );
       assert.deepEqual(
-        room.events
+        fixture.events
           .filter(({ step }) => step === "bounced")
           .map(({ message, detail }) => [message, detail["complaint"]]),
         [
@@ -379,25 +383,29 @@ export function bounceProcessorConformance(engine: TestEngine): void {
         ],
       );
       assert.deepEqual(
-        room.events.filter(({ step }) => step === "handled").map(({ rcpt }) => rcpt),
+        fixture.events.filter(({ step }) => step === "handled").map(({ rcpt }) => rcpt),
         [bobs!, "abuse@rp-bounce.here.example"],
       );
     });
 
     test("counts only from an authenticated author, with a null sender or any other", async (t) => {
-      const room = await open(t, { authenticated: false });
-      const [bobs] = await sentTo(room, ["bob@example.net", "carol@example.net"]);
+      const fixture = await open(t, { authenticated: false });
+      const [bobs] = await sentTo(fixture, ["bob@example.net", "carol@example.net"]);
       const desk = "abuse@rp-bounce.here.example";
       for (const from of ["", "fbl@provider.example"]) {
-        assert.equal(await room.take(bobs!, complaintOf({ rcpt: "bob@example.net" }), from), NOT_AUTHENTICATED, from);
         assert.equal(
-          await room.take(desk, complaintOf({ mailFrom: bobs!, rcpt: "bob@example.net" }), from),
+          await fixture.take(bobs!, complaintOf({ rcpt: "bob@example.net" }), from),
+          NOT_AUTHENTICATED,
+          from,
+        );
+        assert.equal(
+          await fixture.take(desk, complaintOf({ mailFrom: bobs!, rcpt: "bob@example.net" }), from),
           NOT_AUTHENTICATED,
           from,
         );
       }
-      assert.deepEqual(room.entries, []);
-      assert.equal(await room.take(bobs!, bounceOf("bob@example.net")), "ok", "a bounce needs no author");
+      assert.deepEqual(fixture.entries, []);
+      assert.equal(await fixture.take(bobs!, bounceOf("bob@example.net")), "ok", "a bounce needs no author");
       const known = await open(t);
       const [path] = await sentTo(known, ["bob@example.net"]);
       assert.equal(await known.take(path!, complaintOf({ rcpt: "bob@example.net" })), "ok");
@@ -408,38 +416,38 @@ export function bounceProcessorConformance(engine: TestEngine): void {
     });
 
     test("from one recipient about another suppresses no address", async (t) => {
-      const room = await open(t);
-      const [bobs] = await sentTo(room, ["bob@example.net", "carol@example.net"]);
-      assert.equal(await room.take(bobs!, complaintOf({ rcpt: "carol@example.net" }), "bob@example.net"), "ok");
+      const fixture = await open(t);
+      const [bobs] = await sentTo(fixture, ["bob@example.net", "carol@example.net"]);
+      assert.equal(await fixture.take(bobs!, complaintOf({ rcpt: "carol@example.net" }), "bob@example.net"), "ok");
       assert.equal(
-        await room.take(bobs!, complaintOf({ to: "carol@example.net", id: "<2@x>" }), "bob@example.net"),
+        await fixture.take(bobs!, complaintOf({ to: "carol@example.net", id: "<2@x>" }), "bob@example.net"),
         "ok",
       );
       assert.equal(
-        await room.take(
+        await fixture.take(
           "abuse@rp-bounce.here.example",
           complaintOf({ mailFrom: bobs!, rcpt: "carol@example.net", id: "<3@x>" }),
           "bob@example.net",
         ),
         "ok",
       );
-      assert.deepEqual(room.entries, []);
+      assert.deepEqual(fixture.entries, []);
     });
 
     test("about mail of a domain that does not send here is rejected before DATA", async (t) => {
       const { bounces } = await open(t, { bounces: { sends: async (domain) => domain === "here.example" } });
-      const asked = async (rcpt: string) => (await bounces.check(rcpt, { from: "fbl@provider.example" }))?.code;
+      const replyCode = async (rcpt: string) => (await bounces.check(rcpt, { from: "fbl@provider.example" }))?.code;
       assert.deepEqual(
-        [await asked("abuse@rp-bounce.here.example"), await asked("Abuse@rp-bounce.elsewhere.example")],
+        [await replyCode("abuse@rp-bounce.here.example"), await replyCode("Abuse@rp-bounce.elsewhere.example")],
         [undefined, 550],
       );
     });
 
     test("with type not-spam, or without a return path of this server, suppresses no address", async (t) => {
-      const room = await open(t);
-      const path = await sent(room);
+      const fixture = await open(t);
+      const path = await sent(fixture);
       assert.equal(
-        await room.take(
+        await fixture.take(
           path,
           complaintOf({ rcpt: "bob@example.net", type: "not-spam", id: "<2@x>" }),
           "fbl@provider.example",
@@ -452,8 +460,8 @@ export function bounceProcessorConformance(engine: TestEngine): void {
         complaintOf({ mailFrom: path.replace(/.@/, "-@") }),
         "Subject: help\r\n\r\nYour user spams me.\r\n",
       ])
-        assert.equal(await room.take(desk, text, "x@example.net"), ONLY_REPORTS);
-      assert.deepEqual(room.entries, []);
+        assert.equal(await fixture.take(desk, text, "x@example.net"), ONLY_REPORTS);
+      assert.deepEqual(fixture.entries, []);
     });
   });
 }

@@ -124,9 +124,11 @@ if (process.argv[2] === "work") {
         const reports = sink.mails.map(({ from, to, raw }) => ({
           from,
           to,
-          told: readBounce(Buffer.from(raw, "latin1"))?.recipients.map(({ address, action }) => `${address} ${action}`),
+          reported: readBounce(Buffer.from(raw, "latin1"))?.recipients.map(
+            ({ address, action }) => `${address} ${action}`,
+          ),
         }));
-        const one = { from: "", to: ["alice@example.org"], told: ["bob@example.net failed"] };
+        const one = { from: "", to: ["alice@example.org"], reported: ["bob@example.net failed"] };
         assert.deepEqual(reports, moment === "behind" ? [one, one] : [one]);
       });
     }

@@ -50,7 +50,7 @@ export async function until(condition: () => boolean | Promise<boolean>): Promis
   }
 }
 
-export interface Room {
+export interface BouncesFixture {
   bounces: BouncesService;
   outbound: ReturnType<typeof createOutbound>;
   sink: Sink;
@@ -66,7 +66,7 @@ export interface Room {
   steps(): string[];
 }
 
-interface RoomOptions {
+interface BouncesFixtureOptions {
   rules?: SinkRules;
   limits?: BouncesOptions["limits"];
   outbound?: Partial<OutboundOptions>;
@@ -77,7 +77,7 @@ interface RoomOptions {
 }
 
 /** Opens a real queue, real SMTP to a sink, and the bounce processor. */
-export const openRoom =
+export const openBounces =
   (engine: TestEngine) =>
   async (
     t: TestContext,
@@ -88,8 +88,8 @@ export const openRoom =
       bounces: others = {},
       forwardDomain = "fwd.example",
       authenticated = true,
-    }: RoomOptions = {},
-  ): Promise<Room> => {
+    }: BouncesFixtureOptions = {},
+  ): Promise<BouncesFixture> => {
     const folder = await mkdtemp(join(tmpdir(), "reelpost-returns-"));
     const stops: (() => Promise<void>)[] = [];
     t.after(async () => {

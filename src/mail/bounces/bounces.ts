@@ -168,7 +168,7 @@ export function createBounces(options: BouncesOptions): BouncesService {
     source,
     arrivedAt,
   }: BounceRequest): Promise<boolean> {
-    const told = await report({
+    const result = await report({
       to: envelope.from,
       senderAuthenticated,
       about: inbound.id,
@@ -184,7 +184,7 @@ export function createBounces(options: BouncesOptions): BouncesService {
       })),
       original: async () => ({ head: source.headerBlock, whole: () => wholeOf(source), size: source.size }),
     });
-    return told === "told" || told === "before";
+    return result === "sent" || result === "before";
   }
 
   return {
@@ -210,7 +210,7 @@ export function createBounces(options: BouncesOptions): BouncesService {
     bounce,
     async onFailed(failure) {
       await failures.suppressFailed(failure);
-      await report(await failures.taleOf(failure));
+      await report(await failures.reportableFailure(failure));
     },
     noteRefused: ({ account, domain, rcpt, reply }) =>
       failures.suppress(

@@ -3,13 +3,13 @@ import { describe, test } from "node:test";
 import type { TestEngine } from "../../../test/support/databases.ts";
 import { readBounce } from "../../protocol/dsn/index.ts";
 import type { DsnEvent, DsnRequest } from "../messages/index.ts";
-import { envelopeOf, MAIL, NOON, openRoom, until } from "./bounces.testing.ts";
+import { envelopeOf, MAIL, NOON, openBounces, until } from "./bounces.testing.ts";
 
 const HOUR = 3_600_000;
 
 /** Tests notifications about delayed mail, relayed mail and mail that was never queued. */
 export function delayNotificationsConformance(engine: TestEngine): void {
-  const open = openRoom(engine);
+  const open = openBounces(engine);
 
   describe("delayed mail", () => {
     test("is reported once after four hours if NOTIFY=DELAY was requested, and not earlier", async (t) => {
@@ -18,7 +18,7 @@ export function delayNotificationsConformance(engine: TestEngine): void {
       });
       const path = srs.forward("alice@example.org", NOON);
       assert.ok(path.ok);
-      const wish = (notify?: DsnEvent[]): DsnRequest => ({
+      const requestOf = (notify?: DsnEvent[]): DsnRequest => ({
         envid: "E1",
         to: { "bob@example.net": { orcpt: "rfc822;info@here.example", ...(notify && { notify }) } },
       });
@@ -30,7 +30,7 @@ export function delayNotificationsConformance(engine: TestEngine): void {
           to: ["bob@example.net"],
           raw: () => Buffer.from(MAIL),
           inbound: { id: "in1", rcpt: "info@here.example" },
-          dsn: wish(notify),
+          dsn: requestOf(notify),
         });
       }
       await until(async () => (await outbound.list({ state: "deferred" })).items.length === 3);

@@ -50,10 +50,10 @@ export function createDelayNotifications({
         open: async () => undefined,
       };
       try {
-        const tale = await failures.taleOf(failure, action);
+        const reportable = await failures.reportableFailure(failure, action);
         await report({
-          ...tale,
-          recipients: tale.recipients.map((one, i) =>
+          ...reportable,
+          recipients: reportable.recipients.map((one, i) =>
             action === "delayed" ? { ...one, retryUntil: new Date(ofIt[i]!.expires_at) } : one,
           ),
         });

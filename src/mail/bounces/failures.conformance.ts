@@ -4,7 +4,7 @@ import type { TestEngine } from "../../../test/support/databases.ts";
 import { readBounce } from "../../protocol/dsn/index.ts";
 import { headerValue, readHeader } from "../../protocol/rfc5322/index.ts";
 import type { DsnRequest, Outbound } from "../messages/index.ts";
-import { DAY, MAIL, NOON, openRoom, until } from "./bounces.testing.ts";
+import { DAY, MAIL, NOON, openBounces, until } from "./bounces.testing.ts";
 
 const forward = (from: string, to: string, more: Partial<Outbound> = {}): Outbound => ({
   messageId: "<x@fwd.example>",
@@ -23,7 +23,7 @@ const noSuchUser = {
 
 /** Tests reports about mail that failed in the queue. */
 export function failuresConformance(engine: TestEngine): void {
-  const open = openRoom(engine);
+  const open = openBounces(engine);
 
   describe("a forward that fails in the queue", () => {
     test("is reported to the original sender, with a null sender, signed, and without the forward destination", async (t) => {
@@ -58,9 +58,9 @@ export function failuresConformance(engine: TestEngine): void {
       assert.ok(header.ok);
       assert.match(headerValue(header.fields, "dkim-signature")!, /d=fwd\.example/);
       assert.equal(headerValue(header.fields, "auto-submitted"), "auto-replied");
-      const told = events.find(({ step }) => step === "replied")!;
+      const replied = events.find(({ step }) => step === "replied")!;
       assert.deepEqual(
-        [told.message, told.rcpt, told.account, told.detail["to"], told.detail["report"]],
+        [replied.message, replied.rcpt, replied.account, replied.detail["to"], replied.detail["report"]],
         ["in1", "info@here.example", "acc", "alice@example.org", "failed"],
       );
     });

@@ -7,7 +7,7 @@ import type { FailedRecipient, Failure } from "../outbound/index.ts";
 import { suppressionFor } from "./classify.ts";
 import type { Paths } from "./paths.ts";
 import { MAX_RETURNED, type Original } from "./report.ts";
-import type { Tale } from "./reporter.ts";
+import type { ReportableFailure } from "./reporter.ts";
 import type { PathRow, BouncesTable } from "./bounces-table.ts";
 import type { BounceList, BounceReason } from "./types.ts";
 
@@ -96,7 +96,10 @@ export function createFailures({ srs, paths, table, list, clock }: FailureParts)
   }
 
   /** Builds the report about a failure in the queue. */
-  async function taleOf(failure: Failure, action: "failed" | "delayed" | "relayed" = "failed"): Promise<Tale> {
+  async function reportableFailure(
+    failure: Failure,
+    action: "failed" | "delayed" | "relayed" = "failed",
+  ): Promise<ReportableFailure> {
     const { message, recipients, dsn } = failure;
     const { to, senderAuthenticated, path } = await behind(message.from, message.senderAuthenticated);
     const alias = message.cause === "forward" ? (path?.rcpt ?? message.inbound?.rcpt) : undefined;
@@ -114,7 +117,7 @@ export function createFailures({ srs, paths, table, list, clock }: FailureParts)
       ...(inbound && { inbound }),
       original: () => originalOf(failure),
       recipients: recipients.map((one) => ({
-        ...told(one, alias),
+        ...visibleOutcome(one, alias),
         action,
         ...(one.notify && { notify: one.notify }),
         ...(one.orcpt !== undefined && { orcpt: one.orcpt }),
@@ -124,7 +127,7 @@ export function createFailures({ srs, paths, table, list, clock }: FailureParts)
 
   return {
     suppress,
-    taleOf,
+    reportableFailure,
     /** Updates the suppression list after failures of mail that an account sent. */
     async suppressFailed({ message, recipients }: Failure): Promise<void> {
       if (message.cause !== "send" || message.account === undefined) return;
@@ -158,7 +161,7 @@ export const statusOf = ({ code, enhanced }: SmtpReply): string =>
  * RFC 3461 6.2.4: forward destinations are private. The report contains the original recipient, and the forward
  * destination is removed from the next hop's reply text.
  */
-function told(
+function visibleOutcome(
   { rcpt, reply, host }: Pick<FailedRecipient, "rcpt" | "reply" | "host">,
   alias: string | null | undefined,
 ) {

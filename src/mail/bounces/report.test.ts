@@ -5,13 +5,13 @@ import { authenticate } from "mailauth";
 import { createManualClock, randomIds } from "../../kernel/index.ts";
 import { readBounce } from "../../protocol/dsn/index.ts";
 import { createSigner } from "../authenticate/index.ts";
-import { composeReport, type Story } from "./report.ts";
+import { composeReport, type ReportRequest } from "./report.ts";
 import { KEY, MAIL, NOON } from "./bounces.testing.ts";
 
 const clock = createManualClock(NOON);
 const head = Buffer.from(MAIL.slice(0, MAIL.indexOf("\r\n\r\n") + 2));
 
-async function reportOf(changes: Partial<Story> = {}): Promise<Buffer> {
+async function reportOf(changes: Partial<ReportRequest> = {}): Promise<Buffer> {
   const { raw } = await composeReport(
     {
       to: "alice@example.org",

@@ -12,7 +12,7 @@ import type { DkimKey, Signer } from "../authenticate/index.ts";
 import type { DsnRequest, Outbound, SmtpReply } from "../messages/index.ts";
 
 /** Contents and recipient of a report. */
-export interface Story {
+export interface ReportRequest {
   /** Recipient of the report; never "". */
   to: string;
   account?: string | undefined;
@@ -21,7 +21,7 @@ export interface Story {
   inbound?: { id: string; rcpt?: string };
   dsn?: Pick<DsnRequest, "ret" | "envid">;
   arrived?: Date;
-  recipients: readonly Told[];
+  recipients: readonly RecipientOutcome[];
   /** The parts of the message that are still available. */
   original: () => Promise<Original | undefined>;
 }
@@ -35,7 +35,7 @@ export interface Original {
   size: number;
 }
 
-export interface Told {
+export interface RecipientOutcome {
   rcpt: string;
   action: Action;
   reply: SmtpReply;
@@ -65,11 +65,11 @@ const MAX_RETURNED_HEADER = 32 * 1024;
 
 /** Returns a signed report, ready for the queue. */
 export async function composeReport(
-  story: Story,
+  request: ReportRequest,
   { name, domain, clock, ids, signer, keys }: ReportParts,
 ): Promise<Outbound> {
-  const { to, recipients, dsn = {}, arrived, account, zone, inbound } = story;
-  const original = await story.original();
+  const { to, recipients, dsn = {}, arrived, account, zone, inbound } = request;
+  const original = await request.original();
   const messageId = ids.messageId(domain);
   const whole =
     original !== undefined && returnedPart(recipients[0]!.action, dsn, original.size, MAX_RETURNED) === "full"
@@ -110,7 +110,7 @@ export async function composeReport(
   };
 }
 
-function reported({ rcpt, action, reply, host, orcpt, retryUntil }: Told, now: number): ReportedRecipient {
+function reported({ rcpt, action, reply, host, orcpt, retryUntil }: RecipientOutcome, now: number): ReportedRecipient {
   const [, type, address] = /^([A-Za-z0-9-]+);(.+)$/s.exec(orcpt ?? "") ?? [];
   return {
     address: rcpt,

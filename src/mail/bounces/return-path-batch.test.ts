@@ -33,13 +33,13 @@ test("paths added at the same moment are written together without waiting, and c
   const later = createReturnPathBatch({ table, log: silentLog });
   for (const id of ["a", "b", "c"]) await later.add(row(id));
   assert.equal(table.writes.map(({ ids }) => ids).join(), "");
-  const asked = later.path("b");
+  const pending = later.path("b");
   assert.deepEqual(
     table.writes.map(({ ids }) => ids),
     [["a", "b", "c"]],
   );
   table.writes[0]!.end();
-  assert.equal((await asked)?.id, "b");
+  assert.equal((await pending)?.id, "b");
   await later.flush();
   assert.equal(table.writes.length, 1, "nothing is written twice");
 });

@@ -130,7 +130,7 @@ export async function startHost(
     clock,
     ids: randomIds,
     loopKeys: [`loop of ${name}`],
-    keysOf: async (asked) => (asked.zone === name ? [signing(asked.domain)] : []),
+    keysOf: async (request) => (request.zone === name ? [signing(request.domain)] : []),
     serviceKey: async () => [signing(forwardDomain)],
     bounces: {
       async pathFor(request) {

@@ -20,8 +20,8 @@ const MAX_VALUE = 900;
  */
 export function passedOn(dsn: DsnRequest | undefined, rcpt: string, to: readonly string[]): DsnRequest | undefined {
   if (dsn === undefined) return undefined;
-  const { to: wishes, ...message } = dsn;
-  const wish = wishes?.[rcpt];
-  const named = wish && { orcpt: `${isAscii(Buffer.from(rcpt)) ? "rfc822" : "utf-8"};${rcpt}`, ...wish };
+  const { to: byRecipient, ...message } = dsn;
+  const requested = byRecipient?.[rcpt];
+  const named = requested && { orcpt: `${isAscii(Buffer.from(rcpt)) ? "rfc822" : "utf-8"};${rcpt}`, ...requested };
   return { ...message, ...(named && { to: Object.fromEntries(to.map((one) => [one, named])) }) };
 }

@@ -5,23 +5,23 @@ import { createBlockLists } from "./block-lists.ts";
 
 /** A block list client. `answers` is keyed by "type name"; missing names do not exist. */
 function blockLists(answers: Record<string, unknown[]>, lists = ["bl.example", "second.example"]) {
-  const asked: string[] = [];
+  const queries: string[] = [];
   const { find } = createBlockLists({
     lists,
     clock: systemClock,
     log,
     async resolver(name, type) {
-      asked.push(`${type} ${name}`);
+      queries.push(`${type} ${name}`);
       const found = answers[`${type} ${name}`];
       if (found === undefined) throw Object.assign(new Error("no such name"), { code: "ENOTFOUND" });
       return found;
     },
   });
-  return { find, asked };
+  return { find, queries };
 }
 
 test("rejects a listed address with the list's own explanation", async () => {
-  const { find, asked } = blockLists({
+  const { find, queries } = blockLists({
     "A 2.0.0.127.bl.example": ["127.0.0.4"],
     "TXT 2.0.0.127.bl.example": [["Listed, see ", "https://bl.example/query/127.0.0.2"]],
   });
@@ -30,7 +30,7 @@ test("rejects a listed address with the list's own explanation", async () => {
     enhanced: "5.7.1",
     text: "127.0.0.2 found on one or more RBLs (bl.example). Refer to https://bl.example/query/127.0.0.2",
   });
-  assert.deepEqual(asked, ["A 2.0.0.127.bl.example", "A 2.0.0.127.second.example", "TXT 2.0.0.127.bl.example"]);
+  assert.deepEqual(queries, ["A 2.0.0.127.bl.example", "A 2.0.0.127.second.example", "TXT 2.0.0.127.bl.example"]);
   assert.equal(await find("192.0.2.1"), undefined);
 });
 
@@ -46,11 +46,11 @@ test("reports every list that contains the address; uses the list name if the li
 });
 
 test("RFC 5782 2.4: queries an IPv6 address nibble by nibble", async () => {
-  const { find, asked } = blockLists({}, ["bl.example"]);
+  const { find, queries } = blockLists({}, ["bl.example"]);
   await find("2001:db8:1:2:3:4:567:89ab");
   await find("2001:db8::1");
   await find("::1");
-  assert.deepEqual(asked, [
+  assert.deepEqual(queries, [
     "A b.a.9.8.7.6.5.0.4.0.0.0.3.0.0.0.2.0.0.0.1.0.0.0.8.b.d.0.1.0.0.2.bl.example",
     "A 1.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.8.b.d.0.1.0.0.2.bl.example",
     "A 1.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.bl.example",

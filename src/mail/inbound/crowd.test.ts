@@ -8,7 +8,7 @@ import { clock, rawClient, upToData } from "../mail.testing.ts";
 import { listen, testCertificates } from "./listening.testing.ts";
 
 /** Returns everything a socket receives until it ends. */
-async function told(socket: Socket): Promise<string> {
+async function received(socket: Socket): Promise<string> {
   let text = "";
   socket
     .setEncoding("latin1")
@@ -25,7 +25,7 @@ test("a network is limited to its share of connections; another network can stil
   const held = [from(port, "127.0.0.2"), from(port, "127.0.0.2")];
   await Promise.all(held.map((socket) => once(socket, "data")));
   assert.equal(
-    await told(from(port, "127.0.0.2")),
+    await received(from(port, "127.0.0.2")),
     "421 mx.test Too many connections from your network, try again later\r\n",
   );
   const other = from(port, "127.0.0.3");
@@ -49,7 +49,7 @@ test("when all slots are in use, a new client replaces an idle one, and active o
   while (taken.length === 0) await tick();
   const idle = [from(port, "127.0.0.2"), from(port, "127.0.0.2"), from(port, "127.0.0.2")];
   await Promise.all(idle.map((socket) => once(socket, "data")));
-  const ends = idle.map(told);
+  const ends = idle.map(received);
   // The network with three slots loses one of them.
   const good = from(port, "127.0.0.3");
   assert.match(String((await once(good, "data"))[0]), /^220 /);
@@ -59,7 +59,7 @@ test("when all slots are in use, a new client replaces an idle one, and active o
   );
   // All networks now hold about the same number of connections, and no connection has been idle for long.
   await once(from(port, "127.0.0.4"), "data");
-  assert.match(await told(from(port, "127.0.0.5")), /^421 mx\.test Too many connections, try again later/);
+  assert.match(await received(from(port, "127.0.0.5")), /^421 mx\.test Too many connections, try again later/);
   clock.advance(10_000);
   const late = from(port, "127.0.0.5");
   assert.match(String((await once(late, "data"))[0]), /^220 /);

@@ -22,7 +22,7 @@ export interface Listening extends Partial<
 /** An SMTP listener that stores accepted messages. */
 export async function listen(t: TestContext, { settle, limits, spool: given, ...options }: Listening = {}) {
   const taken: Taken[] = [];
-  const room = await newSpool();
+  const opened = await newSpool();
   let spooled = 0;
   async function* counted(body: AsyncIterable<Uint8Array>) {
     for await (const chunk of body) {
@@ -30,7 +30,7 @@ export async function listen(t: TestContext, { settle, limits, spool: given, ...
       yield chunk;
     }
   }
-  const spool: Spool = given ?? { ...room, collect: (body, how) => room.collect(counted(body), how) };
+  const spool: Spool = given ?? { ...opened, collect: (body, how) => opened.collect(counted(body), how) };
   const listener = await createSmtpListener({
     host: "127.0.0.1",
     port: 0,
@@ -55,7 +55,7 @@ export async function listen(t: TestContext, { settle, limits, spool: given, ...
     },
   });
   t.after(() => listener.close());
-  return { port: listener.port, listener, taken, spoolFiles: room.files, spooledBytes: () => spooled };
+  return { port: listener.port, listener, taken, spoolFiles: opened.files, spooledBytes: () => spooled };
 }
 
 export const withoutReceived = (raw: string) => raw.replace(/^Received: .*\r\n(?:\t.*\r\n)*/, "");

@@ -17,10 +17,10 @@ const ENVELOPE: Envelope = {
 
 /** A fake rspamd. */
 async function rspamd(t: TestContext, answer: unknown, { status = 200, silent = false } = {}) {
-  const asked: { url: string | undefined; headers: IncomingMessage["headers"]; body: string }[] = [];
+  const requests: { url: string | undefined; headers: IncomingMessage["headers"]; body: string }[] = [];
   const server = createServer(async (request, response) => {
     const body = Buffer.concat((await request.toArray()) as Buffer[]).toString("latin1");
-    asked.push({ url: request.url, headers: request.headers, body });
+    requests.push({ url: request.url, headers: request.headers, body });
     if (!silent)
       response
         .writeHead(status, { "Content-Type": "application/json" })
@@ -29,7 +29,7 @@ async function rspamd(t: TestContext, answer: unknown, { status = 200, silent = 
   await once(server, "listening");
   t.after(() => (server.closeAllConnections(), server.close()));
   return {
-    asked,
+    requests,
     filter: createRspamd({
       url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
       withinMs: silent ? 100 : 5000,
@@ -40,12 +40,12 @@ async function rspamd(t: TestContext, answer: unknown, { status = 200, silent = 
 const MESSAGE = Buffer.from("From: a@sender.example\r\nSubject: hi\r\n\r\nbody\r\n");
 
 test("rspamd receives the envelope and the message", async (t) => {
-  const { asked, filter } = await rspamd(t, { action: "no action", score: 0.5, required_score: 15 });
+  const { requests, filter } = await rspamd(t, { action: "no action", score: 0.5, required_score: 15 });
   const spool = await newSpool();
   assert.deepEqual(await filter.check(ENVELOPE, spool.hold(MESSAGE)), { action: "accept" });
-  assert.equal(asked[0]!.url, "/checkv2");
-  assert.equal(asked[0]!.body, MESSAGE.toString());
-  const { ip, helo, from, rcpt, "queue-id": id } = asked[0]!.headers;
+  assert.equal(requests[0]!.url, "/checkv2");
+  assert.equal(requests[0]!.body, MESSAGE.toString());
+  const { ip, helo, from, rcpt, "queue-id": id } = requests[0]!.headers;
   assert.deepEqual(
     [ip, helo, from, rcpt],
     ["192.0.2.1", "client.example", "a@sender.example", "b@here.example, c@here.example"],
@@ -54,7 +54,7 @@ test("rspamd receives the envelope and the message", async (t) => {
 });
 
 test("streams a spooled message; client input cannot inject a header", async (t) => {
-  const { asked, filter } = await rspamd(t, { action: "no action" });
+  const { requests, filter } = await rspamd(t, { action: "no action" });
   const spool = await newSpool({ memoryBytes: 1024 });
   const large = Buffer.concat([MESSAGE, Buffer.alloc(300_000, `${"x".repeat(62)}\r\n`)]);
   const source = await spool.collect(
@@ -64,8 +64,8 @@ test("streams a spooled message; client input cannot inject a header", async (t)
   );
   assert.ok(source.file);
   await filter.check({ ...ENVELOPE, helo: "x\r\nIP: 10.0.0.1 ü" }, source);
-  assert.equal(asked[0]!.body.length, large.length);
-  assert.equal(asked[0]!.headers["helo"], "x??IP:?10.0.0.1??");
+  assert.equal(requests[0]!.body.length, large.length);
+  assert.equal(requests[0]!.headers["helo"], "x??IP:?10.0.0.1??");
   await source.discard();
 });
 

@@ -258,15 +258,15 @@ test("a line of a message may be long, a command may not", async (t) => {
 });
 
 test("a command without its line end is ignored when the client disconnects", async (t) => {
-  const asked: string[] = [];
-  const { port, listener } = await listen(t, { checkRecipient: async (rcpt) => void asked.push(rcpt) });
+  const checked: string[] = [];
+  const { port, listener } = await listen(t, { checkRecipient: async (rcpt) => void checked.push(rcpt) });
   const client = await greeted(port);
   await client.say("MAIL FROM:<a@b.example>\r\n");
   await client.say("RCPT TO:<whole@here.example>\r\n");
   client.socket.end("RCPT TO:<half@here.example>");
   await client.rest();
   while (listener.connections > 0) await tick();
-  assert.deepEqual(asked, ["whole@here.example"]);
+  assert.deepEqual(checked, ["whole@here.example"]);
 });
 
 // ---- error limits

@@ -83,11 +83,11 @@ describe("published MTA-STS policies", () => {
       await reporting.sweep();
       await reporting.sweep();
       reporting.close();
-      const asked = (await zones.records.managed.list(zone.id, "mta-sts")).filter(({ name }) =>
+      const managed = (await zones.records.managed.list(zone.id, "mta-sts")).filter(({ name }) =>
         name.startsWith("_smtp._tls."),
       );
       assert.deepEqual(
-        asked.map(({ name, content }) => [name, content.replaceAll('"', "")]),
+        managed.map(({ name, content }) => [name, content.replaceAll('"', "")]),
         [["_smtp._tls.example.com", "v=TLSRPTv1; rua=mailto:r@us.example"]],
       );
 

@@ -23,7 +23,7 @@ export interface SpareFiles {
  */
 export function createSpareFiles({ dir, keep = 32 }: { dir: string; keep?: number }): SpareFiles {
   const ready: SpareFile[] = [];
-  let making = false;
+  let creating = false;
   let count = 0;
   let closed = false;
 
@@ -33,20 +33,20 @@ export function createSpareFiles({ dir, keep = 32 }: { dir: string; keep?: numbe
       rmSync(dir, { recursive: true, force: true });
       mkdirSync(dir, { recursive: true, mode: 0o700 });
     }
-    if (!making && ready.length <= keep / 2) make();
+    if (!creating && ready.length <= keep / 2) create();
   }
 
   /** Sequential, because threads that create files in the same folder would wait for its lock. */
-  function make() {
-    making = true;
+  function create() {
+    creating = true;
     const path = join(dir, String(count++));
     open(path, "wx", 0o600, (err, fd) => {
-      making = false;
+      creating = false;
       // A full disk or a deleted folder is reported by the next writer, not here.
       if (err) return;
       ready.push({ fd, path });
       if (closed) discard();
-      else if (ready.length < keep) make();
+      else if (ready.length < keep) create();
     });
   }
 
@@ -56,7 +56,7 @@ export function createSpareFiles({ dir, keep = 32 }: { dir: string; keep?: numbe
 
   function discard() {
     forget();
-    if (!making) rmSync(dir, { recursive: true, force: true });
+    if (!creating) rmSync(dir, { recursive: true, force: true });
   }
 
   return {

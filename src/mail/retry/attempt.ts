@@ -59,11 +59,11 @@ export function createAttempt({ clock, tell, log, bounces, limits }: AttemptDeps
     failed: RetryRecipient[],
     source: MailSource,
   ): Promise<boolean> {
-    let told = false;
+    let reported = false;
     try {
       const { account, zone } = failed[0]!;
       const recipients = failed.map(({ rcpt, reply }) => ({ rcpt, reply }));
-      told =
+      reported =
         (await bounces?.bounce({
           inbound: { id: message },
           account,
@@ -79,7 +79,7 @@ export function createAttempt({ clock, tell, log, bounces, limits }: AttemptDeps
       log.error({ err, message }, `retry queue: failed to report a failure to the sender, gave up: ${messageOf(err)}`);
     }
     for (const { rcpt, reply, account, zone } of failed)
-      tell(message, "bounced", { ...reply, held: true, told }, { rcpt, account, zone });
+      tell(message, "bounced", { ...reply, held: true, told: reported }, { rcpt, account, zone });
     return true;
   }
 

@@ -144,18 +144,18 @@ test("every recipient always has the message, is queued, is bounced, or is left 
     fc.asyncProperty(fc.array(fate, { minLength: 1, maxLength: 6 }), parts, async (fates, given) => {
       const { settled, reply, kept, bounced, to } = await receive(fates, given);
       const held = kept.flatMap(({ recipients }) => recipients.map(({ rcpt }) => rcpt));
-      const told = bounced.flatMap(({ recipients }) => recipients.map(({ rcpt }) => rcpt));
+      const reported = bounced.flatMap(({ recipients }) => recipients.map(({ rcpt }) => rcpt));
       assert.deepEqual(
         settled.map(({ rcpt }) => rcpt),
         to,
       );
       for (const [i, one] of settled.entries()) {
-        const seenTo = fates[i] === "ok" || held.includes(one.rcpt) || told.includes(one.rcpt);
+        const seenTo = fates[i] === "ok" || held.includes(one.rcpt) || reported.includes(one.rcpt);
         assert.equal(one.ok, seenTo, one.rcpt);
         if (reply.code === 250) assert.ok(seenTo);
       }
-      assert.equal(held.filter((rcpt) => told.includes(rcpt)).length, 0);
-      if (!fates.includes("ok")) assert.equal(held.length + told.length, 0);
+      assert.equal(held.filter((rcpt) => reported.includes(rcpt)).length, 0);
+      if (!fates.includes("ok")) assert.equal(held.length + reported.length, 0);
     }),
     { numRuns: 200 },
   );

@@ -111,8 +111,8 @@ export function createPartialDelivery({ retries, bounces, tell, clock, log }: Pa
     ) {
       take(later, { held: true });
       if (never.length > 0 && bounces !== undefined) {
-        const told = await bounce(delivery, never);
-        if (told !== undefined) take(never, { told });
+        const reported = await bounce(delivery, never);
+        if (reported !== undefined) take(never, { told: reported });
         else if (await enqueue(delivery, never, true)) take(never, { held: true });
       }
     }

@@ -28,7 +28,7 @@ import { createRetryQueue } from "./retry-queue.ts";
  * it, one gets it later, and the failure of the third is reported to the sender.
  */
 
-async function openRoom(folder: string, port: number) {
+async function openQueue(folder: string, port: number) {
   const db = openSqlite({ path: join(folder, "test.db") });
   const objects = await openFsObjects({ folder: join(folder, "objects") });
   const parts = { clock: systemClock, ids: randomIds, log: silentLog, trace: () => {} };
@@ -92,7 +92,7 @@ async function openRoom(folder: string, port: number) {
 }
 
 async function work(folder: string, port: number, run: string): Promise<never> {
-  const { receiver, spool } = await openRoom(folder, port);
+  const { receiver, spool } = await openQueue(folder, port);
   async function take(lane: number): Promise<never> {
     for (let n = 0; ; n++) {
       const key = `${run}-${lane}-${n}`;
@@ -128,14 +128,14 @@ if (process.argv[2] === "work") {
     const folder = await mkdtemp(join(tmpdir(), "reelpost-held-crash-"));
     t.after(() => rm(folder, { recursive: true, force: true }));
     const arrived = new Map<string, number>();
-    const asked = new Map<string, number>();
+    const tries = new Map<string, number>();
     let onArrival = () => {};
     const sink = await startSink({
       rcpt(to) {
         if (to.startsWith("no-")) return "550 5.1.1 no such user";
         // Every recipient to be deferred is deferred twice: while the sender waits, and on the first retry.
-        const count = (asked.get(to) ?? 0) + 1;
-        asked.set(to, count);
+        const count = (tries.get(to) ?? 0) + 1;
+        tries.set(to, count);
         return to.startsWith("later-") && count <= 2 ? "451 4.3.0 later" : undefined;
       },
       data({ to }) {
@@ -155,7 +155,7 @@ if (process.argv[2] === "work") {
       taken.push(...(await killOn(reached, folder, sink.port, String(run))));
     }
 
-    const last = await openRoom(folder, sink.port);
+    const last = await openQueue(folder, sink.port);
     t.after(last.close);
     const open = last.db
       .tables<{ jobs: { id: string; status: string } }>()

@@ -51,7 +51,7 @@ const openOn =
     const objects = await openFsObjects({ folder: join(folder, "objects") });
     const table = createJobs({ db, clock, ids: randomIds, events, log: silentLog });
     let job = "";
-    const jobs: Jobs = { ...table, enqueue: async (...asked) => (job = await table.enqueue(...asked)) };
+    const jobs: Jobs = { ...table, enqueue: async (...args) => (job = await table.enqueue(...args)) };
     const spool = createSpool({ dir: join(folder, "spool"), ids: randomIds, memoryBytes: 20 });
     const [trace, bounced]: [TraceEvent[], BounceRequest[]] = [[], []];
     const tried: string[] = [];
@@ -232,7 +232,7 @@ export function retryQueueConformance(engine: TestEngine): void {
   test("sends a bounce later if it cannot be stored now, without retrying the recipient", async (t) => {
     let full = true;
     let refused = 0;
-    const told: string[] = [];
+    const reported: string[] = [];
     const { clock, tried, start, source, bodies, gone, resting, until } = await open(t, {
       bounces: {
         async bounce({ recipients }) {
@@ -240,7 +240,7 @@ export function retryQueueConformance(engine: TestEngine): void {
             refused++;
             throw new Error("queue full");
           }
-          told.push(...recipients.map(({ rcpt }) => rcpt));
+          reported.push(...recipients.map(({ rcpt }) => rcpt));
           return true;
         },
       },
@@ -257,7 +257,7 @@ export function retryQueueConformance(engine: TestEngine): void {
     full = false;
     clock.advance(10 * MINUTE);
     await gone();
-    assert.deepEqual([tried, told], [[], ["b@here.example"]]);
+    assert.deepEqual([tried, reported], [[], ["b@here.example"]]);
   });
 
   test("retries only those of several destination addresses that remain", async (t) => {

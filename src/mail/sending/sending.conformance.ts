@@ -244,9 +244,9 @@ export function sendingConformance(engine: TestEngine): void {
         [submitted.queued, submitted.suppressed, queue.sent[0]!.to],
         [["else@there.example"], ["User@there.example"], ["else@there.example"]],
       );
-      const told = trace.events.filter(({ step }) => step === "rejected");
+      const rejected = trace.events.filter(({ step }) => step === "rejected");
       assert.deepEqual(
-        told.map(({ account, detail }) => [account, detail["via"], detail["to"], detail["code"], detail["text"]]),
+        rejected.map(({ account, detail }) => [account, detail["via"], detail["to"], detail["code"], detail["text"]]),
         [
           ...["rest", "binding", "rest_raw"].map((via) => [
             ACCOUNT,
@@ -264,7 +264,10 @@ export function sendingConformance(engine: TestEngine): void {
           ],
         ],
       );
-      assert.deepEqual([told[3]!.message, told[3]!.detail["messageId"]], [submitted.messageId, submitted.messageId]);
+      assert.deepEqual(
+        [rejected[3]!.message, rejected[3]!.detail["messageId"]],
+        [submitted.messageId, submitted.messageId],
+      );
       const nobody = await raw(messageOf(), { to: [TO], via: "smtp" });
       assert.deepEqual([nobody.suppressed, nobody.queued, queue.sent.length], [[TO], [], 1]);
       await domains.update(zone, domain.id, { dropSuppressed: true });

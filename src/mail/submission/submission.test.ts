@@ -191,15 +191,15 @@ test("the user is always api_token; a wrong token gets 535, an internal error 45
 });
 
 test("temporarily blocks a client that guesses tokens, even if it then uses the right one", async (t) => {
-  const asked: string[] = [];
+  const attempts: string[] = [];
   const { port } = await listen(t, {
-    authenticate: async (token) => (asked.push(token), token === TOKEN ? "somebody" : undefined),
+    authenticate: async (token) => (attempts.push(token), token === TOKEN ? "somebody" : undefined),
     limits: { failures: 3 },
   });
   for (let i = 0; i < 3; i++)
     await assert.rejects(transport(port, { user: "api_token", pass: `guess ${i}` }).verify(), { responseCode: 535 });
   await assert.rejects(transport(port, { user: "api_token", pass: TOKEN }).verify(), { responseCode: 421 });
-  assert.equal(asked.length, 3, "the fourth was not even looked up");
+  assert.equal(attempts.length, 3, "the fourth was not even looked up");
   clock.advance(10 * 60_000);
   assert.equal(await transport(port, { user: "api_token", pass: TOKEN }).verify(), true);
 });
@@ -325,10 +325,10 @@ test("aborts a TLS handshake that does not finish", async (t) => {
 });
 
 test("behind a proxy: reads the header in plain text, starts TLS right after it, and applies limits and tokens to the client's own address", async (t) => {
-  const asked: string[] = [];
+  const attempts: string[] = [];
   const { port } = await listen(t, {
     proxies: ["127.0.0.1"],
-    authenticate: async (_, ip) => (asked.push(ip), undefined),
+    authenticate: async (_, ip) => (attempts.push(ip), undefined),
     limits: { failures: 1 },
   });
   const answers: string[] = [];
@@ -342,5 +342,5 @@ test("behind a proxy: reads the header in plain text, starts TLS right after it,
     client.socket.destroy();
   }
   assert.deepEqual(answers, ["535 5.7.8", "421 4.7.0", "535 5.7.8"]);
-  assert.deepEqual(asked, ["192.0.2.7", "192.0.2.8"]);
+  assert.deepEqual(attempts, ["192.0.2.7", "192.0.2.8"]);
 });

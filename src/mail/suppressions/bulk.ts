@@ -65,7 +65,7 @@ export function createBulk({ clock, rowOf, isOver, transaction }: BulkParts): Su
       },
     ] of wanted) {
       const there = kept.get(place);
-      const told = { email: row.email, id: (there ?? row).id, scope: scopeOf(row) };
+      const summary = { email: row.email, id: (there ?? row).id, scope: scopeOf(row) };
       if (there !== undefined && isReadOnly(there))
         items.push({
           index: first!,
@@ -73,8 +73,8 @@ export function createBulk({ clock, rowOf, isOver, transaction }: BulkParts): Su
           status: "error",
           error: suppressionErrors.readOnlySuppression().message,
         });
-      else items.push({ index: first!, ...told, status: there === undefined ? "processed" : "skipped" });
-      for (const index of again) items.push({ index, ...told, status: "skipped" });
+      else items.push({ index: first!, ...summary, status: there === undefined ? "processed" : "skipped" });
+      for (const index of again) items.push({ index, ...summary, status: "skipped" });
     }
     const deduplicated = [...wanted.values()].reduce((sum, { indexes }) => sum + indexes.length - 1, 0);
     return resultOf(

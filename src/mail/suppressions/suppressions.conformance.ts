@@ -221,14 +221,14 @@ export function suppressionsConformance(engine: TestEngine): void {
       scope: { type: "sending_domain", value: "news.example.com" },
     });
     await suppressions.create(A, { email: "b@one.example" });
-    const asked = ["a@one.example", "b@one.example", "B@ONE.example", "c@one.example", "not an address"];
-    assert.deepEqual(await suppressions.among(A, "news.example.com", asked), [
+    const addresses = ["a@one.example", "b@one.example", "B@ONE.example", "c@one.example", "not an address"];
+    assert.deepEqual(await suppressions.among(A, "news.example.com", addresses), [
       "a@one.example",
       "b@one.example",
       "B@ONE.example",
     ]);
-    assert.deepEqual(await suppressions.among(A, "example.com", asked), ["b@one.example", "B@ONE.example"]);
-    assert.deepEqual(await suppressions.among(B, "news.example.com", asked), []);
+    assert.deepEqual(await suppressions.among(A, "example.com", addresses), ["b@one.example", "B@ONE.example"]);
+    assert.deepEqual(await suppressions.among(B, "news.example.com", addresses), []);
     assert.deepEqual(await suppressions.among(A, "example.com", ["nobody"]), []);
   });
 

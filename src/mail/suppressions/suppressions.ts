@@ -149,7 +149,11 @@ export function createSuppressions({ db, clock, ids }: SuppressionsParts): Suppr
       if (address === undefined) return;
       const now = clock.now();
       const until = expiresAt === null ? null : expiresAt.getTime();
-      const told = { note: note === undefined ? null : note.slice(0, MAX_NOTE), origin: domain ?? null, noted_at: now };
+      const provenance = {
+        note: note === undefined ? null : note.slice(0, MAX_NOTE),
+        origin: domain ?? null,
+        noted_at: now,
+      };
       await twice(async (tx) => {
         const there = (await suppressionsAt(tx, account, [address])).find(({ scope }) => scope === "");
         if (there === undefined || isOver(there))
@@ -162,7 +166,7 @@ export function createSuppressions({ db, clock, ids }: SuppressionsParts): Suppr
             reason,
             created_at: now,
             expires_at: until,
-            ...told,
+            ...provenance,
           });
         const graver = GRAVITY[reason] > GRAVITY[there.reason];
         return updateSuppression(tx, there.id, {
@@ -170,8 +174,8 @@ export function createSuppressions({ db, clock, ids }: SuppressionsParts): Suppr
           ...(graver && { reason }),
           // Keeps a note written by a user.
           ...(there.reason !== "manual" && GRAVITY[reason] >= GRAVITY[there.reason]
-            ? told
-            : { origin: told.origin ?? there.origin, noted_at: now }),
+            ? provenance
+            : { origin: provenance.origin ?? there.origin, noted_at: now }),
         });
       });
     },

@@ -39,7 +39,7 @@ const expired = { failure: { type: "certificate-expired", reason: "CERT_HAS_EXPI
 async function open(t: TestContext, engine: TestEngine, records: Record<string, string | Error> = {}) {
   const { db } = await engine.open(t, [...jobsMigrations, tlsReportsMigration]);
   const clock = createManualClock(NOON);
-  const state = { mails: [] as Outbound[], posts: [] as { type: string; body: Buffer }[], asked: [] as string[] };
+  const state = { mails: [] as Outbound[], posts: [] as { type: string; body: Buffer }[], queries: [] as string[] };
   let answers: DeliveryResult[] = [];
   /** Number of POST requests that the site rejects first. */
   let failing = 0;
@@ -61,7 +61,7 @@ async function open(t: TestContext, engine: TestEngine, records: Record<string, 
       fetch: createGuardedFetch({ allowPrivate: true, lookup: async () => ["127.0.0.1"], ca: pair.cert }),
       limits: { pollMs: 1000 },
       async resolveTxt(name) {
-        state.asked.push(name);
+        state.queries.push(name);
         const found = records[name.slice("_smtp._tls.".length)] ?? Object.assign(new Error(), { code: "ENOTFOUND" });
         if (found instanceof Error) throw found;
         return [[found.replace("{url}", url)]];
@@ -118,7 +118,7 @@ const readMail = async (mail: Outbound) => {
 
 onEveryDatabase((engine) => {
   test("mails one report for the past day, which the parser for received reports accepts", async (t) => {
-    const { make, transport, pass, mails, asked } = await open(t, engine, {
+    const { make, transport, pass, mails, queries } = await open(t, engine, {
       "there.example": "v=TLSRPTv1; rua=mailto:tls@there.example",
     });
     const reports = make();
@@ -129,9 +129,9 @@ onEveryDatabase((engine) => {
     const next = make();
     next.start(transport);
     await pass(11.5);
-    assert.deepEqual([mails.length, asked.length], [0, 0], "the day has not ended");
+    assert.deepEqual([mails.length, queries.length], [0, 0], "the day has not ended");
     await pass(30);
-    assert.deepEqual(asked.toSorted(), ["_smtp._tls.silent.example", "_smtp._tls.there.example"]);
+    assert.deepEqual(queries.toSorted(), ["_smtp._tls.silent.example", "_smtp._tls.there.example"]);
     const [mail, ...others] = mails as [Outbound];
     assert.equal(others.length, 0);
     assert.deepEqual([mail.from, mail.to], ["tls-reports@out.example", ["tls@there.example"]]);
@@ -208,14 +208,14 @@ onEveryDatabase((engine) => {
   });
 
   test("retries after a DNS failure", async (t) => {
-    const { make, transport, pass, mails, asked, records } = await open(t, engine, {
+    const { make, transport, pass, mails, queries, records } = await open(t, engine, {
       "there.example": Object.assign(new Error("SERVFAIL"), { code: "ESERVFAIL" }),
     });
     const reports = make();
     reports.results.record(resultOf("there.example"));
     await reports.close();
     make().start(transport);
-    await pass(30, () => asked.length === 1);
+    await pass(30, () => queries.length === 1);
     records["there.example"] = "v=TLSRPTv1; rua=mailto:tls@there.example";
     await pass(24);
     assert.equal(mails.length, 1);

@@ -131,16 +131,16 @@ test("text from remote servers cannot end a line or start a part", () => {
 });
 
 test("RFC 3461 5.2, RFC 5321 4.5.5: decides whether the sender is notified", () => {
-  const told = (notify: RecipientRequest["notify"], action: Action, delays?: boolean) =>
+  const requested = (notify: RecipientRequest["notify"], action: Action, delays?: boolean) =>
     isNotified("a@b.example", action, notify === undefined ? {} : { notify }, delays === undefined ? {} : { delays });
-  assert.equal(told(undefined, "failed"), true);
-  assert.equal(told(undefined, "delayed"), true);
-  assert.equal(told(undefined, "delayed", false), false);
-  assert.equal(told(undefined, "delivered"), false);
-  assert.equal(told(["NEVER"], "failed"), false);
-  assert.equal(told(["SUCCESS"], "failed"), false);
-  assert.equal(told(["SUCCESS"], "relayed"), true);
-  assert.equal(told(["DELAY"], "delayed", false), true);
+  assert.equal(requested(undefined, "failed"), true);
+  assert.equal(requested(undefined, "delayed"), true);
+  assert.equal(requested(undefined, "delayed", false), false);
+  assert.equal(requested(undefined, "delivered"), false);
+  assert.equal(requested(["NEVER"], "failed"), false);
+  assert.equal(requested(["SUCCESS"], "failed"), false);
+  assert.equal(requested(["SUCCESS"], "relayed"), true);
+  assert.equal(requested(["DELAY"], "delayed", false), true);
   for (const action of ["failed", "delayed", "delivered"] as const)
     assert.equal(isNotified("", action, { notify: ["FAILURE", "DELAY", "SUCCESS"] }), false);
 });

@@ -36,18 +36,18 @@ export function readFeedback(message: Uint8Array): Feedback | undefined {
   if (!/^multipart\/report\b/i.test(headerValue(fields, "content-type") ?? "")) return undefined;
   const report = leaves.find(({ type }) => type === "message/feedback-report");
   if (report === undefined) return undefined;
-  const told = fieldsOf(report.body);
+  const reported = fieldsOf(report.body);
   // 3.1: the only required field apart from User-Agent and Version.
-  const type = /^[a-z0-9-]{1,40}/.exec(headerValue(told, "feedback-type")?.trim().toLowerCase() ?? "")?.[0];
+  const type = /^[a-z0-9-]{1,40}/.exec(headerValue(reported, "feedback-type")?.trim().toLowerCase() ?? "")?.[0];
   if (type === undefined) return undefined;
   const about = aboutReturned(leaves);
-  const mailFrom = pathOf(headerValue(told, "original-mail-from"));
-  const userAgent = headerValue(told, "user-agent")?.slice(0, 200);
+  const mailFrom = pathOf(headerValue(reported, "original-mail-from"));
+  const userAgent = headerValue(reported, "user-agent")?.slice(0, 200);
   return {
     type,
     ...(userAgent ? { userAgent } : {}),
     ...(mailFrom === undefined ? {} : { mailFrom }),
-    recipients: headerValues(told, "original-rcpt-to")
+    recipients: headerValues(reported, "original-rcpt-to")
       .flatMap((value) => pathOf(value) ?? [])
       .slice(0, MAX_RECIPIENTS),
     ...about,

@@ -29,8 +29,8 @@ export function guessBounce(fields: HeaderField[], leaves: Part[]): Bounce | und
     .split(/\r?\n/, MAX_LINES)
     .map((line) => line.slice(0, MAX_LINE));
   const cut = lines.findIndex((line) => COPY_BELOW.test(line));
-  const told = cut === -1 ? lines : lines.slice(0, cut);
-  const recipients = failedRecipients(fields, told);
+  const reported = cut === -1 ? lines : lines.slice(0, cut);
+  const recipients = failedRecipients(fields, reported);
   if (recipients.length === 0) return undefined;
   const messageId = lines.map((line) => /^Message-ID:(.*)$/i.exec(line)?.[1]).find((value) => value !== undefined);
   const id = messageId === undefined ? undefined : parseMessageId(messageId);

@@ -42,9 +42,9 @@ export function readMailRequest(params: readonly string[]): Reading<MailRequest>
   const { RET: ret, ENVID: envid } = found.value;
   const value: MailRequest = {};
   if (ret !== undefined) {
-    const asked = ret.toUpperCase();
-    if (asked !== "FULL" && asked !== "HDRS") return refused("RET is FULL or HDRS");
-    value.ret = asked;
+    const requested = ret.toUpperCase();
+    if (requested !== "FULL" && requested !== "HDRS") return refused("RET is FULL or HDRS");
+    value.ret = requested;
   }
   if (envid !== undefined) {
     const id = envid.length <= MAX_ENVID && envid !== "" ? decodeXtext(envid) : undefined;

@@ -9,7 +9,7 @@ export interface Commits {
   all(queries: Compilable<unknown>[]): Promise<void>;
 }
 
-interface Asked {
+interface PendingWrite {
   queries: CompiledQuery[];
   resolve(results: Written<unknown>[]): void;
   reject(err: unknown): void;
@@ -42,7 +42,7 @@ export function createCommits(db: Db): Commits {
         ),
     };
   }
-  const waiting: Asked[] = [];
+  const waiting: PendingWrite[] = [];
   let busy = false;
   let last = { end: -Infinity, pauseMs: 0 };
 

@@ -16,7 +16,7 @@ import type { WriteQueue } from "./write-queue.ts";
 export function createSqliteDialect(parts: {
   reader: SqliteConnection;
   writer: SqliteConnection;
-  turns: WriteQueue;
+  writes: WriteQueue;
 }): Dialect {
   return {
     createDriver: () => createDriver(parts),
@@ -41,15 +41,15 @@ interface Connection extends DatabaseConnection {
 function createDriver({
   reader,
   writer,
-  turns,
+  writes,
 }: {
   reader: SqliteConnection;
   writer: SqliteConnection;
-  turns: WriteQueue;
+  writes: WriteQueue;
 }): Driver {
   async function executeQuery<Row>(this: Connection, query: CompiledQuery): Promise<QueryResult<Row>> {
     if (this.transaction) return toKysely(runInside<Row>(this.transaction, query));
-    return toKysely(isRead(query) ? reader.run<Row>(query) : await turns.alone<Row>(query));
+    return toKysely(isRead(query) ? reader.run<Row>(query) : await writes.alone<Row>(query));
   }
 
   // PostgreSQL aborts a transaction at its first error, whereas SQLite would continue. Abort here, too, so that no code
@@ -69,7 +69,7 @@ function createDriver({
     acquireConnection: async (): Promise<Connection> => ({ executeQuery, streamQuery }),
     releaseConnection: async () => {},
     async beginTransaction(connection: Connection) {
-      connection.transaction = { giveBack: await turns.begin(), failed: false };
+      connection.transaction = { giveBack: await writes.begin(), failed: false };
     },
     async commitTransaction(connection: Connection) {
       if (connection.transaction?.failed)

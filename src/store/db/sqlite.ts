@@ -20,24 +20,24 @@ interface SqliteOptions {
 export function openSqlite({ path, patienceMs }: SqliteOptions): Db {
   const writer = connectSqlite(path);
   const reader = connectSqlite(path, { readOnly: true });
-  const turns = createWriteQueue(writer, { patienceMs });
+  const writes = createWriteQueue(writer, { patienceMs });
   // oxlint-disable-next-line no-explicit-any
-  const kysely = new Kysely<any>({ dialect: createSqliteDialect({ reader, writer, turns }) });
+  const kysely = new Kysely<any>({ dialect: createSqliteDialect({ reader, writer, writes }) });
   let closed: Promise<void> | undefined;
 
   return {
     dialect: "sqlite",
     tables: () => kysely,
     transaction: <Tables, Result>(work: (tx: Kysely<Tables>) => Promise<Result>) =>
-      (kysely as Kysely<Tables>).transaction().execute((tx) => turns.inside(() => work(tx))),
-    write: (query) => turns.together(query.compile()),
+      (kysely as Kysely<Tables>).transaction().execute((tx) => writes.inside(() => work(tx))),
+    write: (query) => writes.together(query.compile()),
     // Bypasses Kysely's drivers and connections, which cost more than SQLite's row lookup.
     read: async <Row>(query: Compilable<Row>) => reader.run<Row>(query.compile()).rows,
     close: () => (closed ??= closeAll()),
   };
 
   async function closeAll() {
-    await turns.close();
+    await writes.close();
     await kysely.destroy();
     reader.close();
     writer.close();

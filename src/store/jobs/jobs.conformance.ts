@@ -245,8 +245,8 @@ export function jobsConformance(engine: TestEngine): void {
       const jobs = await (await open(t))(clock);
       const { run, nth, started } = controlled();
       const id = await jobs.enqueue("a", 1);
-      const asked: number[] = [];
-      jobs.work("a", options({ backoff: (attempt) => (asked.push(attempt), attempt * 10_000) }), run);
+      const attempts: number[] = [];
+      jobs.work("a", options({ backoff: (attempt) => (attempts.push(attempt), attempt * 10_000) }), run);
       const times: number[] = [];
       for (let attempt = 1; attempt <= 3; attempt++) {
         await until(() => (started.length < attempt && clock.advance(1000), started.length >= attempt));
@@ -258,7 +258,7 @@ export function jobsConformance(engine: TestEngine): void {
         await until(async () => (await statusOf(jobs, id)) !== "running");
         assert.equal((await jobs.get(id))!.error, attempt === 3 ? undefined : `try ${attempt}`);
       }
-      assert.deepEqual(asked, [1, 2]);
+      assert.deepEqual(attempts, [1, 2]);
       assert.ok(times[1]! - times[0]! >= 10_000 && times[2]! - times[1]! >= 20_000, String(times));
       assert.equal(await statusOf(jobs, id), "done");
       await nth(3);

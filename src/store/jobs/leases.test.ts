@@ -7,8 +7,8 @@ import { keepLeases, type Lease } from "./leases.ts";
 
 test("a lease expires and aborts its job while the database is not responding", async () => {
   const clock = createManualClock(0);
-  let asked = 0;
-  const table = { renew: () => (asked++, new Promise(() => {})) } as unknown as JobsTable;
+  let renewals = 0;
+  const table = { renew: () => (renewals++, new Promise(() => {})) } as unknown as JobsTable;
   const over = new AbortController();
   const lease = { id: "one", until: 60_000, lost: false, controller: new AbortController() } as unknown as Lease;
   keepLeases({ table, clock, log: silentLog }, new Set([lease]), 60_000, over.signal);
@@ -16,10 +16,10 @@ test("a lease expires and aborts its job while the database is not responding", 
     clock.advance(20_000);
     await soon();
   }
-  assert.deepEqual([asked, lease.lost], [1, false]);
+  assert.deepEqual([renewals, lease.lost], [1, false]);
   clock.advance(20_000);
   await soon();
-  assert.deepEqual([asked, lease.lost, lease.controller.signal.aborted], [1, true, true]);
+  assert.deepEqual([renewals, lease.lost, lease.controller.signal.aborted], [1, true, true]);
   over.abort();
 });
 

@@ -35,11 +35,11 @@ export function startWorker(
   const { table, clock, ids, log } = parts;
   const { concurrency, leaseMs, pollMs = DEFAULT_POLL_MS, backoff = doubling, onePerKey = false } = options;
   const running = new Set<Running>();
-  const bell = createWakeSignal(clock);
+  const wakeSignal = createWakeSignal(clock);
   const stopping = new AbortController();
   const over = new AbortController();
   const leases = keepLeases(parts, running, leaseMs, over.signal);
-  const unsubscribe = parts.subscribe(bell.ring);
+  const unsubscribe = parts.subscribe(wakeSignal.ring);
   const taking = takeWork();
   let stopped: Promise<void> | undefined;
 
@@ -62,7 +62,7 @@ export function startWorker(
       } catch (err) {
         log.error({ err, kind }, "jobs: failed to poll for jobs, will retry");
       }
-      await bell.wait(pollMs);
+      await wakeSignal.wait(pollMs);
     }
   }
 
@@ -83,7 +83,7 @@ export function startWorker(
       running.add(entry);
       entry.done = runOne(entry).finally(() => {
         running.delete(entry);
-        bell.ring();
+        wakeSignal.ring();
       });
     }
   }
@@ -158,7 +158,7 @@ export function startWorker(
   async function stop(graceMs: number) {
     stopping.abort();
     unsubscribe();
-    bell.ring();
+    wakeSignal.ring();
     await taking;
     await finish(graceMs);
     for (const { controller } of running) controller.abort(new Error("the worker stops"));

@@ -53,21 +53,21 @@ export function objectsConformance(open: (t: TestContext) => Promise<ObjectStore
     test("is visible only when complete, and reads its source with back-pressure", async (t) => {
       const store = await open(t);
       await store.put("a", Buffer.from("before"));
-      let asked = 0;
+      let chunks = 0;
       const { promise: mayEnd, resolve: letEnd } = Promise.withResolvers<void>();
       const { promise: halfway, resolve: reachHalf } = Promise.withResolvers<void>();
       async function* source() {
-        for (asked = 1; asked <= 4; asked++) {
-          if (asked === 3) {
+        for (chunks = 1; chunks <= 4; chunks++) {
+          if (chunks === 3) {
             reachHalf();
             await mayEnd;
           }
-          yield Buffer.alloc(400_000, asked);
+          yield Buffer.alloc(400_000, chunks);
         }
       }
       const put = store.put("a", source());
       await halfway;
-      assert.equal(asked, 3);
+      assert.equal(chunks, 3);
       assert.equal(String(await read(store, "a")), "before");
       assert.deepEqual(await keysOf(store), ["a"]);
       letEnd();

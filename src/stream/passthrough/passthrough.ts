@@ -36,7 +36,7 @@ const READ_AT_ONCE = 3;
 export function createPassthrough({ objects, log, enabled, maxBytes = KEPT_BYTES }: PassthroughOptions): SourceRung {
   /** By uid, most recently used last. A source never changes. */
   const known = new Map<string, { value: Promise<Known | undefined>; weight: number }>();
-  const turns: (() => void)[] = [];
+  const waiting: (() => void)[] = [];
   let reading = 0;
   let total = 0;
 
@@ -60,7 +60,7 @@ export function createPassthrough({ objects, log, enabled, maxBytes = KEPT_BYTES
 
   async function load(video: Video): Promise<Known | undefined> {
     try {
-      if (reading >= READ_AT_ONCE) await new Promise<void>((resolve) => turns.push(resolve));
+      if (reading >= READ_AT_ONCE) await new Promise<void>((resolve) => waiting.push(resolve));
       reading++;
       const source = await objects.open(video.model!.source.key);
       // The source has just been deleted.
@@ -76,7 +76,7 @@ export function createPassthrough({ objects, log, enabled, maxBytes = KEPT_BYTES
       throw err;
     } finally {
       reading--;
-      turns.shift()?.();
+      waiting.shift()?.();
     }
   }
 

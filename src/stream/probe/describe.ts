@@ -182,8 +182,10 @@ function languageOf(tag: string | undefined): string | undefined {
 function readRotation({ side_data_list: side = [], tags }: PrintedStream): StreamDescription["rotation"] {
   const counter = side.map(({ rotation }) => number(rotation)).find((angle) => angle !== undefined);
   const clockwise = counter === undefined ? (number(tags?.rotate) ?? 0) : -counter;
-  const turns = Math.round(clockwise / 90);
-  return Math.abs(clockwise - turns * 90) > 1 ? 0 : (((((turns % 4) + 4) % 4) * 90) as StreamDescription["rotation"]);
+  const quarters = Math.round(clockwise / 90);
+  return Math.abs(clockwise - quarters * 90) > 1
+    ? 0
+    : (((((quarters % 4) + 4) % 4) * 90) as StreamDescription["rotation"]);
 }
 
 /** 0:1 means "unknown"; an implausible aspect ratio is an error in the file. */

@@ -64,13 +64,13 @@ export function createAddressCache({
     const key = `${type} ${host}`;
     let entry = kept.get(key);
     if (entry === undefined || entry.until <= clock.now()) {
-      let asked = waiting.get(key);
-      if (asked === undefined) {
+      let pending = waiting.get(key);
+      if (pending === undefined) {
         if (waiting.size >= MAX_WAITING) throw new Error("too many names are being looked up");
-        asked = ask(key, host, type).finally(() => waiting.delete(key));
-        waiting.set(key, asked);
+        pending = ask(key, host, type).finally(() => waiting.delete(key));
+        waiting.set(key, pending);
       }
-      entry = await asked;
+      entry = await pending;
     }
     return { addresses: entry.addresses, ttl: Math.max(1, Math.ceil((entry.until - clock.now()) / 1000)) };
   };

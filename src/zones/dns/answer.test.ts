@@ -214,15 +214,15 @@ describe("an authoritative answer", () => {
     const without = await ask("outside.example", "A", { payload: 1232 });
     assert.equal(without.rcode, "SERVFAIL");
     assert.match(without.bytes.toString("latin1"), /leads to cdn\.example\.net, which is not served here/);
-    const asked: string[] = [];
+    const queries: string[] = [];
     const respond = responder(async (host, type) => {
-      asked.push(`${host} ${type}`);
+      queries.push(`${host} ${type}`);
       return type === "A" ? [{ address: "198.51.100.1", ttl: 60 }] : [];
     });
     for (let time = 0; time < 3; time++)
       assert.deepEqual((await ask("outside.example", "A", { respond })).answer, ["outside.example 60 A 198.51.100.1"]);
     assert.equal((await ask("outside.example", "AAAA", { respond })).rcode, "NOERROR");
-    assert.deepEqual(asked, ["cdn.example.net A", "cdn.example.net AAAA"]);
+    assert.deepEqual(queries, ["cdn.example.net A", "cdn.example.net AAAA"]);
     const failing = responder(async () => Promise.reject(new Error("no route")));
     assert.equal((await ask("outside.example", "A", { respond: failing })).rcode, "SERVFAIL");
   });

@@ -46,7 +46,7 @@ export function createRespond({
     try {
       return writeReply(query, await replyTo(query), over === "udp" ? udpLimit(query) : MAX_MESSAGE);
     } catch (err) {
-      tell(err, query);
+      logFailure(err, query);
       return writeReply(query, bareReply(RCODE.servFail), udpLimit(query));
     }
   };
@@ -62,7 +62,7 @@ export function createRespond({
     return answer(query.name, query.type);
   }
 
-  function tell(err: unknown, { name, type }: Query) {
+  function logFailure(err: unknown, { name, type }: Query) {
     if (clock.now() - lastLogged < LOG_EVERY_MS) return;
     lastLogged = clock.now();
     log.error({ err, name, type }, "dns: failed to answer a query");

@@ -29,7 +29,7 @@ export interface DnsServerOptions {
   /** Looks up external targets of CNAMEs at the apex. */
   lookUp?: LookUpAddresses;
   /** Called for every response. */
-  onAnswer?(told: { over: "udp" | "tcp"; rcode: string }): void;
+  onAnswer?(answer: { over: "udp" | "tcp"; rcode: string }): void;
 }
 
 interface DnsServer {

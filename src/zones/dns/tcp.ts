@@ -44,7 +44,7 @@ export async function listenTcp(
     open.set(socket, network);
     socket.on("close", () => open.delete(socket));
     socket.on("error", () => socket.destroy());
-    converse(socket, { respond, idleMs, heard: () => void (open.delete(socket) && open.set(socket, network)) });
+    converse(socket, { respond, idleMs, onMessage: () => void (open.delete(socket) && open.set(socket, network)) });
   });
   const countOf = (network: string) => {
     let count = 0;
@@ -68,7 +68,7 @@ export async function listenTcp(
 /** Length-prefixed messages (RFC 1035 4.2.2), answered in the order that answers become ready. */
 function converse(
   socket: Socket,
-  { respond, idleMs, heard }: { respond: Respond; idleMs: number; heard: () => void },
+  { respond, idleMs, onMessage }: { respond: Respond; idleMs: number; onMessage: () => void },
 ): void {
   let buffered: Buffer = Buffer.alloc(0);
   let pending = 0;
@@ -103,7 +103,7 @@ function converse(
       const message = buffered.subarray(2, 2 + length);
       buffered = buffered.subarray(2 + length);
       timer.refresh();
-      heard();
+      onMessage();
       void serve(message).catch(() => socket.destroy());
     }
     if (pending >= MAX_PIPELINED) socket.pause();

@@ -43,13 +43,13 @@ test("reads the aliases of a query once instead of for each row", async () => {
 });
 
 test("yields to other work while building wide rows", async () => {
-  let turns = 0;
+  let ticks = 0;
   let done = false;
-  const turn = () => void (turns++, done || setImmediate(turn));
-  setImmediate(turn);
+  const tick = () => void (ticks++, done || setImmediate(tick));
+  setImmediate(tick);
   await groups(groupFields(1, 900, () => {}));
   done = true;
-  assert.ok(turns >= 20, `${turns} turns`);
+  assert.ok(ticks >= 20, `${ticks} ticks`);
 });
 
 test("places two dimensions with the same alias in separate branches", async () => {

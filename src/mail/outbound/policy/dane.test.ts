@@ -7,7 +7,7 @@ import { parcelOf, startSink } from "../outbound.testing.ts";
 import type { TlsResult } from "../types.ts";
 import { createCarrier, type CarrierOptions } from "../smtp/carrier.ts";
 import { createDane } from "./dane.ts";
-import { startDns, type Told } from "./dns.testing.ts";
+import { startDns, type NameRecords } from "./dns.testing.ts";
 import { isUsable, type Tlsa } from "./tlsa.ts";
 
 const hash = (name: string, octets: Uint8Array) => createHash(name).update(octets).digest();
@@ -24,8 +24,8 @@ const tlsa = (usage: number, selector: number, matchingType: number, certificate
 async function deliver(
   t: TestContext,
   pair: Pair | undefined,
-  records: Tlsa[] | Told,
-  { names = {}, ...more }: { names?: Record<string, Told> } & Partial<CarrierOptions> = {},
+  records: Tlsa[] | NameRecords,
+  { names = {}, ...more }: { names?: Record<string, NameRecords> } & Partial<CarrierOptions> = {},
 ) {
   const sink = await startSink(pair ?? {});
   const dns = await startDns(t, {
@@ -171,7 +171,7 @@ test("DANE does not apply unless the domain, the host and the record are all sig
   for (const { how, dns } of [domain, host]) {
     assert.equal(how, "plain");
     assert.ok(
-      dns.asked.every((question) => !question.startsWith("TLSA")),
+      dns.queries.every((question) => !question.startsWith("TLSA")),
       "and nobody asks for the records",
     );
   }
@@ -228,7 +228,7 @@ test("RFC 8461 2: DANE takes precedence over MTA-STS, which never makes up for a
 test("reports the TLSA records and why a host does not satisfy them (RFC 8460 4.3, 4.4)", async (t) => {
   const byRoot = [tlsa(2, 0, 1, hash("sha256", root.der))];
   const expired = issuedBy(between, ["mx.there.example"], { until: Date.now() - 3_600_000 });
-  const cases: [string, Pair | undefined, Tlsa[] | Told][] = [
+  const cases: [string, Pair | undefined, Tlsa[] | NameRecords][] = [
     ["ok", leaf, byRoot],
     ["tlsa-invalid", own, byRoot],
     ["tlsa-invalid", own, [tlsa(3, 1, 1, Buffer.alloc(32))]],

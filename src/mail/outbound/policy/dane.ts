@@ -17,7 +17,7 @@ interface SecureLookups {
   ): Promise<{ name: string; records: { data: unknown }[]; authentic: boolean }>;
 }
 
-type Asked = { there: true; name: string; data: unknown[]; authentic: boolean } | { there: false };
+type DaneAnswer = { there: true; name: string; data: unknown[]; authentic: boolean } | { there: false };
 
 const NONE: DaneFinding = { kind: "none" };
 /** RFC 7672 3.1: more than any real host has. Each record is compared with each certificate. */
@@ -25,7 +25,7 @@ const MAX_RECORDS = 50;
 
 /** DANE policies of mail servers (RFC 7672), for connections to `port`. */
 export function createDane({ lookups, port }: { lookups: SecureLookups; port: number }): DaneFor {
-  async function ask(name: string, type: Parameters<SecureLookups["query"]>[1]): Promise<Asked> {
+  async function ask(name: string, type: Parameters<SecureLookups["query"]>[1]): Promise<DaneAnswer> {
     try {
       const { name: found, records, authentic } = await lookups.query(name, type);
       return { there: true, name: found, data: records.map(({ data }) => data), authentic };

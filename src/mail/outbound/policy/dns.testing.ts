@@ -8,7 +8,7 @@ import { createLookups, type Lookups } from "../../../zones/index.ts";
 import type { Tlsa } from "./tlsa.ts";
 
 /** The records of a name by type, whether they carry the AD bit, and the query types that fail. */
-export interface Told {
+export interface NameRecords {
   records?: Partial<Record<"A" | "AAAA" | "MX" | "TXT" | "TLSA" | "CNAME", (string | string[] | object)[]>>;
   /** Default true. */
   authentic?: boolean;
@@ -19,13 +19,16 @@ export interface Told {
  * Starts a validating resolver over UDP with scripted responses, which may change during the test, and our own lookups
  * that query it.
  */
-export async function startDns(t: TestContext, names: Record<string, Told>): Promise<Lookups & { asked: string[] }> {
-  const asked: string[] = [];
+export async function startDns(
+  t: TestContext,
+  names: Record<string, NameRecords>,
+): Promise<Lookups & { queries: string[] }> {
+  const queries: string[] = [];
   const server = createSocket("udp4");
   server.on("message", (octets, from) => {
     const query = readTestMessage(octets);
     const [question] = query.questions;
-    asked.push(`${question!.type} ${question!.name}`);
+    queries.push(`${question!.type} ${question!.name}`);
     server.send(replyTo(query, names[question!.name]), from.port, from.address);
   });
   server.bind(0, "127.0.0.1");
@@ -39,15 +42,15 @@ export async function startDns(t: TestContext, names: Record<string, Told>): Pro
     lookups.close();
     server.close();
   });
-  return { ...lookups, asked };
+  return { ...lookups, queries };
 }
 
-function replyTo(query: ReturnType<typeof readTestMessage>, told: Told | undefined): Buffer {
-  const [{ name, type }] = query.questions as [{ name: string; type: keyof NonNullable<Told["records"]> }];
-  const kind = told?.records?.[type] === undefined && told?.records?.CNAME !== undefined ? "CNAME" : type;
-  const fails = told?.fail?.includes(type) ?? false;
-  const rcode = fails ? RCODE.servFail : told === undefined ? RCODE.nxDomain : RCODE.noError;
-  const authentic = told !== undefined && !fails && (told.authentic ?? true);
+function replyTo(query: ReturnType<typeof readTestMessage>, entry: NameRecords | undefined): Buffer {
+  const [{ name, type }] = query.questions as [{ name: string; type: keyof NonNullable<NameRecords["records"]> }];
+  const kind = entry?.records?.[type] === undefined && entry?.records?.CNAME !== undefined ? "CNAME" : type;
+  const fails = entry?.fail?.includes(type) ?? false;
+  const rcode = fails ? RCODE.servFail : entry === undefined ? RCODE.nxDomain : RCODE.noError;
+  const authentic = entry !== undefined && !fails && (entry.authentic ?? true);
   return writeMessage({
     id: query.id,
     flags: FLAG.response | FLAG.recursionDesired | FLAG.recursionAvailable | (authentic ? FLAG.authentic : 0) | rcode,
@@ -55,7 +58,7 @@ function replyTo(query: ReturnType<typeof readTestMessage>, told: Told | undefin
     // TTL 0, so every query reaches this server.
     answers: fails
       ? []
-      : (told?.records?.[kind] ?? []).map((data) => draftOf({ name, type: kind, ttl: 0, data: dataOf(data) })),
+      : (entry?.records?.[kind] ?? []).map((data) => draftOf({ name, type: kind, ttl: 0, data: dataOf(data) })),
   });
 }
 

@@ -10,7 +10,7 @@ import { selfSigned, type Pair } from "../certificate.testing.ts";
 import { parcelOf, startSink } from "../outbound.testing.ts";
 import type { TlsPolicy } from "../types.ts";
 import { createCarrier } from "../smtp/carrier.ts";
-import { startDns, type Told } from "./dns.testing.ts";
+import { startDns, type NameRecords } from "./dns.testing.ts";
 import { createStsFetch } from "./sts-fetch.ts";
 import { createStsPolicies } from "./sts.ts";
 import { createStsTable, stsMigration } from "./sts-table.ts";
@@ -50,7 +50,7 @@ async function startSite(t: TestContext, pair: Pair = web): Promise<Site> {
   return site;
 }
 
-const txt = (id: string): Told => ({ records: { TXT: [`v=STSv1; id=${id};`] } });
+const txt = (id: string): NameRecords => ({ records: { TXT: [`v=STSv1; id=${id};`] } });
 
 async function open(
   t: TestContext,
@@ -62,7 +62,7 @@ async function open(
   }: { pair?: Pair; mayConnect?: (address: string) => boolean; clock?: ReturnType<typeof createManualClock> } = {},
 ) {
   const site = await startSite(t, pair);
-  const names: Record<string, Told> = {
+  const names: Record<string, NameRecords> = {
     "_mta-sts.there.example": txt("1"),
     "mta-sts.there.example": { records: { A: ["127.0.0.1"] } },
   };
@@ -122,16 +122,16 @@ onEveryDatabase((engine) => {
     const { site, names, clock, policyFor } = await open(t, db);
     assert.deepEqual(await policyFor("there.example"), ENFORCED);
     site.status = 500;
-    const afterwards: (Told | undefined)[] = [
+    const afterwards: (NameRecords | undefined)[] = [
       txt("2"),
       { fail: ["TXT"] },
       { records: {} },
       { records: { TXT: ["v=STSv1; id=1;", "v=STSv1; id=2;"] } },
     ];
-    for (const told of afterwards) {
-      names["_mta-sts.there.example"] = told!;
+    for (const entry of afterwards) {
+      names["_mta-sts.there.example"] = entry!;
       clock.advance(6 * MINUTE);
-      assert.deepEqual(await policyFor("there.example"), ENFORCED, JSON.stringify(told));
+      assert.deepEqual(await policyFor("there.example"), ENFORCED, JSON.stringify(entry));
     }
     clock.advance(7 * DAY);
     assert.equal(await policyFor("there.example"), undefined);

@@ -179,7 +179,7 @@ export function createClaimsTable(db: Db, { write }: Commits) {
       ).rows;
     },
 
-    async told(recipientIds: string[]): Promise<void> {
+    async markReported(recipientIds: string[]): Promise<void> {
       await write(tables.updateTable("outbound_recipients").set({ tell_at: null }).where("id", "in", recipientIds));
     },
 

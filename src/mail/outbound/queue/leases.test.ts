@@ -7,8 +7,8 @@ import { keepLeases } from "./leases.ts";
 
 test("a claim is given up in time even if the database does not respond", async () => {
   const clock = createManualClock(0);
-  let asked = 0;
-  const table = { renew: () => (asked++, new Promise(() => {})) } as unknown as ClaimsTable;
+  let renewals = 0;
+  const table = { renew: () => (renewals++, new Promise(() => {})) } as unknown as ClaimsTable;
   const over = new AbortController();
   const leases = keepLeases({ table, clock, log: silentLog, leaseMs: 60_000, over: over.signal });
   const held = leases.take("one");
@@ -16,9 +16,9 @@ test("a claim is given up in time even if the database does not respond", async 
     clock.advance(20_000);
     await soon();
   }
-  assert.deepEqual([asked, held.lost], [1, false]);
+  assert.deepEqual([renewals, held.lost], [1, false]);
   clock.advance(20_000);
   await soon();
-  assert.deepEqual([asked, held.lost, held.controller.signal.aborted], [1, true, true]);
+  assert.deepEqual([renewals, held.lost, held.controller.signal.aborted], [1, true, true]);
   over.abort();
 });

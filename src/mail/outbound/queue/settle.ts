@@ -172,7 +172,7 @@ export function createSettle({ table, queue, bodies, clock, log, trace, backoff,
   async function tell(message: MessageRow, rows: RecipientRow[]): Promise<void> {
     try {
       await onFailed?.(failureOf(message, rows));
-      await table.told(rows.map(({ id }) => id));
+      await table.markReported(rows.map(({ id }) => id));
     } catch (err) {
       log.warn(
         { err, outbound: message.id },

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { selfSigned } from "../certificate.testing.ts";
 import { parcelOf, resolverOf, startScripted, startSink } from "../outbound.testing.ts";
-import { NEVER, open, told } from "./carrier.testing.ts";
+import { NEVER, open, resultLines } from "./carrier.testing.ts";
 
 const good = selfSigned("mx.there.example");
 const other = selfSigned("elsewhere.example");
@@ -88,7 +88,7 @@ test("uses only hosts allowed by the policy; a custom check can reject a host", 
   const not = await open(sink, {
     policyFor: () => ({ level: "verified", mx: ["*.other.example", "there.example"] }),
   }).carry("there.example", parcelOf(["b@there.example"]), NEVER);
-  assert.match(told(not)[0]!, /^b temporary 451 4\.7\.5 the policy of there\.example allows none/);
+  assert.match(resultLines(not)[0]!, /^b temporary 451 4\.7\.5 the policy of there\.example allows none/);
   const yes = await open(sink, {
     policyFor: () => ({ level: "verified", mx: ["*.there.example"] }),
     ca: good.cert,
@@ -100,7 +100,7 @@ test("uses only hosts allowed by the policy; a custom check can reject a host", 
     parcelOf(["b@there.example"]),
     NEVER,
   );
-  assert.match(told(dane)[0]!, /temporary 451 .*no TLSA record matches/);
+  assert.match(resultLines(dane)[0]!, /temporary 451 .*no TLSA record matches/);
   assert.equal(sink.mails.length, 1);
 });
 
@@ -139,7 +139,7 @@ test("sends everything to the first working smart host, with a password", async 
     ca: rules.cert,
   });
   assert.match(
-    told(await wrong.carry("anywhere.example", parcelOf(["b@anywhere.example"]), NEVER))[0]!,
+    resultLines(await wrong.carry("anywhere.example", parcelOf(["b@anywhere.example"]), NEVER))[0]!,
     /^b temporary 451 4\.4\.0 .*answered: 535/,
     "a wrong password returns no mail",
   );
@@ -151,7 +151,7 @@ test("never sends a password in plain text", async () => {
     smartHosts: [{ host: "127.0.0.1", port: sink.port, auth: { user: "u", pass: "p" }, tls: "opportunistic" }],
   });
   assert.match(
-    told(await carry("anywhere.example", parcelOf(["b@anywhere.example"]), NEVER))[0]!,
+    resultLines(await carry("anywhere.example", parcelOf(["b@anywhere.example"]), NEVER))[0]!,
     /temporary 451 4\.7\.5/,
   );
 });

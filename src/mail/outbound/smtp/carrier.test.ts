@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { Readable } from "node:stream";
 import { test } from "node:test";
 import { bodyOf, HANG, parcelOf, resolverOf, startScripted, startSink, type Script } from "../outbound.testing.ts";
-import { NEVER, open, told } from "./carrier.testing.ts";
+import { NEVER, open, resultLines } from "./carrier.testing.ts";
 
 const phases: Record<string, { greeting?: string; script: Script }> = {
   greeting: { greeting: HANG, script: () => undefined },
@@ -48,7 +48,7 @@ test("returns a reply per recipient, with enhanced codes unchanged", async () =>
     ]),
     NEVER,
   );
-  const [first, ...rest] = told(carried);
+  const [first, ...rest] = resultLines(carried);
   assert.match(first!, /^yes delivered 250 /);
   assert.deepEqual(rest, [
     "no permanent 550 5.1.1 no such user",
@@ -66,15 +66,15 @@ test("recipients rejected at RCPT keep their own reply if the message is rejecte
   });
   const { carry } = open(sink);
   const carried = await carry("there.example", parcelOf(["yes@there.example", "no@there.example"]), NEVER);
-  assert.deepEqual(told(carried), ["yes permanent 554 5.7.1 spam", "no permanent 550 5.1.1 unknown"]);
+  assert.deepEqual(resultLines(carried), ["yes permanent 554 5.7.1 spam", "no permanent 550 5.1.1 unknown"]);
   const again = await carry("there.example", parcelOf(["no@there.example"]), NEVER);
-  assert.deepEqual(told(again), ["no permanent 550 5.1.1 unknown"]);
+  assert.deepEqual(resultLines(again), ["no permanent 550 5.1.1 unknown"]);
   assert.equal(sink.connections, 1, "the connection stays good after a refusal");
 });
 
 test("a rejected sender is the result for all recipients", async () => {
   const { carry } = open(await startSink({ mail: () => "550 5.7.1 not you" }));
-  assert.deepEqual(told(await carry("there.example", parcelOf(["b@there.example", "c@there.example"]), NEVER)), [
+  assert.deepEqual(resultLines(await carry("there.example", parcelOf(["b@there.example", "c@there.example"]), NEVER)), [
     "b permanent 550 5.7.1 not you",
     "c permanent 550 5.7.1 not you",
   ]);
@@ -110,7 +110,7 @@ for (const [phase, { greeting, script }] of Object.entries(phases)) {
     const short = 60;
     const { carry } = open(host, { timeouts: { greetingMs: short, commandMs: short, blockMs: short, finalMs: short } });
     const carried = await carry("there.example", parcelOf(["b@there.example"]), NEVER);
-    assert.match(told(carried)[0]!, /^b temporary 451 4\.4\.2 /);
+    assert.match(resultLines(carried)[0]!, /^b temporary 451 4\.4\.2 /);
     await new Promise((resolve) => void setImmediate(resolve));
   });
 }
@@ -162,7 +162,10 @@ test("does not try another host if the connection is lost after the message, whi
   });
   const { carry } = open(host, { resolver });
   const carried = await carry("there.example", parcelOf(["b@there.example"]), NEVER);
-  assert.match(told(carried)[0]!, /^b temporary 451 4\.4\.2 one\.example .*after the message, before its answer/);
+  assert.match(
+    resultLines(carried)[0]!,
+    /^b temporary 451 4\.4\.2 one\.example .*after the message, before its answer/,
+  );
   assert.deepEqual([host.connections, carried.reached], [1, true]);
 });
 
@@ -192,10 +195,10 @@ test("tries the next host if one is unavailable, and pauses it after repeated fa
 test("retries a host that rejects the session, whatever the code; only 521 and 556 are permanent", async () => {
   const busy = open(await startScripted(() => undefined, { greeting: "554 5.7.1 your address is listed" }));
   const carried = await busy.carry("there.example", parcelOf(["b@there.example"]), NEVER);
-  assert.match(told(carried)[0]!, /^b temporary 451 4\.4\.0 .*answered: 554 5\.7\.1 your address is listed$/);
+  assert.match(resultLines(carried)[0]!, /^b temporary 451 4\.4\.0 .*answered: 554 5\.7\.1 your address is listed$/);
   assert.equal(carried.reached, false);
   const never = open(await startScripted(() => undefined, { greeting: "521 5.3.2 this host takes no mail" }));
-  assert.deepEqual(told(await never.carry("there.example", parcelOf(["b@there.example"]), NEVER)), [
+  assert.deepEqual(resultLines(await never.carry("there.example", parcelOf(["b@there.example"]), NEVER)), [
     "b permanent 521 5.3.2 this host takes no mail",
   ]);
 });
@@ -204,7 +207,7 @@ test("a 421 during the envelope is a temporary failure for all recipients", asyn
   const { carry } = open(
     await startScripted((command) => (command.startsWith("RCPT") ? "421 4.3.2 closing" : undefined)),
   );
-  assert.deepEqual(told(await carry("there.example", parcelOf(["b@there.example"]), NEVER)), [
+  assert.deepEqual(resultLines(await carry("there.example", parcelOf(["b@there.example"]), NEVER)), [
     "b temporary 421 4.3.2 closing",
   ]);
 });
@@ -259,7 +262,7 @@ test("rejects a message that the host cannot accept before sending it", async ()
   const sink = await startSink({ size: 1000, hideSMTPUTF8: true });
   const { carry } = open(sink);
   assert.match(
-    told(await carry("there.example", parcelOf(["b@there.example"], "x".repeat(2000)), NEVER))[0]!,
+    resultLines(await carry("there.example", parcelOf(["b@there.example"], "x".repeat(2000)), NEVER))[0]!,
     /^b permanent 552 5\.3\.4 .* takes 1000 octets, the message has 2000$/,
   );
   const mixed = await carry("there.example", parcelOf(["bü@there.example", "c@there.example"]), NEVER);
@@ -268,7 +271,7 @@ test("rejects a message that the host cannot accept before sending it", async ()
     ["permanent 5.6.7", "delivered"],
   );
   assert.match(
-    told(
+    resultLines(
       await carry("there.example", parcelOf(["c@there.example"], undefined, { from: "ü@sender.example" }), NEVER),
     )[0]!,
     /permanent 550 5\.6\.7/,
@@ -307,7 +310,7 @@ test("sends mail for a local domain to the local listener, or by its MX records,
   const far = open(sink, { resolver, localHop: async (domain) => (isMine(domain) ? "by-mx" : undefined) });
   assert.equal((await far.carry("mine.example", parcelOf(["b@mine.example"]), NEVER)).results[0]!.outcome, "delivered");
   assert.match(
-    told(await far.carry("stranger.example", parcelOf(["b@stranger.example"]), NEVER))[0]!,
+    resultLines(await far.carry("stranger.example", parcelOf(["b@stranger.example"]), NEVER))[0]!,
     /^b permanent 554 5\.4\.6/,
   );
 });
@@ -343,7 +346,7 @@ test("never terminates a message with a dot if it cannot be read to its end", as
     },
     NEVER,
   );
-  assert.match(told(carried)[0]!, /^b temporary 451 4\.3\.0 .*disk gone/);
+  assert.match(resultLines(carried)[0]!, /^b temporary 451 4\.3\.0 .*disk gone/);
   assert.equal((await carry("there.example", parcelOf(["b@there.example"]), NEVER)).results[0]!.outcome, "delivered");
   assert.deepEqual(
     sink.mails.map(({ raw }) => raw),

@@ -25,7 +25,7 @@ export function open(sink: Pick<Sink, "port">, more: Partial<CarrierOptions> = {
   return { ...carrier, clock };
 }
 
-export const told = ({ results }: Carried) =>
+export const resultLines = ({ results }: Carried) =>
   results.map(
     ({ rcpt, outcome, reply }) => `${rcpt.split("@")[0]} ${outcome} ${reply.code} ${reply.enhanced} ${reply.text}`,
   );

@@ -162,7 +162,7 @@ export function createCarrier(options: CarrierOptions): Carrier & { breaker: Bre
   async function speak(session: Session, given: Parcel, to: ParcelRecipient[], signal: AbortSignal): Promise<Result[]> {
     const { peer: host, tls, extensions, maxSize } = session;
     const results: Result[] = [];
-    const wishes = new Set(
+    const notifySuccess = new Set(
       extensions.has("DSN") ? to.filter(({ notify }) => notify?.includes("SUCCESS")).map(({ rcpt }) => rcpt) : [],
     );
     const add = (rcpt: string, outcome: Result["outcome"], answer: SmtpReply) =>
@@ -172,7 +172,7 @@ export function createCarrier(options: CarrierOptions): Carrier & { breaker: Bre
         reply: answer,
         host,
         ...(tls !== undefined && { tls }),
-        ...(outcome === "delivered" && wishes.has(rcpt) && { notices: true as const }),
+        ...(outcome === "delivered" && notifySuccess.has(rcpt) && { notices: true as const }),
       });
     const addAll = (outcome: Result["outcome"], answer: SmtpReply) => {
       for (const { rcpt } of to) add(rcpt, outcome, answer);
@@ -362,9 +362,10 @@ function temporaryUnless(declined: boolean, answer: SmtpReply): SmtpReply {
 
 /** Recipients with the same envelope sender, NOTIFY and ORCPT share a transaction. */
 function nextGroup(to: ParcelRecipient[]): { group: ParcelRecipient[]; others: ParcelRecipient[] } {
-  const wish = ({ from, notify, orcpt, rcpt }: ParcelRecipient) => JSON.stringify([from, notify, orcpt, isAscii(rcpt)]);
-  const first = wish(to[0]!);
-  const group = to.filter((one) => wish(one) === first).slice(0, MAX_RECIPIENTS);
+  const groupKey = ({ from, notify, orcpt, rcpt }: ParcelRecipient) =>
+    JSON.stringify([from, notify, orcpt, isAscii(rcpt)]);
+  const first = groupKey(to[0]!);
+  const group = to.filter((one) => groupKey(one) === first).slice(0, MAX_RECIPIENTS);
   const taken = new Set(group);
   return { group, others: to.filter((one) => !taken.has(one)) };
 }

@@ -403,7 +403,7 @@ test("retries outputs that cannot be read with increasing delays, until the broa
     [1, 3],
   ] as const) {
     clock.advance(ms);
-    for (let turns = 0; turns < 5; turns++) await turn();
+    for (let round = 0; round < 5; round++) await turn();
     assert.equal(asked, times);
   }
   broken = false;

@@ -65,7 +65,7 @@ interface Host {
   line: Lane[];
   serving: boolean;
   /** Number of completed requests: if unchanged for a while with a non-empty queue, the process is stuck. */
-  turns: number;
+  completed: number;
   rescue: NodeJS.Timeout | undefined;
   files: Set<string>;
   /** Files to close before the next request, each with the callback that waits for it. */
@@ -95,7 +95,7 @@ export function createHosts({ directory, limits, clock, log, processes, idleMs }
       }),
       line: [],
       serving: false,
-      turns: 0,
+      completed: 0,
       rescue: undefined,
       files: new Set(),
       closing: new Map(),
@@ -156,11 +156,11 @@ export function createHosts({ directory, limits, clock, log, processes, idleMs }
   /** A slow query must delay only its own database: the other lanes in its queue move to another process. */
   function watch(host: Host) {
     if (host.rescue || processes === 1) return;
-    const turns = host.turns;
+    const completed = host.completed;
     host.rescue = setTimeout(() => {
       host.rescue = undefined;
       if (host.line.length === 0 || host.dead) return;
-      if (host.turns !== turns) return watch(host);
+      if (host.completed !== completed) return watch(host);
       for (const lane of host.line.splice(0)) place(lane, host);
     }, PATIENCE_MS);
     host.rescue.unref();
@@ -179,7 +179,7 @@ export function createHosts({ directory, limits, clock, log, processes, idleMs }
       }
       await runJob(host, lane, job);
       lane.lastUsed = clock.now();
-      host.turns++;
+      host.completed++;
       place(lane);
     }
     host.serving = false;

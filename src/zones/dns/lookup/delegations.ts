@@ -7,7 +7,7 @@ interface DelegationsOptions {
   /** The name servers that public DNS lists for a name. Throws LookupError. */
   nameServers(name: string): Promise<string[]>;
   /** True if any resolver has responded recently. */
-  heard(): boolean;
+  isReachable(): boolean;
   clock: Pick<Clock, "now">;
 }
 
@@ -28,17 +28,17 @@ const MAX_KNOWN = 5000;
  */
 export function createDelegations({
   nameServers,
-  heard,
+  isReachable,
   clock,
 }: DelegationsOptions): (zone: ServedZone) => Promise<boolean> {
   const known = new Map<string, { until: number; ours: Promise<boolean> }>();
 
-  async function look({ name, nameServers: own }: ServedZone): Promise<boolean> {
+  async function isOurs({ name, nameServers: own }: ServedZone): Promise<boolean> {
     for (const domain of [name, ...ancestors(name)]) {
       if (domain !== name && (!domain.includes(".") || REGISTRY.test(domain))) break;
       try {
-        const told = await nameServers(domain);
-        return told.some((host) => own.includes(host));
+        const hosts = await nameServers(domain);
+        return hosts.some((host) => own.includes(host));
       } catch (err) {
         if (!isAbsence(err)) throw err;
       }
@@ -56,21 +56,21 @@ export function createDelegations({
     if (PRIVATE.test(zone.name)) return true;
     const before = known.get(zone.name);
     if (before !== undefined && before.until > clock.now()) return before.ours;
-    const looked = look(zone).then(
+    const result = isOurs(zone).then(
       (ours) => {
-        keep(zone.name, looked, ours ? KNOWN_MS : FOREIGN_MS);
+        keep(zone.name, result, ours ? KNOWN_MS : FOREIGN_MS);
         return ours;
       },
       async (err: unknown) => {
-        keep(zone.name, looked, UNKNOWN_MS);
+        keep(zone.name, result, UNKNOWN_MS);
         if (before !== undefined) return before.ours;
-        if (heard())
+        if (isReachable())
           throw new LookupError("ESERVFAIL", `nobody can tell now whose domain ${zone.name} is`, { cause: err });
         return true;
       },
     );
-    keep(zone.name, looked, UNKNOWN_MS);
-    looked.catch(() => {});
-    return looked;
+    keep(zone.name, result, UNKNOWN_MS);
+    result.catch(() => {});
+    return result;
   };
 }

@@ -79,7 +79,7 @@ describe("lookups", () => {
       const { resolve4, servers } = await lookups(t, [bad, good]);
       assert.deepEqual(await resolve4("x.test"), ["192.0.2.1"]);
       assert.deepEqual(await resolve4("y.test"), ["192.0.2.1"]);
-      assert.equal(servers[0]!.asked.length, 1, "the one that answered is asked first from then on");
+      assert.equal(servers[0]!.queries.length, 1, "the one that answered is queried first from then on");
     }
     const code = async (script: Script) =>
       (await lookups(t, [script, script])).resolve4("x.test").then(
@@ -129,7 +129,7 @@ describe("lookups", () => {
       }),
     ]);
     assert.deepEqual(await resolve4("x.test"), ["192.0.2.1"]);
-    assert.equal(servers[0]!.asked.length, 1);
+    assert.equal(servers[0]!.queries.length, 1);
   });
 
   test("ignore records with other names", async (t) => {
@@ -169,24 +169,24 @@ describe("lookups", () => {
       ],
       { clock },
     );
-    const asked = () => servers[0]!.asked.length;
+    const queryCount = () => servers[0]!.queries.length;
     const times = async (name: string, ms: number) => {
-      const before = asked();
+      const before = queryCount();
       for (const wait of [0, ms - 1, 1]) {
         clock.advance(wait);
         await resolve4(name).catch(() => {});
       }
-      return asked() - before;
+      return queryCount() - before;
     };
     assert.equal(await times("x.test", 60_000), 2);
     assert.equal(await times("gone.test", 20_000), 2);
     assert.equal(await times("bad.test", 5000), 2);
-    const before = asked();
+    const before = queryCount();
     await query("x.test", "A", { fresh: true });
-    assert.equal(asked() - before, 1);
+    assert.equal(queryCount() - before, 1);
     // Concurrent callers share one query.
     await Promise.all(Array.from({ length: 50 }, () => resolve4("many.test")));
-    assert.equal(asked() - before, 2);
+    assert.equal(queryCount() - before, 2);
   });
 
   test("limit the number of pending queries, and reject them on close", async (t) => {
@@ -207,7 +207,7 @@ describe("lookups", () => {
     for (const name of ["", "a..test", `${"x".repeat(64)}.test`, `${"abcdefg.".repeat(40)}test`])
       await assert.rejects(resolve4(name), { code: "ENOTFOUND" });
     await resolve4("bücher.test");
-    assert.deepEqual(servers[0]!.asked, ["xn--bcher-kva.test A"]);
+    assert.deepEqual(servers[0]!.queries, ["xn--bcher-kva.test A"]);
   });
 });
 
@@ -234,10 +234,10 @@ describe("zones on this server", () => {
     assert.deepEqual(await made.resolve4("mx.mine.test"), ["192.0.2.9"]);
     await assert.rejects(made.resolve4("none.mine.test"), { code: "ENOTFOUND" });
     await assert.rejects(made.resolve6("mx.mine.test"), { code: "ENODATA" });
-    assert.deepEqual(made.servers[0]!.asked, []);
+    assert.deepEqual(made.servers[0]!.queries, []);
     assert.deepEqual(await made.resolve4("out.mine.test"), ["192.0.2.77"]);
     assert.deepEqual(await made.resolve4("www.sub.mine.test"), ["192.0.2.77"]);
-    assert.deepEqual(made.servers[0]!.asked, ["host.far.example A", "www.sub.mine.test A"]);
+    assert.deepEqual(made.servers[0]!.queries, ["host.far.example A", "www.sub.mine.test A"]);
   });
 
   test("are ignored if public DNS assigns them to another owner", async (t) => {

@@ -21,7 +21,7 @@ export interface LookupsOptions {
   /** Time limit for one lookup including aliases, in ms. Default 4500. */
   totalMs?: number;
   /** Called for each lookup that was not answered from the cache. */
-  onLookup?(told: { type: QuestionType; outcome: "found" | "absent" | "failed"; own: boolean }): void;
+  onLookup?(lookup: { type: QuestionType; outcome: "found" | "absent" | "failed"; own: boolean }): void;
 }
 
 interface Found {
@@ -67,7 +67,7 @@ export function createLookups({
   const closing = new AbortController();
   const delegated = createDelegations({
     clock,
-    heard: upstream.heard,
+    isReachable: upstream.isReachable,
     nameServers: async (name) =>
       (await follow(name, "NS", false, askWorld)).records.map(({ data }) => String(data.target)),
   });
@@ -91,8 +91,8 @@ export function createLookups({
     const key = `${question.type} ${question.name}`;
     const known = fresh ? undefined : cache.get(key);
     if (known !== undefined) return "answer" in known ? known.answer : Promise.reject(known.failed);
-    const asked = waiting.get(key);
-    if (asked !== undefined) return asked;
+    const pending = waiting.get(key);
+    if (pending !== undefined) return pending;
     if (waiting.size >= MAX_WAITING)
       throw new LookupError("EBUSY", `${key}: ${MAX_WAITING} other names are being looked up`);
     const answer = upstream

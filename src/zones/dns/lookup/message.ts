@@ -80,8 +80,8 @@ export const writeQuestion = ({ name, type }: Question, { edns }: { edns: boolea
 const WITHOUT_QUESTION = new Set(["FORMERR", "NOTIMP", "SERVFAIL", "REFUSED"]);
 
 /** The answer to exactly this question; undefined for any other message, which may be forged (RFC 5452 3). */
-export function readAnswer(message: Buffer, question: Question, asked: Buffer): WireAnswer | undefined {
-  if (message.length < 12 || message.readUInt16BE(0) !== asked.readUInt16BE(0)) return undefined;
+export function readAnswer(message: Buffer, question: Question, query: Buffer): WireAnswer | undefined {
+  if (message.length < 12 || message.readUInt16BE(0) !== query.readUInt16BE(0)) return undefined;
   try {
     return answerTo(question, message);
   } catch (err) {

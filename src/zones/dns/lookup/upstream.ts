@@ -19,22 +19,22 @@ interface Upstream {
   /** The answer of a resolver: NOERROR or NXDOMAIN. Throws LookupError. */
   ask(question: Question, signal: AbortSignal): Promise<WireAnswer>;
   /** True if any resolver responded within the last five minutes. */
-  heard(): boolean;
+  isReachable(): boolean;
 }
 
 const MAX_SERVERS = 4;
-const HEARD_MS = 300_000;
+const REACHABLE_MS = 300_000;
 /** Retries once after a timeout, because datagrams may get lost. */
 const ROUNDS = 2;
 const CODES: Record<string, LookupCode> = { REFUSED: "EREFUSED" };
 
 export function createUpstream({ servers: given, clock, attemptMs = 1200 }: UpstreamOptions): Upstream {
   const servers = given.slice(0, MAX_SERVERS);
-  let heardAt = -Infinity;
+  let lastResponse = -Infinity;
   let first = 0;
 
   return {
-    heard: () => clock.now() - heardAt < HEARD_MS,
+    isReachable: () => clock.now() - lastResponse < REACHABLE_MS,
     async ask(question, signal) {
       const what = `${question.type} ${question.name}`;
       let failure = new LookupError("ESERVFAIL", `${what}: there is no resolver to ask`);
@@ -49,7 +49,7 @@ export function createUpstream({ servers: given, clock, attemptMs = 1200 }: Upst
               AbortSignal.any([signal, AbortSignal.timeout(attemptMs)]),
             );
             if (isUseful(answer)) {
-              [heardAt, first] = [clock.now(), index];
+              [lastResponse, first] = [clock.now(), index];
               return answer;
             }
             // This server is not queried again; another one may succeed (a lame server, a failed DNSSEC validation).

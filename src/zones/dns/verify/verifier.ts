@@ -44,7 +44,7 @@ interface Verifier {
 }
 
 /** Maximum number of concurrent queries in one verification. */
-const AT_ONCE = 8;
+const MAX_CONCURRENT = 8;
 
 type Answer = { resolver: string; records: ProviderRecord[] } | { resolver: string; reason: string };
 
@@ -57,7 +57,10 @@ export function createVerifier(): Verifier {
       );
       const answers = new Map<string, Answer[]>([...sets.keys()].map((key) => [key, []]));
       const questions = [...sets].flatMap(([key, set]) => resolvers.map((resolver) => ({ key, set, resolver })));
-      await inTurns(questions, async ({ key, set, resolver }) => void answers.get(key)!.push(await ask(resolver, set)));
+      await forEachConcurrently(
+        questions,
+        async ({ key, set, resolver }) => void answers.get(key)!.push(await ask(resolver, set)),
+      );
       const order = new Map(resolvers.map(({ name }, index) => [name, index]));
       for (const list of answers.values()) list.sort((a, b) => order.get(a.resolver)! - order.get(b.resolver)!);
       const records = expected.map((record) => finding(record, answers.get(setKey(record))!));
@@ -75,10 +78,10 @@ async function ask(resolver: RecordResolver, { name, type }: RecordSetName): Pro
   }
 }
 
-async function inTurns<Item>(items: readonly Item[], work: (item: Item) => Promise<void>): Promise<void> {
+async function forEachConcurrently<Item>(items: readonly Item[], work: (item: Item) => Promise<void>): Promise<void> {
   const left = items.values();
   await Promise.all(
-    Array.from({ length: AT_ONCE }, async () => {
+    Array.from({ length: MAX_CONCURRENT }, async () => {
       for (const item of left) await work(item);
     }),
   );

@@ -87,6 +87,26 @@ export const mutations: Mutation[] = [
     name: "a day after",
   },
   {
+    file: "src/stream/uploads/tus-protocol.ts",
+    from: "if (patch.offset !== offset) throw streamErrors.offsetConflict();",
+    to: "",
+    test: "src/stream/uploads/tus-responses.test.ts",
+  },
+  {
+    file: "src/stream/uploads/tus-protocol.ts",
+    from: "length !== undefined && offset + contentLength > length",
+    to: "false",
+    test: "src/stream/uploads/tus-responses.test.ts",
+  },
+  {
+    file: "src/stream/uploads/request-body.ts",
+    from: "else if (request.readableEnded || request.destroyed) return;",
+    to: "else if (request.readableEnded) return;",
+    test: "src/stream/uploads/request-body.test.ts",
+    name: "connection was lost",
+    timeoutMs: 20_000,
+  },
+  {
     file: "src/stream/tokens/tokens.ts",
     from: "if (known === undefined || known.account !== account) throw streamErrors.keyNotFound",
     to: "if (known === undefined) throw streamErrors.keyNotFound",

@@ -43,6 +43,14 @@ export const streamErrors = defineErrors("stream", {
     fix: "Finish or delete pending uploads; each one is removed when it expires.",
   },
   uploadNotFound: { code: 10003, http: 404, message: "Upload not found" },
+  // The texts of these TUS errors are known to clients and never change.
+  tusHeadersInvalid: { code: 10005, http: 400, message: "Invalid {names}" },
+  tusHeaderMissing: { code: 10005, http: 403, message: "{name} header required" },
+  uploadLengthRejected: { code: 10005, http: 400, message: "Upload-Length or Upload-Defer-Length header required" },
+  offsetConflict: { code: 10908, http: 409, message: "Upload-Offset conflict" },
+  chunkTooLong: { code: 10901, http: 413, message: "upload's size exceeded" },
+  bodyTooLong: { code: 10901, http: 413, message: "Maximum size exceeded" },
+  uploadComplete: { code: 10902, http: 400, message: "Cannot terminate an already completed upload" },
   unsupportedTus: { code: 10906, http: 412, message: "Tus-Resumable must be 1.0.0, not {version}" },
   formBrokeOff: {
     code: 10907,

@@ -1,3 +1,4 @@
+import type { UserError } from "../../kernel/index.ts";
 import { streamErrors } from "../errors.ts";
 import { draftOf, SOME_DAYS_MS, SOON_MS } from "./drafts.ts";
 import type { UploadsParts } from "./parts.ts";
@@ -58,7 +59,14 @@ export function createCreations(parts: CreationParts): Creations {
     secret: string,
     body: TusCreation["body"],
   ): Promise<Record<string, string>> {
-    const offset = body === undefined ? undefined : await receive(row, body);
+    const limit =
+      row.length === DEFERRED
+        ? deferredLimit(settings)
+        : {
+            bytes: row.length,
+            exceeded: () => streamErrors.tooLarge({ limit: row.length, rule: "the declared Upload-Length" }),
+          };
+    const offset = body === undefined ? undefined : await receive(row, atMost(limit, body));
     return {
       "tus-resumable": "1.0.0",
       location: urls.upload(row.uid, secret),
@@ -71,7 +79,7 @@ export function createCreations(parts: CreationParts): Creations {
     const end = await lock.acquire(row.uid);
     if (end === undefined) throw streamErrors.uploadBusy();
     try {
-      return await sources.append(row, 0, atMost(row.length, body, settings));
+      return await sources.append(row, 0, body);
     } finally {
       end();
     }
@@ -181,25 +189,30 @@ export async function nameAfter(
   await videos.edit(account, uid, { meta: { ...video.meta, name: name.slice(0, 500) } });
 }
 
-/**
- * Passes the upload body through up to `length` bytes and rejects more; for a deferred length, stream.upload_gb is the
- * limit. `offset`: bytes already stored.
- */
+interface ByteLimit {
+  bytes: number;
+  exceeded: () => UserError;
+}
+
+/** Limit of an upload whose length has not been declared. */
+export function deferredLimit(settings: Pick<UploadsParts["settings"], "upload_gb">): ByteLimit {
+  const bytes = uploadLimit(settings);
+  return {
+    bytes,
+    exceeded: () => streamErrors.tooLarge({ limit: bytes, rule: "no upload may be larger (stream.upload_gb)" }),
+  };
+}
+
+/** Passes the upload body through, and throws at the first chunk beyond the limit. `offset`: bytes already stored. */
 export async function* atMost(
-  length: number,
+  { bytes, exceeded }: ByteLimit,
   body: AsyncIterable<Uint8Array>,
-  settings: Pick<UploadsParts["settings"], "upload_gb">,
   offset = 0,
 ): AsyncGenerator<Uint8Array> {
-  const limit = length === DEFERRED ? uploadLimit(settings) : length;
-  let left = limit - offset;
+  let left = bytes - offset;
   for await (const piece of body) {
-    if (piece.length > left)
-      throw streamErrors.tooLarge({
-        limit,
-        rule: length === DEFERRED ? "no upload may be larger (stream.upload_gb)" : "the declared Upload-Length",
-      });
     left -= piece.length;
+    if (left < 0) throw exceeded();
     yield piece;
   }
 }

@@ -7,13 +7,15 @@ import { checkChunk } from "./chunk-rules.ts";
 import { checkTusHeaders, type CreationParts, type Creations, uploadLimit } from "./creation.ts";
 import type { Forms } from "./forms.ts";
 import type { ShownUpload } from "./port.ts";
-import { textOf } from "./tus.ts";
+import { discardBody, receivedBody } from "./request-body.ts";
+import { UPLOAD_DATA } from "./tus-protocol.ts";
+import { textOf, type Tus } from "./tus.ts";
 import { DEFERRED, isSecretOf, type UploadRow } from "./uploads-table.ts";
 
 interface UploadHttpParts extends CreationParts {
   creations: Creations;
   forms: Forms;
-  tus: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+  tus: Tus;
 }
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
@@ -42,8 +44,6 @@ const PREFLIGHT = {
     "Authorization, Content-Type, Tus-Resumable, Upload-Concat, Upload-Creator, Upload-Defer-Length, Upload-Length, Upload-Metadata, Upload-Offset, X-HTTP-Method-Override, X-Request-ID, X-Requested-With",
 };
 const DAY = 86_400_000;
-/** Maximum bytes to read and discard; more than the largest chunk. */
-const PASSED_OVER = 256 * 1024 * 1024;
 /** An upload that received data within this time is still arriving. */
 export const ARRIVING_MS = 3_600_000;
 
@@ -93,12 +93,7 @@ export function createUploadHttp(parts: UploadHttpParts): Handler {
     if (method === "HEAD" && row.metadata !== null && row.metadata !== "")
       response.setHeader("upload-metadata", row.metadata);
     response.setHeader("stream-media-id", row.uid);
-    // X-Forwarded-Proto is irrelevant to the upload, and metadata was sent at creation; both are removed because the
-    // library validates them strictly.
-    for (const name of ["x-forwarded-proto", "upload-metadata"]) dropHeader(request, name);
-    // The library parses URLs by its own rules: the rewritten URL contains only the upload whose secret was checked.
-    request.url = `/upload/${row.uid}/${secret}`;
-    return tus(request, response);
+    return tus(request, response, { method, video });
   }
 
   async function show(request: IncomingMessage, response: ServerResponse, row: UploadRow, video: Video): Promise<void> {
@@ -130,7 +125,7 @@ export function createUploadHttp(parts: UploadHttpParts): Handler {
     }
     const headers = await creations.begin(row, secret, {
       headers: request.headers,
-      ...(carriesUpload(request) && { body: request as AsyncIterable<Uint8Array> }),
+      ...(carriesUpload(request) && { body: receivedBody(request) }),
     });
     // The requested URL, regardless of which host name of this server it contains.
     response
@@ -202,22 +197,15 @@ function methodOf(request: IncomingMessage): string {
   return request.method!;
 }
 
-function dropHeader({ headers, rawHeaders }: IncomingMessage, name: string): void {
-  delete headers[name];
-  for (let at = rawHeaders.length - 2; at >= 0; at -= 2)
-    if (rawHeaders[at]!.toLowerCase() === name) rawHeaders.splice(at, 2);
-}
-
 /** Whether a creation includes upload data (TUS 1.0.0): it then declares the type of its body. */
-export const carriesUpload = ({ headers }: IncomingMessage): boolean =>
-  headers["content-type"] === "application/offset+octet-stream";
+export const carriesUpload = ({ headers }: IncomingMessage): boolean => headers["content-type"] === UPLOAD_DATA;
 
 /** Plain text for TUS clients, the API envelope for others. */
 function refuse(request: IncomingMessage, response: ServerResponse, error: UserError | undefined): void {
   const status = error?.entry.http ?? 500;
   const message = error === undefined ? "Internal error. See the server log." : textOf(error);
   const headers = { ...CORS, "cache-control": "no-store", ...(status === 409 && { "x-should-retry": "false" }) };
-  passOver(request);
+  void discardBody(request);
   if (request.headers["tus-resumable"] === undefined && request.method === "POST") {
     return sendJson(
       response,
@@ -236,20 +224,6 @@ function refuse(request: IncomingMessage, response: ServerResponse, error: UserE
       ...(status === 412 && { "tus-version": "1.0.0" }),
     })
     .end(request.method === "HEAD" ? undefined : text);
-}
-
-/**
- * A client whose connection is closed while it sends may never see the response, so the rest is read and discarded, up
- * to a limit.
- */
-function passOver(request: IncomingMessage): void {
-  let octets = 0;
-  request
-    .on("error", () => {})
-    .on("data", (piece: Buffer) => {
-      octets += piece.length;
-      if (octets > PASSED_OVER) request.socket.destroy();
-    });
 }
 
 function sendJson(

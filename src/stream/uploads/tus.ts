@@ -1,17 +1,24 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { DataStore, Server, Upload, type Lock } from "@tus/server";
 import { UserError } from "../../kernel/index.ts";
 import { streamErrors } from "../errors.ts";
-import { atMost, checkSize } from "./creation.ts";
+import type { Video } from "../videos/index.ts";
+import { atMost, checkSize, deferredLimit } from "./creation.ts";
 import type { UploadsParts } from "./parts.ts";
+import { discardBody, receivedBody } from "./request-body.ts";
 import type { Sources } from "./sources.ts";
+import { checkContentLength, checkHeaderValues, checkPatchHeaders, readPatch } from "./tus-protocol.ts";
 import type { UploadLock } from "./upload-lock.ts";
 import { DEFERRED, type UploadRow, type UploadsTable } from "./uploads-table.ts";
 
-/** Exposed to scripts of other origins, in addition to the protocol's own headers. */
-const EXPOSED = ["Stream-Media-Id", "Upload-Expires"];
-/** How long a request may keep writing data it has already read after it was asked to release the lock. */
-const LET_GO_MS = 500;
+/** For scripts of other origins. The value is part of the wire contract, and longer than the list of other responses. */
+const CORS = {
+  "access-control-allow-origin": "*",
+  "access-control-expose-headers":
+    "Authorization, Content-Type, Location, Tus-Extension, Tus-Max-Size, Tus-Resumable, Tus-Version, Upload-Concat, Upload-Defer-Length, Upload-Length, Upload-Metadata, Upload-Offset, X-HTTP-Method-Override, X-Requested-With, X-Forwarded-Host, X-Forwarded-Proto, Forwarded, Stream-Media-Id,Upload-Expires",
+};
+const TEXT = "text/plain;charset=UTF-8";
+/** Time for which a request may continue to store its data after another request has asked for the lock. */
+const RELEASE_MS = 500;
 
 interface TusParts extends Pick<UploadsParts, "videos" | "log" | "settings"> {
   table: UploadsTable;
@@ -20,82 +27,145 @@ interface TusParts extends Pick<UploadsParts, "videos" | "log" | "settings"> {
 }
 
 /**
- * HEAD, PATCH and DELETE of TUS 1.0.0 on existing uploads. Creation is handled elsewhere, because it validates the
- * video's properties first.
+ * HEAD, PATCH and DELETE of TUS 1.0.0 on the upload of `video`. The caller has checked the secret and Tus-Resumable.
+ * Creation is handled elsewhere, because it validates the video's properties first.
  */
-export function createTus({
-  table,
-  sources,
-  lock,
-  videos,
-  log,
-  settings,
-}: TusParts): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
-  async function rowOf(uid: string): Promise<UploadRow & { length: number }> {
+export type Tus = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  upload: { method: "HEAD" | "PATCH" | "DELETE"; video: Video },
+) => Promise<void>;
+
+export function createTus({ table, sources, lock, videos, log, settings }: TusParts): Tus {
+  /** Finds the upload and its offset. The caller must hold the lock. Throws uploadNotFound, notAVideo. */
+  async function stored(uid: string): Promise<{ row: UploadRow & { length: number }; offset: number }> {
     const row = await table.find(uid);
     if (row === undefined || row.length === null) throw streamErrors.uploadNotFound();
-    return row as UploadRow & { length: number };
+    const offset = await sources.offset(row);
+    // All data had arrived, but the request with the last data was interrupted.
+    if (offset === row.length && row.finished_at === null) await sources.finish(row, row.length);
+    return { row: { ...row, length: row.length }, offset };
   }
 
-  const store = Object.assign(new DataStore(), {
-    extensions: ["creation", "creation-with-upload", "creation-defer-length", "termination"],
-    async getUpload(uid: string): Promise<Upload> {
-      const row = await rowOf(uid);
-      const offset = await sources.offset(row);
-      // All data had arrived, but the request with the last data was interrupted.
-      if (offset === row.length && row.finished_at === null) await sources.finish(row, row.length);
-      return new Upload({ id: uid, offset, ...(row.length !== DEFERRED && { size: row.length }) });
-    },
-    /** Throws notAVideo, tooLarge. */
-    async declareUploadLength(uid: string, length: number): Promise<void> {
-      const video = await videos.find(uid);
-      if (video === undefined) throw streamErrors.uploadNotFound();
-      checkSize(length, video.maxSizeBytes, settings);
-      await table.change(uid, { length });
-    },
-    async write(body: AsyncIterable<Uint8Array>, uid: string, offset: number) {
-      const row = await rowOf(uid);
-      return sources.append(row, offset, row.length === DEFERRED ? atMost(DEFERRED, body, settings, offset) : body);
-    },
-    /**
-     * For a one-time URL, deletes only the upload; otherwise also deletes the video, which can no longer be uploaded.
-     */
-    async remove(uid: string): Promise<void> {
-      const row = await rowOf(uid);
+  /**
+   * Runs `work` while it holds the lock of the upload. `released` aborts shortly after another request has asked for the
+   * lock. Throws uploadBusy.
+   */
+  async function locked<Result>(
+    uid: string,
+    response: ServerResponse,
+    work: (released: AbortSignal) => Promise<Result>,
+  ): Promise<Result> {
+    const [closed, released] = [new AbortController(), new AbortController()];
+    const onClose = () => closed.abort();
+    let timer: NodeJS.Timeout | undefined;
+    response.once("close", onClose);
+    try {
+      const end = await lock.acquire(uid, {
+        signal: closed.signal,
+        onWanted: () => void (timer ??= setTimeout(() => released.abort(), RELEASE_MS)),
+      });
+      if (end === undefined) throw streamErrors.uploadBusy();
+      try {
+        return await work(released.signal);
+      } finally {
+        end();
+      }
+    } finally {
+      clearTimeout(timer);
+      response.off("close", onClose);
+    }
+  }
+
+  async function head(response: ServerResponse, { uid }: Video): Promise<void> {
+    const { row, offset } = await locked(uid, response, () => stored(uid));
+    writeHead(response, 200, {
+      "cache-control": "no-store",
+      "content-type": TEXT,
+      ...(row.length === DEFERRED ? { "upload-defer-length": 1 } : { "upload-length": row.length }),
+      "upload-offset": offset,
+    }).end();
+  }
+
+  async function patch(request: IncomingMessage, response: ServerResponse, video: Video): Promise<void> {
+    const headers = readPatch(request);
+    const { uid, maxSizeBytes } = video;
+    const { offset, released } = await locked(uid, response, async (released) => {
+      const { row, offset } = await stored(uid);
+      checkPatchHeaders(headers, { offset, length: row.length === DEFERRED ? undefined : row.length });
+      const { uploadLength = row.length } = headers;
+      if (uploadLength !== row.length) {
+        checkSize(uploadLength, maxSizeBytes, settings);
+        await table.change(uid, { length: uploadLength });
+      }
+      const limit =
+        uploadLength === DEFERRED
+          ? deferredLimit(settings)
+          : { bytes: uploadLength, exceeded: streamErrors.bodyTooLong };
+      checkContentLength(headers, { offset, length: uploadLength === DEFERRED ? undefined : uploadLength });
+      const body = atMost(limit, receivedBody(request, released), offset);
+      return { offset: await sources.append({ ...row, length: uploadLength }, offset, body), released };
+    });
+    // After a release, the rest of the body is still arriving.
+    writeHead(response, 204, { ...(released.aborted && { connection: "close" }), "upload-offset": offset }).end();
+  }
+
+  /** For a one-time URL, deletes only the upload; otherwise also the video, which can no longer be uploaded. */
+  async function terminate(response: ServerResponse, { uid }: Video): Promise<void> {
+    const complete = await locked(uid, response, async () => {
+      const { row, offset } = await stored(uid);
+      if (offset === row.length) return true;
       await sources.discard(uid);
-      if (row.kind === "direct") return table.change(uid, { length: null, metadata: null });
-      await videos.delete(row.account_id, uid);
-      await table.remove(uid);
-    },
-  });
-
-  function newLock(uid: string): Lock {
-    let end: (() => void) | undefined;
-    return {
-      async lock(signal, letGo) {
-        end = await lock.acquire(uid, { signal, onWanted: () => void letGo() });
-        if (end === undefined) throw streamErrors.uploadBusy();
-      },
-      unlock: async () => end?.(),
-    };
+      if (row.kind === "direct") await table.change(uid, { length: null, metadata: null });
+      else {
+        await videos.delete(row.account_id, uid);
+        await table.remove(uid);
+      }
+      return false;
+    });
+    if (!complete) return void writeHead(response, 204, {}).end();
+    const { entry, message } = streamErrors.uploadComplete();
+    // The only text without a line break, as clients know it.
+    writeHead(response, entry.http, { "content-length": message.length, "content-type": TEXT }).end(message);
   }
 
-  const server = new Server({
-    path: "/upload",
-    datastore: store,
-    locker: { newLock },
-    lockDrainTimeout: LET_GO_MS,
-    disableTerminationForFinishedUploads: true,
-    exposedHeaders: EXPOSED,
-    getFileIdFromRequest: (request) => /^\/upload\/([0-9a-f]{32})\//.exec(new URL(request.url).pathname)?.[1],
-    onResponseError(_, err) {
-      if (err instanceof UserError) return { status_code: err.entry.http, body: `${textOf(err)}\n` };
-      if ("status_code" in err) return undefined;
-      log.error({ err }, "stream: upload failed");
-      return { status_code: 500, body: "Something went wrong here; what has arrived is kept.\n" };
-    },
-  });
-  return async (request, response) => void (await server.handle(request, response));
+  /** Responds immediately, and ends the response once the client has sent its body. */
+  async function refuse(
+    request: IncomingMessage,
+    response: ServerResponse,
+    err: unknown,
+    headers: Headers = {},
+  ): Promise<void> {
+    if (!(err instanceof UserError)) log.error({ err }, "stream: upload failed");
+    const [status, text] =
+      err instanceof UserError
+        ? [err.entry.http, `${textOf(err)}\n`]
+        : [500, "Something went wrong here; what has arrived is kept.\n"];
+    writeHead(response, status, { ...headers, "content-length": Buffer.byteLength(text), "content-type": TEXT });
+    response.write(text);
+    await discardBody(request);
+    response.end();
+  }
+
+  return async (request, response, { method, video }) => {
+    try {
+      checkHeaderValues(request, method);
+    } catch (err) {
+      return refuse(request, response, err);
+    }
+    try {
+      if (method === "HEAD") await head(response, video);
+      else if (method === "DELETE") await terminate(response, video);
+      else await patch(request, response, video);
+    } catch (err) {
+      await refuse(request, response, err, method === "PATCH" ? { connection: "close" } : {});
+    }
+  };
 }
+
+type Headers = Record<string, string | number>;
+
+const writeHead = (response: ServerResponse, status: number, headers: Headers): ServerResponse =>
+  response.writeHead(status, { ...CORS, "tus-resumable": "1.0.0", ...headers });
 
 export const textOf = ({ message, fix }: UserError): string => (fix === undefined ? message : `${message}. ${fix}`);

@@ -99,6 +99,13 @@ export const mutations: Mutation[] = [
     test: "src/stream/uploads/tus-responses.test.ts",
   },
   {
+    file: "src/stream/uploads/creation.ts",
+    from: "const bytes = Math.min(maxSizeBytes ?? Infinity, uploadLimit(settings));",
+    to: "const bytes = uploadLimit(settings);",
+    test: "src/stream/uploads/tus-data.test.ts",
+    name: "size limit",
+  },
+  {
     file: "src/stream/uploads/request-body.ts",
     from: "else if (request.readableEnded || request.destroyed) return;",
     to: "else if (request.readableEnded) return;",

@@ -58,10 +58,11 @@ export function createCreations(parts: CreationParts): Creations {
     row: UploadRow & { length: number },
     secret: string,
     body: TusCreation["body"],
+    maxSizeBytes: number | null | undefined,
   ): Promise<Record<string, string>> {
     const limit =
       row.length === DEFERRED
-        ? deferredLimit(settings)
+        ? deferredLimit(maxSizeBytes, settings)
         : {
             bytes: row.length,
             exceeded: () => streamErrors.tooLarge({ limit: row.length, rule: "the declared Upload-Length" }),
@@ -102,7 +103,7 @@ export function createCreations(parts: CreationParts): Creations {
         metadata,
         touched_at: NOT_YET,
       });
-      return { video, headers: await created({ ...row, length }, secret, body) };
+      return { video, headers: await created({ ...row, length }, secret, body, video.maxSizeBytes) };
     },
     async begin(row, secret, { headers, body }) {
       const video = await videos.find(row.uid);
@@ -128,6 +129,7 @@ export function createCreations(parts: CreationParts): Creations {
         { ...row, length },
         secret,
         body !== undefined && (await sources.offset({ ...row, length })) === 0 ? body : undefined,
+        video?.maxSizeBytes,
       );
     },
     async direct(account, asked) {
@@ -194,13 +196,15 @@ interface ByteLimit {
   exceeded: () => UserError;
 }
 
-/** Limit of an upload whose length has not been declared. */
-export function deferredLimit(settings: Pick<UploadsParts["settings"], "upload_gb">): ByteLimit {
-  const bytes = uploadLimit(settings);
-  return {
-    bytes,
-    exceeded: () => streamErrors.tooLarge({ limit: bytes, rule: "no upload may be larger (stream.upload_gb)" }),
-  };
+/** Limit of an upload whose length has not been declared: the video's, and stream.upload_gb. */
+export function deferredLimit(
+  maxSizeBytes: number | null | undefined,
+  settings: Pick<UploadsParts["settings"], "upload_gb">,
+): ByteLimit {
+  const bytes = Math.min(maxSizeBytes ?? Infinity, uploadLimit(settings));
+  const rule =
+    bytes === maxSizeBytes ? "this video allows no larger file" : "no upload may be larger (stream.upload_gb)";
+  return { bytes, exceeded: () => streamErrors.tooLarge({ limit: bytes, rule }) };
 }
 
 /** Passes the upload body through, and throws at the first chunk beyond the limit. `offset`: bytes already stored. */

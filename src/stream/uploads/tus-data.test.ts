@@ -6,7 +6,7 @@ import { connect } from "node:net";
 import { Readable } from "node:stream";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { VIDEO_HEAD as HEAD } from "./uploads.testing.ts";
+import { ACCOUNT, VIDEO_HEAD as HEAD } from "./uploads.testing.ts";
 import { MIB, open, streamed } from "./tus.testing.ts";
 
 /** One request of a client; `take` and `cuts` are shares of the rest of the file. */
@@ -117,5 +117,47 @@ test("a PATCH whose lock another request wants acknowledges what it stored, and 
   assert.deepEqual(
     [statusCode, headers["upload-offset"], headers.connection, offset],
     [204, String(HEAD.length + 100_000), "close", String(HEAD.length + 100_000)],
+  );
+});
+
+test("a deferred-length upload stays within the size limit of its video", async (t) => {
+  const { ask, patch, uploads, videos, objects, source } = await open(t);
+  const limits = { maxDurationSeconds: 60, maxSizeBytes: 1000 };
+  const { uploadUrl: url, video } = await uploads.direct(ACCOUNT, limits);
+  const stored = () => objects.partial(`stream/${video.uid}/source`).size();
+  const bytes = Buffer.concat([HEAD, Buffer.alloc(2000)]);
+  const begin = (body?: ReadableStream) =>
+    ask(
+      "POST",
+      url,
+      { "upload-defer-length": "1", ...(body && { "content-type": "application/offset+octet-stream" }) },
+      body,
+    );
+  const limit = /The file is larger than 1000 bytes: this video allows no larger file/;
+
+  // With the creation, with one chunk, with a later one, by Content-Length, and by the late Upload-Length.
+  const whole = await begin(inPieces(bytes, [0.2, 0.4, 0.6]));
+  assert.deepEqual([whole.status, limit.test(whole.text), (await stored()) <= 1000], [413, true, true]);
+  assert.equal((await ask("DELETE", url)).status, 204);
+  assert.equal((await begin()).status, 201);
+  assert.equal((await patch(url, 0, streamed(bytes))).status, 413);
+  assert.equal(await stored(), 0);
+  assert.equal((await patch(url, 0, streamed(bytes.subarray(0, 600)))).status, 204);
+  for (const body of [streamed(bytes.subarray(600, 1001)), bytes.subarray(600)]) {
+    const refused = await patch(url, 600, body);
+    assert.deepEqual([refused.status, limit.test(refused.text), await stored()], [413, true, 600]);
+  }
+  const late = await patch(url, 600, bytes.subarray(600, 1001), { "upload-length": "1001" });
+  assert.deepEqual(
+    [late.status, /Upload-Length is 1001, more than this video allows/.test(late.text), await stored()],
+    [413, true, 600],
+  );
+  const head = await ask("HEAD", url);
+  assert.deepEqual([head.headers.get("upload-defer-length"), head.headers.get("upload-offset")], ["1", "600"]);
+
+  assert.equal((await patch(url, 600, bytes.subarray(600, 1000), { "upload-length": "1000" })).status, 204);
+  assert.deepEqual(
+    [(await videos.find(video.uid))!.state, await source(video.uid)],
+    ["queued", bytes.subarray(0, 1000)],
   );
 });

@@ -100,7 +100,7 @@ export function createTus({ table, sources, lock, videos, log, settings }: TusPa
       }
       const limit =
         uploadLength === DEFERRED
-          ? deferredLimit(settings)
+          ? deferredLimit(maxSizeBytes, settings)
           : { bytes: uploadLength, exceeded: streamErrors.bodyTooLong };
       checkContentLength(headers, { offset, length: uploadLength === DEFERRED ? undefined : uploadLength });
       const body = atMost(limit, receivedBody(request, released), offset);

@@ -31,7 +31,7 @@ const bench: Bench = {
       peers: { hono: bare.version },
       arms: [
         ...perCpuArms("reelpost", read),
-        ...perCpuArms("reelpost from the table", read, true),
+        ...perCpuArms("reelpost uncached", read, true),
         ...perCpuArms("hono", { ...read, ...bare }),
         ...p99Arms("few rows", few),
         ...p99Arms("many rows", many),
@@ -44,8 +44,8 @@ const bench: Bench = {
           of("get p99, many rows") / of("get p99, few rows"),
         ),
         // The values behind the ratios.
-        list_table_ratio: of("reelpost from the table list") / of("hono list"),
-        get_table_ratio: of("reelpost from the table get") / of("hono get"),
+        list_table_ratio: of("reelpost uncached list") / of("hono list"),
+        get_table_ratio: of("reelpost uncached get") / of("hono get"),
         list_per_cpu_second: of("reelpost list"),
         get_per_cpu_second: of("reelpost get"),
         list_p99_growth: of("list p99, many rows") / of("list p99, few rows"),
@@ -63,7 +63,7 @@ interface Side extends Pick<Filled, "zone" | "records"> {
 
 async function startOurs(kit: Kit, name: string, rows: number): Promise<Side> {
   const cwd = join(kit.dir, name);
-  kit.say(`making ${rows} records`);
+  kit.say(`creating ${rows} records`);
   const { token, zone, records } = await fillDataDirectory(cwd, rows);
   const args = [main, "serve", "--json", "--data-dir", cwd, "--port", "0", "--smtp-port", "0", "--log-level", "warn"];
   // Requests are counted as usual, but the limit is never reached.
@@ -115,7 +115,7 @@ function requestsOf({ client, zone, records }: Side, anew: boolean): Record<"lis
   const ask = async (path: string) => {
     const { status, body } = await client.get(path);
     if (status !== 200 || !body.startsWith('{"success":true'))
-      throw new Error(`GET ${path} answered ${status}: ${body.slice(0, 500)}`);
+      throw new Error(`GET ${path} returned ${status}: ${body.slice(0, 500)}`);
   };
   return {
     list: () => ask(listPath(zone) + different("&")),

@@ -126,7 +126,7 @@ function poster(kit: Kit, who: string, url: string): (to: string, mail: Uint8Arr
       `/cdn-cgi/handler/email?from=ada%40sender.example&to=${encodeURIComponent(to)}`,
       mail,
     );
-    if (status !== 200) throw new Error(`${who} answered ${status}: ${body.slice(0, 500)}`);
+    if (status !== 200) throw new Error(`${who} returned ${status}: ${body.slice(0, 500)}`);
   };
 }
 

@@ -73,7 +73,7 @@ const bench: Bench = {
         publisher.ended,
       ])) as number[];
       await page.context().close();
-      if (ages.length < WATCH_MS / 100) throw new Error(`${name}: only ${ages.length} pictures were seen`);
+      if (ages.length < WATCH_MS / 100) throw new Error(`${name}: only ${ages.length} frames were read`);
       all[name] = ages;
       return at(ages, 0.95);
     }
@@ -106,5 +106,5 @@ const at = (ages: readonly number[], share: number): number =>
 
 async function until(done: () => Promise<boolean>): Promise<void> {
   for (const deadline = Date.now() + 60_000; !(await done()); await new Promise((resolve) => setTimeout(resolve, 100)))
-    if (Date.now() > deadline) throw new Error("the broadcast cannot be played after a minute");
+    if (Date.now() > deadline) throw new Error("the broadcast is not playable after a minute");
 }

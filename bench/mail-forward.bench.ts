@@ -60,7 +60,8 @@ export default bench;
 async function expectWholeWay({ call }: Ours, zone: string): Promise<void> {
   const [entry] = await call("GET", `/zones/${zone}/email/activity`);
   const found = `${entry?.status} spf=${entry?.spf} dkim=${entry?.dkim} dmarc=${entry?.dmarc}`;
-  if (found !== "delivered spf=pass dkim=pass dmarc=pass") throw new Error(`the message went another way: ${found}`);
+  if (found !== "delivered spf=pass dkim=pass dmarc=pass")
+    throw new Error(`the message did not take the expected path: ${found}`);
 }
 
 /**

@@ -114,5 +114,5 @@ async function arrived(player: Player, sent: number): Promise<void> {
   }
   const { octets, pictures } = player.received();
   if (octets < sent * COMPLETE)
-    throw new Error(`${sent} octets of pictures were sent, and ${octets} came, in ${pictures} messages`);
+    throw new Error(`${sent} octets of video were sent, but ${octets} arrived, in ${pictures} messages`);
 }

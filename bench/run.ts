@@ -27,7 +27,9 @@ async function benchNamed(name: string | undefined): Promise<Bench> {
     .filter((file) => file.endsWith(".bench.ts"))
     .map((file) => file.slice(0, -".bench.ts".length));
   if (name === undefined || !names.includes(name))
-    throw new Error(`${name === undefined ? "name a bench" : `there is no bench "${name}"`}: ${names.join(", ")}`);
+    throw new Error(
+      `${name === undefined ? "specify a benchmark" : `unknown benchmark "${name}"`}: ${names.join(", ")}`,
+    );
   return ((await import(`./${name}.bench.ts`)) as { default: Bench }).default;
 }
 

@@ -81,7 +81,8 @@ function arm(
         while (performance.now() - began < SAMPLE_MS) {
           const segment = segments[next++ % segments.length]!;
           const got = await drain.get(pathOf(segment));
-          if (got !== segment.size) throw new Error(`${pathOf(segment)} has ${segment.size} octets, and ${got} came`);
+          if (got !== segment.size)
+            throw new Error(`${pathOf(segment)} has ${segment.size} octets, but ${got} arrived`);
           octets += got;
         }
       };

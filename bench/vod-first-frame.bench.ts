@@ -14,7 +14,7 @@ const BASE_SECONDS = 10;
 const bench: Bench = {
   name: "vod-first-frame",
   async setup(kit) {
-    kit.say("making clips of 1080p");
+    kit.say("creating 1080p clips");
     const base = await makeSourceClip(kit.dir, BASE_SECONDS);
     const looped = async (seconds: number) => {
       const path = join(kit.dir, `clip-${seconds}.mp4`);
@@ -92,7 +92,7 @@ const firstFrame = (name: string, server: VideoServer, clip: string, variant: st
   async sample() {
     const { uid, sent } = await server.upload(clip);
     const start = await startPlaying(server.url, uid);
-    if (start.variant !== variant) throw new Error(`players begin with ${start.variant}, not with ${variant}`);
+    if (start.variant !== variant) throw new Error(`players start with ${start.variant} instead of ${variant}`);
     await server.remove(uid);
     return (start.at - sent) / 1000;
   },

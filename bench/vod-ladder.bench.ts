@@ -21,7 +21,7 @@ const RUNGS = [
 const bench: Bench = {
   name: "vod-ladder",
   async setup(kit) {
-    kit.say(`making ${SECONDS} s of 1080p`);
+    kit.say(`creating ${SECONDS} s of 1080p video`);
     const source = await makeSourceClip(kit.dir, SECONDS);
     // Bubblewrap exits before its sandboxed process, so the system does not attribute that CPU time to any parent. Its
     // own cost is a hundredth of a second.
@@ -47,7 +47,7 @@ const bench: Bench = {
             const expected = RUNGS.map(([width, height]) => `${width}x${height}`).join(" ");
             if (rungs !== expected || model!.segments.frames !== SECONDS * 30)
               throw new Error(
-                `${model!.segments.frames} frames of ${rungs} were made, not ${SECONDS * 30} of ${expected}`,
+                `${model!.segments.frames} frames of ${rungs} were encoded instead of ${SECONDS * 30} of ${expected}`,
               );
             await studio.remove(uid);
             return used;

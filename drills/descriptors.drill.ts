@@ -63,7 +63,7 @@ const drill: Drill = {
     const lane = async () => {
       for (let n = left--; n > 0; n = left--) {
         await send();
-        if (n % CHECKS_EVERY === 0) kit.say(`${n} to go: ${JSON.stringify(await descriptorsOf(ours.pid))}`);
+        if (n % CHECKS_EVERY === 0) kit.say(`${n} remaining: ${JSON.stringify(await descriptorsOf(ours.pid))}`);
       }
     };
     await send();

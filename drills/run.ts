@@ -35,7 +35,7 @@ async function drillNamed(name: string | undefined): Promise<Drill> {
     .filter((file) => file.endsWith(".drill.ts"))
     .map((file) => file.slice(0, -".drill.ts".length));
   if (name === undefined || !names.includes(name))
-    throw new Error(`${name === undefined ? "name a drill" : `there is no drill "${name}"`}: ${names.join(", ")}`);
+    throw new Error(`${name === undefined ? "specify a drill" : `unknown drill "${name}"`}: ${names.join(", ")}`);
   return ((await import(`./${name}.drill.ts`)) as { default: Drill }).default;
 }
 

@@ -65,14 +65,17 @@ export function createClient(url: string, headers: Record<string, string> = {}):
 function readAnswer(socket: Socket): Promise<Answer> {
   return new Promise((resolve, reject) => {
     let received: Buffer = Buffer.alloc(0);
-    const timer = setTimeout(() => onError(new Error(`no answer after ${answerTimeoutMs / 1000} s`)), answerTimeoutMs);
+    const timer = setTimeout(
+      () => onError(new Error(`no response after ${answerTimeoutMs / 1000} s`)),
+      answerTimeoutMs,
+    );
     const settle = (done: () => void) => {
       clearTimeout(timer);
       socket.off("data", onData).off("error", onError).off("close", onClose);
       done();
     };
     const onError = (err: Error) => settle(() => reject(err));
-    const onClose = () => settle(() => reject(new Error("the server closed the connection before it had answered")));
+    const onClose = () => settle(() => reject(new Error("the server closed the connection before it responded")));
     const onData = (chunk: Buffer) => {
       received = received.length === 0 ? chunk : Buffer.concat([received, chunk]);
       const headEnd = received.indexOf("\r\n\r\n");

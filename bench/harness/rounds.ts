@@ -31,7 +31,7 @@ export async function runRounds(
 
 function sampleOf(samples: ReadonlyMap<string, number>, arm: string): number {
   const value = samples.get(arm);
-  if (value === undefined) throw new Error(`a figure asks for the arm "${arm}", which does not exist`);
+  if (value === undefined) throw new Error(`a figure uses the arm "${arm}", which does not exist`);
   return value;
 }
 

@@ -44,10 +44,10 @@ export async function startServerProcess({
       const timer = setTimeout(() => fail(`was not ready after ${readyTimeoutMs / 1000} s`), readyTimeoutMs);
       const fail = (why: string) => {
         clearTimeout(timer);
-        reject(new Error(`${name} ${why}. Its last words:\n${said.join("\n")}`));
+        reject(new Error(`${name} ${why}. Last output:\n${said.join("\n")}`));
       };
-      child.once("error", (err) => fail(`could not be started: ${err.message}`));
-      child.once("exit", (code, signal) => fail(`ended before it was ready (${signal ?? `exit code ${code}`})`));
+      child.once("error", (err) => fail(`failed to start: ${err.message}`));
+      child.once("exit", (code, signal) => fail(`exited before it was ready (${signal ?? `exit code ${code}`})`));
       createInterface({ input: child.stderr }).on("line", remember);
       createInterface({ input: child.stdout }).on("line", (line) => {
         remember(line);

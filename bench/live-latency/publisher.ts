@@ -67,7 +67,7 @@ export function publishClock(url: string): { ended: Promise<never>; stop(): Prom
     }
   }, 2);
   const ended = closed.then(() =>
-    stopped ? new Promise<never>(() => {}) : Promise.reject(new Error(`the publisher ended: ${words}`)),
+    stopped ? new Promise<never>(() => {}) : Promise.reject(new Error(`the publisher exited: ${words}`)),
   );
   ended.catch(() => {});
   return {

@@ -60,7 +60,7 @@ function createConnection({ hostname, port }: { hostname: string; port: number }
     if (end < 0) return;
     const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1];
     if (!head.startsWith("HTTP/1.1 200 ") || length === undefined)
-      return fail(`not an answer of 200 with a length: ${head.slice(0, 300)}`);
+      return fail(`expected a 200 response with Content-Length, got: ${head.slice(0, 300)}`);
     expected = Number(length);
     received = head.length - end - 4;
   };
@@ -85,10 +85,10 @@ function createConnection({ hostname, port }: { hostname: string; port: number }
       },
     },
   });
-  socket.setTimeout(answerTimeoutMs, () => fail(`no answer after ${answerTimeoutMs / 1000} s`));
+  socket.setTimeout(answerTimeoutMs, () => fail(`no response after ${answerTimeoutMs / 1000} s`));
   socket
     .on("error", (err) => fail(err.message))
-    .on("close", () => fail("the server closed the connection before it had answered"));
+    .on("close", () => fail("the server closed the connection before it responded"));
   return {
     socket,
     ask: (text) =>

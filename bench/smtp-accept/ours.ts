@@ -48,7 +48,7 @@ export async function startOurs(
     });
     const answer = (await response.json()) as { success: boolean; result: unknown };
     if (!answer.success)
-      throw new Error(`${method} ${path} answered ${response.status}: ${JSON.stringify(answer).slice(0, 500)}`);
+      throw new Error(`${method} ${path} returned ${response.status}: ${JSON.stringify(answer).slice(0, 500)}`);
     return answer.result;
   }
   return { ...server, smtpPort: smtp.port, account: account.id, call };

@@ -16,11 +16,11 @@ export async function untilOpen(port: number, ended: Promise<unknown>): Promise<
   let over = false;
   void ended.then(() => (over = true));
   for (const started = performance.now(); performance.now() - started < 20_000;) {
-    if (over) throw new Error(`what should listen on port ${port} has ended`);
+    if (over) throw new Error(`the process that should listen on port ${port} has exited`);
     if (await opens(port)) return;
     await new Promise((resolve) => void setTimeout(resolve, 50));
   }
-  throw new Error(`nobody listens on port ${port} after 20 s`);
+  throw new Error(`nothing listens on port ${port} after 20 s`);
 }
 
 function opens(port: number): Promise<boolean> {

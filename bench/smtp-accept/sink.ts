@@ -17,7 +17,7 @@ export async function startSink(kit: Kit): Promise<Sink> {
   const child = spawn("smtp-sink", [...user, "-c", `127.0.0.1:${port}`, "1000"], {
     stdio: ["ignore", "pipe", "ignore"],
   });
-  let why = "it ended";
+  let why = "it exited";
   const ended = new Promise<void>(
     (resolve) =>
       void child
@@ -41,7 +41,7 @@ export async function startSink(kit: Kit): Promise<Sink> {
         (count = Math.max(count, ...[...text.matchAll(/mesg=(\d+)\s/g)].map((found) => Number(found[1])))),
     );
   await untilOpen(port, ended).catch(() => {
-    throw new Error(`smtp-sink, which comes with Debian's package postfix, could not be started: ${why}`);
+    throw new Error(`smtp-sink (Debian package postfix) failed to start: ${why}`);
   });
   return {
     port,
@@ -54,7 +54,7 @@ export async function startSink(kit: Kit): Promise<Sink> {
         if (count >= from + more) return;
         if (count !== last.count) last = { count, at: performance.now() };
         if (performance.now() - last.at > 20_000)
-          throw new Error(`of ${more} messages only ${count - from} have arrived`);
+          throw new Error(`only ${count - from} of ${more} messages have arrived`);
         await new Promise((resolve) => void setTimeout(resolve, 5));
       }
     },

@@ -60,9 +60,11 @@ export function ffmpeg(args: readonly string[]): Promise<string> {
     let words = "";
     child.stdout.setEncoding("utf8").on("data", (text: string) => (output += text));
     child.stderr.setEncoding("utf8").on("data", (text: string) => (words = (words + text).slice(-4096)));
-    child.on("error", (err) => reject(new Error(`ffmpeg cannot be run: apt-get install ffmpeg (${err.message})`)));
+    child.on("error", (err) => reject(new Error(`ffmpeg failed to start: apt-get install ffmpeg (${err.message})`)));
     child.on("close", (code) =>
-      code === 0 ? resolve(output) : reject(new Error(`ffmpeg ${args.join(" ")}: ${words || `ended with ${code}`}`)),
+      code === 0
+        ? resolve(output)
+        : reject(new Error(`ffmpeg ${args.join(" ")}: ${words || `exited with code ${code}`}`)),
     );
   });
 }

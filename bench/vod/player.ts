@@ -23,7 +23,7 @@ export async function startPlaying(url: string, uid: string): Promise<Start> {
     const body = await response.text();
     if (response.ok) text = body;
     else if (response.status === 424 || performance.now() - since > PATIENCE_MS)
-      throw new Error(`the manifest was answered with ${response.status}: ${body}`);
+      throw new Error(`the manifest request returned ${response.status}: ${body}`);
     if (text !== undefined) break;
   }
   const lines = text.split("\n");
@@ -52,7 +52,6 @@ async function takeFirst(playlist: URL): Promise<void> {
 export async function take(url: URL | string): Promise<number> {
   const response = await fetch(url);
   const octets = (await response.arrayBuffer()).byteLength;
-  if (!response.ok || octets < 100)
-    throw new Error(`${String(url)} was answered with ${response.status} and ${octets} octets`);
+  if (!response.ok || octets < 100) throw new Error(`${String(url)} returned ${response.status} and ${octets} octets`);
   return octets;
 }

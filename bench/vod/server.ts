@@ -62,8 +62,7 @@ export async function startVideoServer(kit: Kit, name: string, env: Record<strin
       headers: { authorization, ...(body && { "content-type": "application/json" }) },
       ...(body && { body: JSON.stringify(body) }),
     });
-    if (!response.ok)
-      throw new Error(`${method} ${path} was answered with ${response.status}: ${await response.text()}`);
+    if (!response.ok) throw new Error(`${method} ${path} returned ${response.status}: ${await response.text()}`);
     const text = await response.text();
     return (text === "" ? undefined : (JSON.parse(text) as { result: Result }).result) as Result;
   }
@@ -83,7 +82,7 @@ export async function startVideoServer(kit: Kit, name: string, env: Record<strin
         },
       });
       if (created.status !== 201)
-        throw new Error(`an upload was answered with ${created.status}: ${await created.text()}`);
+        throw new Error(`the upload request returned ${created.status}: ${await created.text()}`);
       const location = new URL(created.headers.get("location")!, base);
       let sent = 0;
       for (let offset = 0; offset < size; offset += CHUNK)
@@ -124,7 +123,7 @@ function patch(url: URL, path: string, start: number, end: number): Promise<numb
           .on("end", () =>
             response.statusCode === 204
               ? resolve(sent)
-              : reject(new Error(`a chunk was answered with ${response.statusCode}`)),
+              : reject(new Error(`a chunk request returned ${response.statusCode}`)),
           );
       },
     );

@@ -42,7 +42,7 @@ test("counts killed, survived and invalid mutations, and does not change the che
     { ...base, id: "survives", from: "LIMIT = 10", to: "LIMIT = 11" },
     {
       ...base,
-      id: "hangs as stated",
+      id: "hangs as expected",
       from: "=> {}",
       to: "=> new Promise(() => {})",
       name: "^settles$",
@@ -68,7 +68,7 @@ test("counts killed, survived and invalid mutations, and does not change the che
   );
   assert.match(
     report.invalids.join("\n"),
-    /ambiguous: .*occurs 3 times[^]*absent: .*occurs 0 times[^]*no syntax: .*does not parse[^]*does not load: .*without a failed test[^]*red without it: .*is red without the change: "fails always" fails[^]*no test runs: .*no test ran/,
+    /ambiguous: .*occurs 3 times[^]*absent: .*occurs 0 times[^]*no syntax: .*does not parse[^]*does not load: .*without a failed test[^]*red without it: .*fails without the change: "fails always" fails[^]*no test runs: .*no test ran/,
   );
   assert.equal(readFileSync(join(root, "src/sum.ts"), "utf8"), SOURCE);
 });

@@ -53,7 +53,7 @@ export async function runMutations(
   await inParallel(tests, copies, async (mutation, copy) => {
     const outcome = await run(copy, mutation, timeoutMs);
     baselines.set(testOf(mutation), outcome);
-    if (outcome.kind !== "passed") say(`red without a mutation: ${testOf(mutation)}: ${textOf(outcome)}`);
+    if (outcome.kind !== "passed") say(`fails without a mutation: ${testOf(mutation)}: ${textOf(outcome)}`);
   });
 
   const verdicts = new Map<string, Verdict>();
@@ -69,7 +69,7 @@ export async function runMutations(
   async function tryOut(mutation: ListedMutation, copy: string): Promise<Verdict> {
     const baseline = baselines.get(testOf(mutation))!;
     if (baseline.kind !== "passed")
-      return { kind: "invalid", problem: `${testOf(mutation)} is red without the change: ${textOf(baseline)}` };
+      return { kind: "invalid", problem: `${testOf(mutation)} fails without the change: ${textOf(baseline)}` };
     const changed = mutate(copy, mutation);
     if ("problem" in changed) return { kind: "invalid", problem: changed.problem };
     const path = join(copy, mutation.file);
@@ -80,7 +80,7 @@ export async function runMutations(
       if (outcome.kind === "passed") return { kind: "survived" };
       if (outcome.kind === "failed") return { kind: "killed", by: outcome.test, hung: false };
       if (outcome.kind === "timed out" && mutation.timeoutMs !== undefined)
-        return { kind: "killed", by: "a timeout, as stated", hung: true };
+        return { kind: "killed", by: "a timeout, as expected", hung: true };
       return { kind: "invalid", problem: textOf(outcome) };
     } finally {
       writeFileSync(path, original);

@@ -26,7 +26,10 @@ export function accountsConformance(engine: TestEngine): void {
         }[scope];
         assert.ok(admin.allows(name, on), name);
       }
-      assert.ok(!admin.allows("Stream Read", { account: "f".repeat(32) }), "an account that is not the user's");
+      assert.ok(
+        !admin.allows("Stream Read", { account: "f".repeat(32) }),
+        "an account that the user is not a member of",
+      );
       assert.equal(await module.bootstrap(), undefined);
       assert.equal((await module.accounts.get(admin, first.account.id)).name, "Home");
     });
@@ -83,7 +86,7 @@ export function accountsConformance(engine: TestEngine): void {
       const found = await caller(key, { email });
       assert.equal(found.user.id, first.user.id);
       assert.ok(found.allows("Workers Scripts Write", { account: first.account.id }));
-      assert.equal(await caller(key), undefined, "the key alone is nothing");
+      assert.equal(await caller(key), undefined, "the key alone does not authenticate");
       assert.equal(await caller(key, { email: "bob@example.com" }), undefined);
       assert.equal((await caller(first.token, { email })).user.id, first.user.id);
       assert.equal(await caller(first.token, { email: "bob@example.com" }), undefined);

@@ -56,7 +56,7 @@ export function tokensConformance(engine: TestEngine): void {
       assert.equal(
         (await module.tokens.update(mine, changed.token.id, reader, admin)).status,
         "disabled",
-        "silence about the status does not wake it",
+        "an update without a status does not enable it",
       );
       await module.tokens.update(
         mine,
@@ -136,7 +136,7 @@ export function tokensConformance(engine: TestEngine): void {
         { ...reader, status: "expired", expiresAt: clock.now() + MINUTE },
         admin,
       );
-      assert.ok(await caller(value), "a later end revives it");
+      assert.ok(await caller(value), "a later expiration reactivates it");
     });
 
     test("end open sessions when they are revoked, changed, disabled or expired, and notify listeners", async (t) => {
@@ -165,7 +165,7 @@ export function tokensConformance(engine: TestEngine): void {
       await module.tokens.update(mine, disabled, { ...reader, status: "disabled" }, admin);
       assert.ok(changes >= 3, `${changes} changes`);
       assert.deepEqual(await valid(), [false, false, false, false, true]);
-      assert.ok(await module.stillValid(rolled, clock.now()), "with its new value");
+      assert.ok(await module.stillValid(rolled, clock.now()), "the new value is valid");
       assert.equal(await module.stillValid("f".repeat(32), since), undefined);
       stop();
     });
@@ -254,19 +254,23 @@ export function tokensConformance(engine: TestEngine): void {
         fix: new RegExp(`"Stream Write" on account ${first.account.id}`),
       });
       await assert.rejects(module.tokens.update(mine, child.token.id, more, by), refused("exceeds"));
-      await assert.rejects(module.tokens.update(mine, token.id, more, by), refused("exceeds"), "not even itself");
+      await assert.rejects(
+        module.tokens.update(mine, token.id, more, by),
+        refused("exceeds"),
+        "not even the calling token itself",
+      );
       const everywhere: TokenRequest = {
         ...reader,
         policies: [{ ...reader.policies[0]!, resources: { [`${ACCOUNT}.*`]: "*" } }],
       };
       await assert.rejects(module.tokens.create(mine, everywhere, by), refused("exceeds"));
-      await assert.rejects(module.tokens.roll(mine, admin.tokenId, by), refused("exceeds"), "a stronger token's value");
+      await assert.rejects(module.tokens.roll(mine, admin.tokenId, by), refused("exceeds"), "rolling a stronger token");
       await module.tokens.roll(mine, child.token.id, by);
       await module.tokens.delete(mine, token.id);
       await assert.rejects(
         module.tokens.create(mine, reader, by),
         refused("invalidToken"),
-        "revoked while its request was under way",
+        "revoked during its own request",
       );
     });
 
@@ -296,14 +300,14 @@ export function tokensConformance(engine: TestEngine): void {
         await assert.rejects(
           module.tokens.update(mine, token.id, { ...creator, ...more }, by),
           refused("outlasts"),
-          "not even itself",
+          "not even the calling token itself",
         );
       }
       const free = await module.tokens.create(mine, reader, admin);
       await assert.rejects(
         module.tokens.roll(mine, free.token.id, by),
         refused("outlasts"),
-        "the value of one that is not limited",
+        "rolling an unlimited token",
       );
       assert.ok(
         (await module.tokens.create(mine, { ...reader, ...bounds, expiresAt: bounds.expiresAt - 1 }, by)).value,

@@ -135,7 +135,7 @@ function checkPublished(method: string, path: string, status: number, body: unkn
   assert.deepEqual(
     problems,
     [],
-    `${method} ${path} ${status} is not as published: ${JSON.stringify(body, null, 1).slice(0, 3000)}`,
+    `${method} ${path} ${status} does not match the published schema: ${JSON.stringify(body, null, 1).slice(0, 3000)}`,
   );
 }
 

@@ -111,7 +111,7 @@ test(
     assert.equal(
       (await call("put", path, { body: Buffer.alloc(60_000) })).body.result,
       60_000,
-      "what is small always finds a place",
+      "small bodies are always accepted",
     );
     held.resolve();
     assert.equal((await first).body.result, body.length);

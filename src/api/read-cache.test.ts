@@ -7,7 +7,7 @@ test("a cached response is valid only for its version", () => {
   cache.put("/a", 1, "one");
   assert.equal(cache.get("/a", 1), "one");
   assert.equal(cache.get("/a", 2), undefined);
-  assert.equal(cache.get("/a", 1), undefined, "and is forgotten when it is not");
+  assert.equal(cache.get("/a", 1), undefined, "an outdated entry is removed");
 });
 
 test("evicts entries that are not being used", () => {

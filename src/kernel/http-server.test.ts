@@ -19,7 +19,7 @@ test("closing responds to pending requests with Connection: close, and accepts n
   assert.equal(await ask(), "keep-alive");
   const closed = closeGracefully(server, 60_000, 300);
   await assert.rejects(ask(false), { code: "ECONNREFUSED" });
-  assert.equal(await ask(), "close", "the connection was kept for this one");
+  assert.equal(await ask(), "close", "the existing connection still accepts this request");
   await closed;
 });
 

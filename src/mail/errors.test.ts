@@ -28,7 +28,7 @@ for (const [name, [err, expected]] of Object.entries(thrown)) {
     const { code, enhanced, text } = replyOf(refusal);
     assert.equal(`${code} ${enhanced}`, expected);
     assert.doesNotMatch(text, /srv|internal|undefined|\.eml|E[A-Z]{4}/);
-    assert.equal(refusal.cause, err, "the log has the cause");
+    assert.equal(refusal.cause, err, "the cause is available for the log");
   });
 }
 

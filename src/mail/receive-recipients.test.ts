@@ -36,7 +36,7 @@ async function setUp(more: Partial<ReceiverOptions> = {}) {
     ids,
     log,
     route(rcpt) {
-      if (rcpt.startsWith("broken")) throw new Error("secret: the database is away");
+      if (rcpt.startsWith("broken")) throw new Error("secret: database unavailable");
       return ROUTES[rcpt] ?? { kind: "none" };
     },
     ...more,

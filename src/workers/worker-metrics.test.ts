@@ -5,7 +5,7 @@ import type { Invocation } from "../workers/index.ts";
 import { meterWorkers } from "./worker-metrics.ts";
 
 it("counts invocations by worker, event and outcome", async () => {
-  let tell: (invocation: Invocation) => void = () => assert.fail("nobody listens");
+  let tell: (invocation: Invocation) => void = () => assert.fail("no listener");
   const metrics = meterWorkers(
     { onInvocation: (listener) => ((tell = listener), () => {}) },
     createMetrics({ processMetrics: false }),

@@ -29,7 +29,7 @@ export function blocksOf(page: string): (Block & { fails?: boolean })[] {
     else if (language === "console")
       blocks.push({ kind: "output", line, text, of: argument === "server" ? "server" : "commands" });
     else if (argument?.includes(".")) blocks.push({ kind: "file", line, text, path: argument });
-    else if (language === "sh") throw new Error(`line ${line}: "${info}" is no known kind of block`);
+    else if (language === "sh") throw new Error(`line ${line}: "${info}" is not a known block type`);
   }
   return blocks;
 }
@@ -79,7 +79,7 @@ function copied(line: string, printed: string): string {
   const [, indentation, wanted, comma] = /^(\s*)(.*?)(,?)$/.exec(line)!;
   const pattern = new RegExp(`^[ \\t]*(${wanted!.split("…").map(escape).join("[^\\n]+")}),?[ \\t]*$`, "gm");
   const found = [...printed.replaceAll("\r", "").matchAll(pattern)].at(-1);
-  if (found === undefined) throw new Error(`nothing like "${wanted}" was printed before:\n${printed}`);
+  if (found === undefined) throw new Error(`no earlier output matches "${wanted}":\n${printed}`);
   return `${indentation}${found[1]}${comma}`;
 }
 

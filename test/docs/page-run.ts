@@ -216,10 +216,10 @@ function collect(child: ChildProcess) {
           done();
         };
         const fail = (why: string) => settle(() => reject(new Error(`${why} before ${what}\nIt printed:\n\n${text}`)));
-        const timer = setTimeout(() => fail("the server took too long"), outputTimeoutMs);
+        const timer = setTimeout(() => fail("the server timed out"), outputTimeoutMs);
         changed = () => {
           if (good(text)) settle(resolve);
-          else if (child.exitCode !== null) fail(`the server ended with exit code ${child.exitCode}`);
+          else if (child.exitCode !== null) fail(`the server exited with code ${child.exitCode}`);
         };
         changed();
       }),

@@ -64,7 +64,7 @@ describe("reading a page", () => {
       ],
     );
     assert.throws(() => blocksOf("```sh\ntrue\n"), /line 1: the block is never closed/);
-    assert.throws(() => blocksOf("```sh servr\ntrue\n```"), /no known kind/);
+    assert.throws(() => blocksOf("```sh servr\ntrue\n```"), /not a known block type/);
   });
 
   test("values a reader copies from earlier output are written as …", () => {
@@ -73,7 +73,7 @@ describe("reading a page", () => {
       fillIn('{\n "kv": [{ "id": "…" }],\n}\nexport TOKEN=…\n', printed),
       '{\n "kv": [{ "id": "new" }],\n}\nexport TOKEN=abc\n',
     );
-    assert.throws(() => fillIn("export OTHER=…", printed), /nothing like "export OTHER=…" was printed/);
+    assert.throws(() => fillIn("export OTHER=…", printed), /no earlier output matches "export OTHER=…"/);
   });
 
   test("expected output is compared in full, except for …", () => {

@@ -146,7 +146,7 @@ describe("the API under abuse", () => {
         if (!("get" in methods) || /\/(values|objects)\//.test(path)) continue;
         assert.ok(
           !JSON.stringify((await api.call("get", with_(path, mine))).body).includes(SECRET),
-          `${path} shows a secret`,
+          `${path} exposes a secret`,
         );
       }
     },

@@ -132,7 +132,7 @@ describe("projects that cannot run", () => {
     files: Record<string, string> = { "src/index.ts": GOOD },
   ) =>
     serve(t, await makeProject(t, files, config)).then(
-      () => assert.fail("it started"),
+      () => assert.fail("the server started"),
       (err: unknown) => {
         assert.ok(err instanceof UserError, String(err));
         return err.message;

@@ -31,7 +31,7 @@ describe("hostile messages", () => {
     await world.rule("box", "forward", "bob@there.example");
     await world.api.deploy("reader", READER);
     await world.rule("reader", "worker", "reader");
-    await until(() => hop.taken.length > 0 || undefined, "the mail to the address");
+    await until(() => hop.taken.length > 0 || undefined, "the verification email");
     hop.taken.length = 0;
   });
   after(() => scope.close());
@@ -62,7 +62,7 @@ describe("hostile messages", () => {
     );
     assert.deepEqual(wrong(answers), []);
     const taken = answers.flatMap(({ answer }, i) => (answer.startsWith("250 ") ? [i] : []));
-    await until(() => hop.taken.length >= taken.length || undefined, "what was taken");
+    await until(() => hop.taken.length >= taken.length || undefined, "all accepted messages");
     const arrived = new Map(hop.taken.map(({ from, raw }) => [/=m(\d+)@/.exec(from)?.[1] ?? from, raw]));
     const different = taken.filter((i) => {
       const { raw, changed } = messages[i]!;

@@ -21,29 +21,29 @@ const FAILURES: Record<string, { say: Script; code: string }> = {
   REFUSED: { say: () => ({ rcode: "REFUSED" }), code: "EREFUSED" },
   NOTIMP: { say: () => ({ rcode: "NOTIMP" }), code: "ESERVFAIL" },
   NXDOMAIN: { say: () => ({ rcode: "NXDOMAIN" }), code: "ENOTFOUND" },
-  "no such record": { say: () => ({}), code: "ENODATA" },
+  "no data": { say: () => ({}), code: "ENODATA" },
   silence: { say: () => undefined, code: "ETIMEOUT" },
-  "a lame server": { say: () => ({ recursive: false }), code: "ESERVFAIL" },
-  "an alias of itself": {
+  "recursion disabled": { say: () => ({ recursive: false }), code: "ESERVFAIL" },
+  "a CNAME that points to itself": {
     say: ({ name, type }) =>
       type === "CNAME" ? { rcode: "SERVFAIL" } : { answers: [{ name, type: "CNAME", ttl: 60, data: name }] },
     code: "ESERVFAIL",
   },
-  "aliases in a circle": {
+  "a CNAME loop": {
     say: ({ name, type }) =>
       type === "CNAME"
         ? { rcode: "SERVFAIL" }
         : { answers: [{ name, type: "CNAME", ttl: 60, data: name.startsWith("x.") ? name.slice(2) : `x.${name}` }] },
     code: "ESERVFAIL",
   },
-  "aliases without end": {
+  "an endless CNAME chain": {
     say: ({ name, type }) =>
       type === "CNAME" ? { rcode: "SERVFAIL" } : { answers: [{ name, type: "CNAME", ttl: 60, data: `x${name}` }] },
     code: "ESERVFAIL",
   },
-  "no message": { say: () => ({ raw: Buffer.from("hello") }), code: "ETIMEOUT" },
-  "half a message": { say: () => ({ raw: Buffer.alloc(12) }), code: "ETIMEOUT" },
-  "another's answer": {
+  "an invalid message": { say: () => ({ raw: Buffer.from("hello") }), code: "ETIMEOUT" },
+  "a truncated message": { say: () => ({ raw: Buffer.alloc(12) }), code: "ETIMEOUT" },
+  "the answer to another question": {
     say: (): ScriptedResponse => ({
       question: "another.test",
       answers: [{ name: "another.test", type: "A", ttl: 60, data: "192.0.2.1" }],

@@ -60,10 +60,10 @@ for (const [polite, least, most] of [
         world.api.ok("get", "email/activity?per_page=1000&kind=routing&search=begin");
       const last = await until(
         async () => (await entries()).find(({ status }) => status === "error"),
-        "an answer that cannot be answered",
+        "a reply that cannot be replied to",
       );
       const rounds = (await entries()).filter(({ status }) => status === "handled").length;
-      assert.ok(rounds >= least && rounds <= most, `${rounds} were answered`);
+      assert.ok(rounds >= least && rounds <= most, `${rounds} replies were sent`);
       assert.match(last.error_detail, /^451 4\.3\.0 .*\(Error: Original email is not replyable\)$/);
     },
   );

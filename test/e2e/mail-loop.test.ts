@@ -26,7 +26,7 @@ for (const mode of ["queue", "proxy"] as const) {
         "get",
         "email/activity?search=round",
       );
-      assert.ok(entries.length >= 1 && entries.length <= 3, `${entries.length} times round`);
+      assert.ok(entries.length >= 1 && entries.length <= 3, `${entries.length} rounds`);
       for (const { status, error_cause: cause } of entries)
         assert.deepEqual(
           [cause, ["rejected", "deliveryFailed"].includes(status)],

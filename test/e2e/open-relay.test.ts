@@ -64,7 +64,7 @@ describe("the platform is not an open relay", () => {
     await world.destination("bob@there.example");
     await world.rule("info", "forward", "bob@there.example");
     await world.api.ok("post", `/zones/${world.zone}/email/sending/subdomains`, { body: { name: OURS } });
-    await until(() => hop.taken.length > 0 || undefined, "the mail to the address");
+    await until(() => hop.taken.length > 0 || undefined, "the verification email");
     hop.taken.length = 0;
     stranger = await tokenOf((await world.api.ok("post", "/accounts", { body: { name: "Other" } })).id);
   });
@@ -112,7 +112,7 @@ describe("the platform is not an open relay", () => {
         [],
       );
       assert.ok(taken.includes(`x%${FOREIGN}@${OURS}`), taken.join(" "));
-      await until(() => hop.taken.length >= taken.length || undefined, "what was taken");
+      await until(() => hop.taken.length >= taken.length || undefined, "all accepted messages");
       assert.deepEqual([...new Set(hop.taken.flatMap(({ to }) => to))], ["bob@there.example"]);
     } finally {
       await world.rule("*", "drop");
@@ -147,7 +147,7 @@ describe("the platform is not an open relay", () => {
     assert.deepEqual(hop.taken, []);
     // An authorized submission is accepted.
     assert.match(await submit(await ownToken(), `info@${OURS}`), /^250 2\.0\.0 /);
-    await until(() => hop.taken.find(({ to }) => to[0] === `x@${FOREIGN}`), "the message that may go");
+    await until(() => hop.taken.find(({ to }) => to[0] === `x@${FOREIGN}`), "the permitted message");
     hop.taken.length = 0;
   });
 

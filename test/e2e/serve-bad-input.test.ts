@@ -48,43 +48,43 @@ describe("bad input to the API", { concurrency: true }, () => {
   });
 
   const uploads: [string, { body: string | FormData; headers?: Record<string, string> }, number, number][] = [
-    ["a form that breaks off", { body: `${metadata()}${code(HELLO)}`, headers: MULTIPART }, 400, 10021],
-    ["a form that is none", { body: `--${BOUNDARY}\r\nnothing\r\n`, headers: MULTIPART }, 400, 10021],
-    ["nothing at all", { body: "", headers: MULTIPART }, 400, 10021],
-    ["JSON where a form belongs", { body: "{}", headers: { "content-type": "application/json" } }, 400, 10021],
+    ["a truncated form", { body: `${metadata()}${code(HELLO)}`, headers: MULTIPART }, 400, 10021],
+    ["an invalid form", { body: `--${BOUNDARY}\r\nnothing\r\n`, headers: MULTIPART }, 400, 10021],
+    ["an empty body", { body: "", headers: MULTIPART }, 400, 10021],
+    ["JSON instead of a form", { body: "{}", headers: { "content-type": "application/json" } }, 400, 10021],
     ["a form without metadata", { body: `${code(HELLO)}${END}`, headers: MULTIPART }, 400, 10021],
     [
-      "metadata that is no JSON",
+      "metadata that is not JSON",
       { body: `${part("metadata", "application/json", "{main")}${code(HELLO)}${END}`, headers: MULTIPART },
       400,
       10021,
     ],
     [
-      "metadata that is a list",
+      "metadata that is an array",
       { body: `${part("metadata", "application/json", "[]")}${code(HELLO)}${END}`, headers: MULTIPART },
       400,
       10021,
     ],
     [
-      "a main module that is not sent",
+      "a main module that is missing from the form",
       { body: `${metadata({ main_module: "none.js" })}${code(HELLO)}${END}`, headers: MULTIPART },
       400,
       10021,
     ],
     [
-      "metadata that names no main module",
+      "metadata without a main module",
       { body: `${part("metadata", "application/json", "{}")}${code(HELLO)}${END}`, headers: MULTIPART },
       400,
       10021,
     ],
     [
-      "a module above its folder",
+      "a module path outside the folder",
       { body: `${metadata()}${code(HELLO)}${code(HELLO, "../../up.js")}${END}`, headers: MULTIPART },
       400,
       10021,
     ],
-    ["code that is no JavaScript", { body: formOf("export default {{") }, 400, 10021],
-    ["a date to come", { body: formOf(HELLO, { compatibility_date: "2999-01-01" }) }, 400, 10021],
+    ["code that is not JavaScript", { body: formOf("export default {{") }, 400, 10021],
+    ["a date in the future", { body: formOf(HELLO, { compatibility_date: "2999-01-01" }) }, 400, 10021],
     [
       "a binding to a KV namespace that does not exist",
       { body: formOf(HELLO, { bindings: [{ type: "kv_namespace", name: "A", namespace_id: "0".repeat(32) }] }) },
@@ -104,7 +104,7 @@ describe("bad input to the API", { concurrency: true }, () => {
       10181,
     ],
     [
-      "a binding of a kind that does not exist",
+      "a binding of an unknown type",
       { body: formOf(HELLO, { bindings: [{ type: "crystal_ball", name: "A" }] }) },
       400,
       10021,
@@ -116,7 +116,7 @@ describe("bad input to the API", { concurrency: true }, () => {
       10052,
     ],
     [
-      "two bindings of one name",
+      "two bindings with the same name",
       {
         body: formOf(HELLO, {
           bindings: [

@@ -64,7 +64,7 @@ test("25 deploys, rollbacks and secret changes under constant HTTP and SMTP traf
     assert.equal(
       (await ask(server, "/", { host: "busy.main.localhost" })).body,
       next,
-      "whoever comes after the answer meets the new version",
+      "requests after the response reach the new version",
     );
     if (number % 5 === 0 && !rollback)
       await api.ok("put", "workers/scripts/busy/secrets", {
@@ -78,7 +78,7 @@ test("25 deploys, rollbacks and secret changes under constant HTTP and SMTP traf
     traffic.http > 100 && traffic.mail > 20 && traffic.met.size >= 15,
     JSON.stringify({ ...traffic, met: [...traffic.met] }),
   );
-  t.diagnostic(`${traffic.http} requests and ${traffic.mail} messages met ${traffic.met.size} versions`);
+  t.diagnostic(`${traffic.http} requests and ${traffic.mail} messages reached ${traffic.met.size} versions`);
 });
 
 test("two concurrent deploys succeed in sequence; a version that does not start changes nothing; a split deployment gives each version its share", async (t) => {
@@ -95,7 +95,7 @@ test("two concurrent deploys succeed in sequence; a version that does not start 
   assert.deepEqual([...order].sort(), both.map((each) => each.deployment_id).sort());
   const winner = "abc"[both.findIndex((each) => each.deployment_id === order[0])];
   const answers = async () => (await ask(server, "/workers/pair/")).body;
-  assert.equal(await answers(), winner, "the newest deployment is what answers");
+  assert.equal(await answers(), winner, "the newest deployment responds");
   assert.deepEqual(
     (await api.ok("get", "workers/scripts/pair/versions")).items.map(({ number }: { number: number }) => number),
     [4, 3, 2, 1],
@@ -118,7 +118,7 @@ test("two concurrent deploys succeed in sequence; a version that does not start 
   assert.deepEqual(
     await api.refused("get", "workers/scripts/fresh/deployments"),
     [404, 10007],
-    "no worker is left of a first upload that failed",
+    "a failed first upload leaves no worker",
   );
 
   const split = [

@@ -20,7 +20,7 @@ async function newZone(api: Api, name: string): Promise<string> {
 
 async function until(is: () => Promise<boolean>): Promise<void> {
   for (let left = 300; !(await is().catch(() => false)); left--) {
-    assert.ok(left > 0, "it did not come about in 30 seconds");
+    assert.ok(left > 0, "timed out after 30 seconds");
     await sleep(100);
   }
 }

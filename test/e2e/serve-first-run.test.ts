@@ -129,39 +129,39 @@ describe("a server that cannot start", { concurrency: 2 }, () => {
   const open = (more: Record<string, string>) => ({ REELPOST_HTTP_HOST: "0.0.0.0", ...more });
   const refusals: [string, Record<string, string>, string, RegExp][] = [
     [
-      "an open address without a key for secrets",
+      "a public address without a secrets key",
       open({ REELPOST_API_TOKEN: longToken }),
       "openToOthers",
       /Other machines can reach 0\.0\.0\.0.*key.*REELPOST_SECRETS_KEY/,
     ],
     [
-      "an open address without a token",
+      "a public address without a token",
       open({ REELPOST_SECRETS_KEY: secretsKey, REELPOST_API_TOKEN: "" }),
       "openToOthers",
       /no API token.*REELPOST_API_TOKEN/,
     ],
     [
-      "an open address with a short token",
+      "a public address with a short token",
       open({ REELPOST_SECRETS_KEY: secretsKey, REELPOST_API_TOKEN: "short-but-over-twenty-ch" }),
       "openToOthers",
       /fewer than 32/,
     ],
-    ["an open address for mail alone", { REELPOST_SMTP_HOST: "0.0.0.0" }, "openToOthers", /0\.0\.0\.0/],
+    ["a public address for SMTP only", { REELPOST_SMTP_HOST: "0.0.0.0" }, "openToOthers", /0\.0\.0\.0/],
     [
-      "a token with characters that no header can carry",
+      "a token with characters that a header cannot contain",
       { REELPOST_API_TOKEN: "two words and more of them" },
       "weakToken",
       /./,
     ],
-    ["a key of the wrong length", { REELPOST_SECRETS_KEY: "bm8=" }, "badKeyFile", /REELPOST_SECRETS_KEY/],
+    ["a secrets key of the wrong length", { REELPOST_SECRETS_KEY: "bm8=" }, "badKeyFile", /REELPOST_SECRETS_KEY/],
     [
-      "a key in two places",
+      "a secrets key configured twice",
       { REELPOST_SECRETS_KEY: secretsKey, REELPOST_SECRETS_KEY_FILE: "/etc/key" },
       "secretsKeyTwice",
       /./,
     ],
     [
-      "an address of another machine",
+      "an address that this machine does not have",
       { REELPOST_HTTP_HOST: "192.0.2.1", REELPOST_SECRETS_KEY: secretsKey, REELPOST_API_TOKEN: longToken },
       "hostUnknown",
       /192\.0\.2\.1/,
@@ -226,7 +226,7 @@ describe("a server that cannot start", { concurrency: 2 }, () => {
     assert.deepEqual([code, stdout], [1, ""]);
     for (const part of [/settings\.jsonc:3:\d+/, /settings\.jsonc:4:\d+/, /REELPOST_SMTP_PORT/, /hots/, /host/])
       assert.match(stderr, part);
-    await assert.rejects(stat(join(folder, "data")), { code: "ENOENT" }, "nothing was made");
+    await assert.rejects(stat(join(folder, "data")), { code: "ENOENT" }, "no data directory was created");
     await assert.rejects(
       startServe({ cwd: folder, env: {}, settingsFile: "none.jsonc", version: "0" }),
       whoMayNot("unreadable", /none\.jsonc/),
@@ -259,7 +259,7 @@ describe("a server reachable from other machines", () => {
       api: first.api!.replace("localhost", "127.0.0.1"),
     };
     assert.equal((await createApi(local, longToken).ok("get", "/user/tokens/verify")).status, "active");
-    await assert.rejects(stat(join(dataDir, "secrets.key")), { code: "ENOENT" }, "the key is not laid beside the data");
+    await assert.rejects(stat(join(dataDir, "secrets.key")), { code: "ENOENT" }, "the key is not stored with the data");
     await first.close();
     const second = await openFor(t, dataDir, { REELPOST_API_TOKEN: "" });
     assert.equal(second.token, undefined);

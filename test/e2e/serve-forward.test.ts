@@ -99,7 +99,7 @@ describe("mail through the platform", () => {
       const found = sink.mails.find(matches);
       if (found) return found;
     }
-    throw new Error(`waited in vain: ${JSON.stringify(sink.mails.map(({ from, to }) => ({ from, to })))}`);
+    throw new Error(`timed out: ${JSON.stringify(sink.mails.map(({ from, to }) => ({ from, to })))}`);
   };
 
   /** Authenticates the message like a server that finds the platform's keys in the zone. */

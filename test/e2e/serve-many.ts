@@ -23,7 +23,7 @@ function workerProcesses(): number {
 /** Other worker processes may still be exiting. */
 async function untilProcesses(count: number) {
   for (const deadline = Date.now() + 20_000; workerProcesses() !== count; await sleep(20))
-    assert.ok(Date.now() < deadline, `${workerProcesses()} processes, not ${count}`);
+    assert.ok(Date.now() < deadline, `${workerProcesses()} processes instead of ${count}`);
 }
 
 /** Many workers of one account on one node with few process slots. */
@@ -46,7 +46,7 @@ export async function manyWorkers(t: Scope, count: number, maxProcesses: number)
     most = Math.max(most, workerProcesses());
   }
   // An evicted process may still be exiting.
-  assert.ok(most >= 2 && most <= maxProcesses + 1, `${most} processes at once`);
+  assert.ok(most >= 2 && most <= maxProcesses + 1, `${most} concurrent processes`);
   // There are more concurrent requests than process slots, so they wait for each other.
   const crowd = await Promise.all(
     names.slice(0, 4 * maxProcesses).map((name) => ask(server, "/", { host: `${name}.main.localhost` })),

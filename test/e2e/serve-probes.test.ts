@@ -88,11 +88,11 @@ describe("the status of a server", { concurrency: true }, () => {
     assert.equal(
       (await get("/metrics", { headers: { "x-forwarded-for": "203.0.113.9" } })).status,
       403,
-      "a proxy on this machine brings others here",
+      "a local proxy passes on requests of other clients",
     );
     for (const name of ["forwarded", "via", "x-real-ip"])
       assert.equal((await get("/metrics", { headers: { [name]: "203.0.113.9" } })).status, 403, name);
-    assert.equal((await get("/metrics", { host: "rebound.example" })).status, 403, "a page of a rebound host name");
+    assert.equal((await get("/metrics", { host: "rebound.example" })).status, 403, "a page that uses DNS rebinding");
     assert.equal((await get("/metrics", { host: "localhost:8787" })).status, 200);
     const guarded = await servePlatform(t, { env: { REELPOST_HTTP_METRICS_TOKEN: "scrape-me" } });
     const statuses = await Promise.all(

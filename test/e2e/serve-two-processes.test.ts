@@ -66,7 +66,7 @@ describe("two processes on one PostgreSQL", async () => {
       });
       await until(
         async () => (await here()).startsWith(word) && (await there()).startsWith(word),
-        `${word} is not live everywhere`,
+        `${word} is live everywhere`,
       );
       assert.equal(
         (await a.ok("get", "workers/scripts/pair/deployments")).deployments[0].id,
@@ -75,7 +75,7 @@ describe("two processes on one PostgreSQL", async () => {
     }
     const large = "x".repeat(3_000_000);
     await a.ok("put", `storage/kv/namespaces/${namespace}/values/note`, { body: large });
-    await until(async () => (await there()).length > large.length, "the large value");
+    await until(async () => (await there()).length > large.length, "the large value is visible everywhere");
     assert.equal((await b.call("get", `storage/kv/namespaces/${namespace}/values/note`)).body.length, large.length);
 
     const { id: reading } = (await a.ok("get", "/user/tokens/permission_groups")).find(
@@ -97,7 +97,7 @@ describe("two processes on one PostgreSQL", async () => {
     await a.ok("delete", `/user/tokens/${id}`);
     await until(
       async () => (await b.call("get", "/user/tokens/verify", { token: value })).status === 401,
-      "the token still works in the other process",
+      "the token is rejected in the other process",
     );
 
     const { id: zone } = await a.ok("post", "/zones", { body: { name: "example.com", account: { id: a.account } } });
@@ -107,12 +107,12 @@ describe("two processes on one PostgreSQL", async () => {
       (await b.ok("get", `/zones/${zone}/dns_records`)).map(({ content }: { content: string }) => content).sort();
     assert.deepEqual(await seen(), ["192.0.2.1"]);
     await a.ok("patch", `/zones/${zone}/dns_records/${first}`, { body: { content: "192.0.2.2" } });
-    assert.deepEqual(await seen(), ["192.0.2.2"], "an answer that was kept is not told after a change elsewhere");
+    assert.deepEqual(await seen(), ["192.0.2.2"], "a cached response is not served after a change in another process");
 
     await b.ok("delete", "workers/scripts/pair");
     await until(
       async () => (await ask(one.ready, "/", { host: "pair.main.localhost" })).status === 404,
-      "a deleted worker answers",
+      "the deleted worker no longer responds",
     );
     for (const each of [one, two]) assert.deepEqual(await each.stop(), { code: 0, signal: null });
     assert.deepEqual(
@@ -155,7 +155,7 @@ describe("two processes on one PostgreSQL", async () => {
     await api.ok("put", "workers/scripts/apart", { body: formOf(saying("two"), metadata) });
     await until(
       async () => (await ask(back!.ready, "/", { host })).body.startsWith("two"),
-      "the deploy was not heard of",
+      "the deployed version responds",
     );
     // Endpoints of other roles are absent.
     assert.equal((await ask(front!.ready, "/", { host })).status, 404);

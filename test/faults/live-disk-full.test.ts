@@ -17,26 +17,26 @@ test(
   { ...needsFfmpeg, timeout: 110_000 },
   async (t) => {
     const small = mountSmallDisk(t, 32);
-    if (small === undefined) return t.skip("no small disk can be mounted here");
+    if (small === undefined) return t.skip("cannot mount a small disk here");
     const server = await startLiveServer(t, {
       dataDirectory: await temporaryFolder(t, "full"),
       env: { REELPOST_OBJECTS_DIR: join(small.folder, "objects") },
     });
     const file = await clip({ seconds: 40, fps: "25", keyframeSeconds: 1 });
     const watched = await uploadForm(server, await clip());
-    await until(async () => (await videoOf(server, watched)).readyToStream, "it can be watched");
+    await until(async () => (await videoOf(server, watched)).readyToStream, "the video is playable");
     const viewer = watchOn(server.ready.url, watched);
     const show = await server.input("full");
     const publisher = push(t, file, rtmp(show));
     await server.onAir(show);
-    await until(async () => (await lastOf(show)) >= 2, "some seconds are kept");
+    await until(async () => (await lastOf(show)) >= 2, "a few seconds are recorded");
     small.fill();
     await until(
       async () => (await server.history(show)).includes("ERR_STORAGE_QUOTA_EXHAUSTED"),
       "the full disk is reported",
     );
     const before = await lastOf(show);
-    await until(async () => (await lastOf(show)) >= before + 3, "the broadcast goes on");
+    await until(async () => (await lastOf(show)) >= before + 3, "the broadcast continues");
     assert.equal(await server.state(show), "connected");
     const newest = (await playlistOf(show))
       .split("\n")
@@ -61,7 +61,7 @@ test(
     // Once space is available again, recording is complete.
     const next = await server.input("room");
     const second = push(t, file, rtmp(next));
-    await until(async () => (await lastOf(next)) >= 1, "it is on air");
+    await until(async () => (await lastOf(next)) >= 1, "the broadcast is live");
     await second.stop();
     assert.equal((await readRuns((await server.recording(next)).playback.hls)).length, 1);
     t.diagnostic(JSON.stringify(await viewer.stop()));

@@ -25,7 +25,7 @@ describe("processes killed during broadcasts", { ...needsFfmpeg, concurrency: tr
     await server.onAir(input);
     await until(
       async () => (await server.recordings(input)).length > 0 && secondsOf(await firstPlaylist(input)) >= seconds,
-      `${seconds} s are there`,
+      `${seconds} s are playable`,
     );
   };
 
@@ -37,25 +37,25 @@ describe("processes killed during broadcasts", { ...needsFfmpeg, concurrency: tr
       const first = push(scope, await small(), rtmp(show));
       await playing(show, 3);
       await first.kill();
-      await until(async () => (await server.state(show)) === "reconnecting", "it waits for the publisher");
+      await until(async () => (await server.state(show)) === "reconnecting", "the input waits for its publisher");
       // Applies to the gap after the next session.
       await server.api.ok("put", `stream/live_inputs/${show.uid}`, {
         body: { recording: { mode: "automatic", timeoutSeconds: 1 } },
       });
       const second = push(scope, await small(), srt(show));
-      await until(async () => (await server.state(show)) === "reconnected", "it goes on");
+      await until(async () => (await server.state(show)) === "reconnected", "the broadcast continues");
       await playing(show, 6);
       await second.kill();
       const video = await server.recording(show);
       const runs = await readRuns(video.playback.hls);
       assert.equal(runs.length, 2);
       const third = push(scope, await small(), rtmp(show));
-      await until(async () => (await server.recordings(show)).length === 2, "another video has begun");
+      await until(async () => (await server.recordings(show)).length === 2, "another video has started");
       await playing(show, 2);
       await third.stop();
       await until(
         async () => (await server.recordings(show)).every(({ status }) => status.state === "ready"),
-        "another video",
+        "all videos are ready",
       );
       await server.noted(show, [
         "connected",
@@ -90,7 +90,7 @@ describe("processes killed during broadcasts", { ...needsFfmpeg, concurrency: tr
           void second.ended.then(() => (refused = true));
         }
         return (await server.state(show)) === "reconnected";
-      }, "another publisher is let in");
+      }, "another publisher is accepted");
       await playing(show, 4);
       await second.stop();
       await server.api.ok("post", `stream/live_inputs/${show.uid}/disable`);
@@ -106,7 +106,7 @@ describe("processes killed during broadcasts", { ...needsFfmpeg, concurrency: tr
       const [publisher, beside] = [push(scope, await larger(), rtmp(show)), push(scope, await small(), rtmp(other))];
       await Promise.all([playing(show, 3), playing(other, 1)]);
       const encoders = descendantsOf(server.child.pid!, "ffmpeg").filter((pid) => pid !== publisher.pid);
-      assert.ok(encoders.length > 0, "an encoder runs");
+      assert.ok(encoders.length > 0, "an encoder is running");
       for (const pid of encoders) process.kill(pid, "SIGKILL");
       await playing(show, 7);
       await Promise.all([publisher.stop(), beside.stop()]);

@@ -113,7 +113,7 @@ test(
     for (const { runs, shortestRun, driftMs, firstsApartMs } of recorded) {
       // A wraparound continues the run without a discontinuity or gap.
       assert.equal(runs, SESSIONS, "one run per publisher session");
-      assert.ok(shortestRun > SESSION_SECONDS - 10, `a run lasts ${shortestRun} s of ${SESSION_SECONDS}`);
+      assert.ok(shortestRun > SESSION_SECONDS - 10, `the shortest run lasts ${shortestRun} s of ${SESSION_SECONDS}`);
       assert.ok(driftMs < MAX_DRIFT * 1000 && firstsApartMs < MAX_DRIFT * 1000, JSON.stringify(recorded));
     }
     assert.ok(
@@ -138,7 +138,7 @@ test(
         const publisher = await publish(input);
         await until(
           async () => ["connected", "reconnected"].includes((await server.state(input))!),
-          `session ${session} of ${input.uid} is on`,
+          `session ${session} of ${input.uid} is live`,
         );
         const ended = await Promise.race([sleep(SESSION_SECONDS * 1000), publisher.ended.then(() => true)]);
         assert.ok(
@@ -151,7 +151,7 @@ test(
         await publisher.ended;
         await until(
           async () => ["reconnecting", "client_disconnect"].includes((await server.state(input))!),
-          `session ${session} of ${input.uid} is off`,
+          `session ${session} of ${input.uid} has ended`,
         );
       }
     }

@@ -35,7 +35,7 @@ describe("faulty publishers while another broadcast continues", { ...needsFfmpeg
       assert.equal(runs.length, 1);
       assert.ok(
         Math.abs(picturesOf(runs) - duration * 25) < 3 && duration > 5,
-        `${picturesOf(runs)} pictures in ${duration} s`,
+        `${picturesOf(runs)} frames in ${duration} s`,
       );
       await server.noted(steady, ["connected", "client_disconnect"]);
       assert.ok(!server.log().includes('"level":50'), server.log());
@@ -51,7 +51,7 @@ describe("faulty publishers while another broadcast continues", { ...needsFfmpeg
     } = await server.recording(input);
     const runs = await readRuns(hls);
     assert.equal(runs.length, 1, JSON.stringify(runs));
-    assert.ok(Math.abs(picturesOf(runs) - pictures) <= 1, `${picturesOf(runs)} of ${pictures} pictures`);
+    assert.ok(Math.abs(picturesOf(runs) - pictures) <= 1, `${picturesOf(runs)} of ${pictures} frames`);
     const whole = await readWhole(hls);
     assert.deepEqual([whole.words, whole.pictures], ["", picturesOf(runs)]);
     assert.equal(whole.sounds > 0, sound);

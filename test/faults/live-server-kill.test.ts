@@ -27,7 +27,7 @@ test(
     const publishers = await Promise.all(shows.map((show) => publishTags(t, show, tags)));
     await Promise.all(shows.map(killed.onAir));
     // In the middle of the second four-second segment.
-    await until(() => publishers.every(({ sent }) => sent() > 6600), "it is on for some seconds");
+    await until(() => publishers.every(({ sent }) => sent() > 6600), "a few seconds have been published");
     await sleep(Math.random() * 1000);
     const videos = await Promise.all(shows.map(async (show) => (await killed.recordings(show))[0]!.uid));
     const sent = publishers.map((publisher) => publisher.sent());
@@ -44,7 +44,7 @@ test(
     );
     await again.done;
     again.end();
-    await until(async () => (await server.history(show)).includes("reconnected"), "the publisher is back");
+    await until(async () => (await server.history(show)).includes("reconnected"), "the publisher has reconnected");
     await server.api.ok("post", `stream/live_inputs/${show.uid}/disable`);
 
     for (const [i, input] of shows.entries()) {

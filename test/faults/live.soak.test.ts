@@ -33,10 +33,13 @@ test(
     const watching = Array.from({ length: VIEWERS }, () => watch(show, over.signal));
     for (let i = 0; i < MINUTES; i++) {
       const publisher = push(t, file, rtmp(show));
-      await until(async () => ["connected", "reconnected"].includes((await server.state(show))!), "it is on");
+      await until(async () => ["connected", "reconnected"].includes((await server.state(show))!), "the input is live");
       await Promise.race([sleep(PUBLISHED * 1000), publisher.ended]);
       await (i % 2 === 0 ? publisher.kill() : publisher.stop());
-      await until(async () => ["reconnecting", "client_disconnect"].includes((await server.state(show))!), "it is off");
+      await until(
+        async () => ["reconnecting", "client_disconnect"].includes((await server.state(show))!),
+        "the input is offline",
+      );
     }
     over.abort();
     const sampled = await sampling;
@@ -63,7 +66,7 @@ test(
     assert.equal(runs.length, MINUTES);
     assert.ok(Math.max(...drifts) < MAX_DRIFT && Math.max(...firsts) < MAX_DRIFT, JSON.stringify(runs));
     // Needs at least 20 minutes: over a shorter time, garbage collection makes memory growth too noisy.
-    if (MINUTES >= 20) assert.ok(growth < MAX_GROWTH, `${growth} KiB a minute`);
+    if (MINUTES >= 20) assert.ok(growth < MAX_GROWTH, `${growth} KiB per minute`);
     assert.ok(
       watched.every(({ segments, mistakes }) => segments > MINUTES * 10 && mistakes === 0),
       JSON.stringify(watched),

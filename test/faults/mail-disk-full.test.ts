@@ -11,7 +11,7 @@ const SIZES = { spooled: 600_000, object: 120_000, row: 2_000 };
 
 test("a full disk: mail that cannot be stored remains with its sender, mail that can be delivered immediately is delivered, and everything works again once there is space", async (t) => {
   const disk = mountSmallDisk(t, 24);
-  if (disk === undefined) return t.skip("no small disk can be mounted here");
+  if (disk === undefined) return t.skip("cannot mount a small disk here");
   let away = false;
   const hop = await startNextHop(t, (command) => (away && command.startsWith("RCPT") ? "451 4.3.2 later" : undefined));
   const { ready, stop } = await spawnServe(t, {
@@ -26,7 +26,7 @@ test("a full disk: mail that cannot be stored remains with its sender, mail that
   const world = await mailWorldOf(ready, "routed.example");
   await world.destination("bob@there.example");
   await world.rule("box", "forward", "bob@there.example");
-  await until(() => hop.taken.length > 0 || undefined, "the mail to the address");
+  await until(() => hop.taken.length > 0 || undefined, "the verification email");
   const arrived = (subject: string) =>
     hop.taken.filter(({ raw }) => raw.includes(`\r\nSubject: ${subject}\r\n`)).length;
   const send = (subject: string, size: number) =>
@@ -59,7 +59,7 @@ test("a full disk: mail that cannot be stored remains with its sender, mail that
 
   disk.free();
   assert.match(await send("after", SIZES.spooled), /^250 /);
-  await until(() => arrived("after") === 1 || undefined, "the message of afterwards");
+  await until(() => arrived("after") === 1 || undefined, "the message sent afterwards");
   const kept = [
     "queued before",
     ...Object.entries(answers)
@@ -78,6 +78,6 @@ test("a full disk: mail that cannot be stored remains with its sender, mail that
   assert.equal((await world.entry("queued before", ({ status }) => status === "delivered")).status, "delivered");
   // The sender retries the rejected messages.
   for (const [name] of refused) assert.match(await send(`full ${name}`, SIZES.object), /^250 /);
-  await until(() => refused.every(([name]) => arrived(`full ${name}`) === 1) || undefined, "what was refused");
+  await until(() => refused.every(([name]) => arrived(`full ${name}`) === 1) || undefined, "the rejected messages");
   assert.deepEqual(await stop(), { code: 0, signal: null });
 });

@@ -108,7 +108,7 @@ describe("DNS fails while mail is in transit", { concurrency: true }, () => {
       modes.set(`k._domainkey.${domain}`, "good");
       await until(
         async () => (await signed(domain, `key ${mode} again`)).startsWith("250 ") || undefined,
-        "the key",
+        "the key to be found",
         FORGOTTEN_MS,
       );
     });
@@ -147,7 +147,7 @@ describe("DNS fails while mail is in transit", { concurrency: true }, () => {
       modes.set(domain, mode);
       await until(
         async () => expected.test(await timed(send(domain, `${domain}@routed.example`))) || undefined,
-        "the refusal",
+        "the rejection",
         FORGOTTEN_MS,
       );
       assert.deepEqual(
@@ -178,7 +178,7 @@ describe("DNS fails while mail is in transit", { concurrency: true }, () => {
         timed(sendRaw(guarded.server.smtp!.port, { to: `${domain}@routed.example`, raw: letter(`inside ${domain}`) }));
       await until(
         async () => (await answer()).startsWith("550 5.4.4 no mail may be sent to ") || undefined,
-        "the refusal",
+        "the rejection",
         FORGOTTEN_MS,
       );
     }

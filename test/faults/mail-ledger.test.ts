@@ -16,7 +16,7 @@ test(
     const { lost, duplicates, unacknowledged, kills, delivered, kept, bounced } = ledger;
     t.diagnostic(JSON.stringify({ ...ledger, lost: lost.length }));
     assert.deepEqual(lost, []);
-    assert.ok(duplicates <= unacknowledged, `${duplicates} came twice, ${unacknowledged} were not acknowledged`);
+    assert.ok(duplicates <= unacknowledged, `${duplicates} duplicates, ${unacknowledged} unacknowledged`);
     for (const count of [delivered, kept, bounced, ...Object.values(kills)])
       assert.ok(count > 0, JSON.stringify(ledger));
   },

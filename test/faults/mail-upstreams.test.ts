@@ -37,7 +37,7 @@ async function behind(
   }
   // Waits for the verification mail for the addresses to arrive: from here on, only test mail is in transit, on new
   // connections.
-  if (password === undefined) await until(() => hop.taken.length >= 2 || undefined, "the mail to the addresses");
+  if (password === undefined) await until(() => hop.taken.length >= 2 || undefined, "the verification emails");
   hop.taken.length = hop.commands.length = 0;
   hop.hangUp();
   armed = true;
@@ -56,8 +56,8 @@ const stepsOf = (events: { step: string }[]) =>
 describe("the next hop", { concurrency: true }, () => {
   for (const [what, misbehave, more] of [
     ["drops the connection after the final dot", atFirst(2, ".", "drop"), 2],
-    ["answers the message with 4xx", atFirst(2, ".", "451 4.7.1 later"), 2],
-    ["answers the recipient with 4xx", atFirst(2, "RCPT", "450 4.2.0 greylisted"), 0],
+    ["defers the message with 4xx", atFirst(2, ".", "451 4.7.1 later"), 2],
+    ["defers the recipient with 4xx", atFirst(2, "RCPT", "450 4.2.0 greylisted"), 0],
     ["greets with 421", atFirst(2, "connect", "421 4.3.2 too busy"), 0],
     ["drops the connection at DATA", atFirst(2, "DATA", "drop"), 0],
   ] as const) {
@@ -94,7 +94,7 @@ describe("the next hop", { concurrency: true }, () => {
       { env: { REELPOST_OUTBOUND_FORWARD: "proxy" } },
     );
     assert.match(await send("mixed", { to: ["bob@routed.example", "carol@routed.example"] }), /^250 /);
-    await until(() => acknowledged(hop).length >= 2 || undefined, "both");
+    await until(() => acknowledged(hop).length >= 2 || undefined, "both messages");
     assert.deepEqual(
       acknowledged(hop)
         .map(({ to }) => to.join())
@@ -105,12 +105,12 @@ describe("the next hop", { concurrency: true }, () => {
       world.api
         .ok("get", "email/activity?kind=routing&search=mixed")
         .then((found: { status: string }[]) => found.map(({ status }) => status).join());
-    await until(async () => (await statuses()) === "delivered,delivered" || undefined, "the log to know of both");
+    await until(async () => (await statuses()) === "delivered,delivered" || undefined, "both log entries");
   });
 
   for (const [where, command] of [
     ["before its greeting", "connect"],
-    ["over the recipient", "RCPT"],
+    ["at RCPT", "RCPT"],
     ["after the final dot", "."],
   ] as const) {
     test(`hangs ${where}: the sender gets a reply in less than 30 seconds, and the message arrives later`, async (t) => {
@@ -131,7 +131,7 @@ describe("the next hop", { concurrency: true }, () => {
   for (const [how, onStartTls] of [
     ["closes the connection", () => "drop"],
     ["says 454", () => "454 4.7.0 no TLS now"],
-    ["says yes and goes on in the clear", garbage],
+    ["accepts and continues in plaintext", garbage],
   ] as [string, Misbehave][]) {
     const extensions = ["STARTTLS", "AUTH PLAIN LOGIN"];
     const misbehave: Misbehave = (command, socket) =>

@@ -168,7 +168,7 @@ describe("after a power cut", { skip: available ? false : "strace is not install
       named,
       ({ name, path }) => name === "fsync" && path === join(objects, "a/b"),
     );
-    assert.ok(calls[folderSynced]!.start > named, "the sync of the folder began after the rename");
+    assert.ok(calls[folderSynced]!.start > named, "the folder is synced after the rename");
     assert.ok(at("acknowledgement", named, (call) => acknowledged(call) === "object a/b/whole") > folderSynced);
   });
 

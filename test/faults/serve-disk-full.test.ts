@@ -24,7 +24,7 @@ const large = `\n//${"x".repeat(200_000)}`;
 test("a full disk: deploys, values and mail are rejected for that reason, live workers respond, and the next deploy works once there is space", async (t) => {
   const small = mountSmallDisk(t, 24);
   if (small === undefined)
-    t.diagnostic("no small disk can be mounted here: a limit on the size of each file stands in for it");
+    t.diagnostic("cannot mount a small disk here: the test limits the size of each file instead");
   const dataDirectory = small?.folder ?? (await temporaryFolder(t));
   const server = await spawnServe(t, { dataDirectory, env: { REELPOST_API_TOKEN: TOKEN } });
   const api = createApi(server.ready, TOKEN);
@@ -47,7 +47,7 @@ test("a full disk: deploys, values and mail are rejected for that reason, live w
     });
     failed.push(status);
     assert.deepEqual([body.success, body.result, typeof body.errors[0].message], [false, null, "string"]);
-    assert.equal(JSON.stringify(body).includes(dataDirectory), false, "the answer tells nothing of where things lie");
+    assert.equal(JSON.stringify(body).includes(dataDirectory), false, "the response discloses no path");
   }
   assert.ok(
     failed.every((status) => full.includes(status)),
@@ -76,7 +76,7 @@ test("a full disk: deploys, values and mail are rejected for that reason, live w
   assert.equal((await here({ method: "PUT", body: "x".repeat(2_000_000) })).status, 500);
   const { code } = await sendMail(server.ready, "live@main.localhost");
   if (small !== undefined)
-    assert.ok(code >= 400 && code < 500, `${code}: the sender keeps what could not be kept here`);
+    assert.ok(code >= 400 && code < 500, `${code}: the sender keeps a message that could not be stored`);
   // Reads still work.
   assert.equal((await here()).body, "before");
   assert.equal((await api.call("get", `storage/kv/namespaces/${namespace}/values/note`)).body, "a note");

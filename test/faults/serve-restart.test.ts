@@ -69,7 +69,7 @@ describe("a restart", { concurrency: 2 }, () => {
       assert.deepEqual(others, rest);
       assert.ok(
         version >= acknowledged && version <= begun,
-        `version ${version} is live; ${acknowledged} was acknowledged, ${begun} the last that began`,
+        `version ${version} is live; ${acknowledged} was acknowledged, ${begun} was started last`,
       );
       acknowledged = version;
       let killed: Promise<unknown> | undefined;
@@ -83,7 +83,7 @@ describe("a restart", { concurrency: 2 }, () => {
           .then(
             () => true,
             (err: Error) => {
-              assert.match(err.message, /fetch failed|terminated/, "only the kill ends a deploy");
+              assert.match(err.message, /fetch failed|terminated/, "only the kill interrupts a deploy");
               return false;
             },
           );
@@ -97,10 +97,10 @@ describe("a restart", { concurrency: 2 }, () => {
     assert.deepEqual(others, rest);
     assert.ok(
       version >= acknowledged && version <= begun,
-      `version ${version} is live; ${acknowledged} was acknowledged, ${begun} the last that began`,
+      `version ${version} is live; ${acknowledged} was acknowledged, ${begun} was started last`,
     );
     assert.ok(begun >= 7);
-    t.diagnostic(`${begun} deploys began, ${acknowledged} were acknowledged, ${version} is live`);
+    t.diagnostic(`${begun} deploys were started, ${acknowledged} were acknowledged, ${version} is live`);
     // Nothing blocks the next deployment.
     await createApi(server.ready, TOKEN).ok("put", "workers/scripts/kept", {
       body: formOf(kept(begun + 1), { bindings, keep_bindings: ["secret_text"] }),

@@ -15,7 +15,7 @@ test("a full disk: a clear error, nothing half-written, and everything works aga
     if (mounted) spawnSync("umount", ["-l", folder]);
     rmSync(folder, { recursive: true, force: true });
   });
-  if (!mounted) t.diagnostic("no small disk can be mounted here: a limit on the size of each file stands in for it");
+  if (!mounted) t.diagnostic("cannot mount a small disk here: the test limits the size of each file instead");
   const order = JSON.stringify({ folder, limit: mounted ? "disk" : "file" });
   // 4096 blocks of 512 bytes (POSIX, dash) or 1024 bytes (bash).
   const command = mounted

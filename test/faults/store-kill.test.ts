@@ -64,7 +64,7 @@ async function writeUntilKilled(order: { where: Where; folder: string; run: stri
     if (lines.length > enough && kinds.size === KINDS.length) child.kill("SIGKILL");
   }
   const [, signal] = await exited;
-  assert.equal(signal, "SIGKILL", `the child ended by itself: ${await complaint}`);
+  assert.equal(signal, "SIGKILL", `the child exited on its own: ${await complaint}`);
   assert.deepEqual([...kinds].sort(), KINDS.toSorted());
   return lines;
 }
@@ -123,13 +123,13 @@ async function checkJobs(db: Db, enqueued: string[]) {
     .limit(1);
   const unfinished = async () => (await open.execute()).length;
   for (const deadline = Date.now() + 30_000; (await unfinished()) > 0; await sleep(20))
-    assert.ok(Date.now() < deadline, "jobs are left over");
+    assert.ok(Date.now() < deadline, "unfinished jobs remain");
   await worker.stop();
   const effects = await db.tables<KillTables>().selectFrom("effects").selectAll().execute();
   const byJob = new Map(effects.map(({ job, attempt }) => [job, attempt]));
   assert.equal(byJob.size, effects.length);
   for (const id of enqueued) {
-    assert.ok(byJob.has(id), `job ${id} was acknowledged and had no effect`);
+    assert.ok(byJob.has(id), `job ${id} was acknowledged but had no effect`);
     assert.equal((await jobs.get(id))?.status, "done");
   }
 }

@@ -225,7 +225,7 @@ describe("bad input to a server while a viewer watches one video", needsFfmpeg, 
     await assert.rejects(form(length + 1000, Buffer.concat([head, file])), CutOff);
     const short = await form(head.length + 2000, Buffer.concat([head, file, tail]).subarray(0, head.length + 2000));
     assert.equal(short.status, 400, short.text);
-    await until(async () => (await allVideos(server)).length === 1, "nothing stays of forms that broke off");
+    await until(async () => (await allVideos(server)).length === 1, "no video remains of interrupted forms");
 
     const { uid, path } = await tusCreate(server, file.length);
     for (const [offset, status] of [
@@ -265,7 +265,7 @@ describe("bad input to a server while a viewer watches one video", needsFfmpeg, 
       CutOff,
     );
     let offset = 0;
-    await until(async () => (offset = await offsetOf(server, path)) > 0, "what had come is kept");
+    await until(async () => (offset = await offsetOf(server, path)) > 0, "the received part is stored");
     assert.equal(offset, 50_000);
     assert.equal((await patch(server, path, 0, file)).status, 409);
     assert.equal((await patch(server, path, offset, file.subarray(offset))).status, 204);
@@ -394,8 +394,8 @@ describe("bad input to a server while a viewer watches one video", needsFfmpeg, 
     const cases: [string, string, number][] = [
       ["good", own, 200],
       ["no token", uid, 401],
-      ["by another key", token({}, { by: stranger }), 403],
-      ["of a key that is not there", token({ kid: "e".repeat(32) }, { header: { kid: "e".repeat(32) } }), 403],
+      ["signed by another key", token({}, { by: stranger }), 403],
+      ["with an unknown key id", token({ kid: "e".repeat(32) }, { header: { kid: "e".repeat(32) } }), 403],
       ["alg none", `${part({ alg: "none", kid })}.${part({ sub: uid, kid, exp: now + 600 })}.`, 403],
       [
         "alg none with a signature",
@@ -404,13 +404,13 @@ describe("bad input to a server while a viewer watches one video", needsFfmpeg, 
       ],
       ["HS256", `${part({ alg: "HS256", kid })}.${part({ sub: uid, kid, exp: now + 600 })}.${signature}`, 403],
       ["changed claims", `${head}.${part({ sub: uid, kid, exp: now + 7200 })}.${signature}`, 403],
-      ["of no video", token({ sub: "f".repeat(32) }), 404],
-      ["three seconds over", token({ exp: now - 1 }), 200],
-      ["a minute over", token({ exp: now - 60 }), 403],
-      ["two seconds early", token({ nbf: now + 2 }), 200],
-      ["a minute early", token({ nbf: now + 60 }), 403],
-      ["for two days", token({ exp: now + 2 * 86_400 }), 403],
-      ["in milliseconds", token({ exp: (now + 600) * 1000 }), 403],
+      ["for an unknown video", token({ sub: "f".repeat(32) }), 404],
+      ["expired within the leeway", token({ exp: now - 1 }), 200],
+      ["expired a minute ago", token({ exp: now - 60 }), 403],
+      ["valid in two seconds", token({ nbf: now + 2 }), 200],
+      ["valid in a minute", token({ nbf: now + 60 }), 403],
+      ["valid for two days", token({ exp: now + 2 * 86_400 }), 403],
+      ["expiry in milliseconds", token({ exp: (now + 600) * 1000 }), 403],
     ];
     for (const [name, id, status] of cases) {
       for (const path of ["manifest/video.m3u8", "segments/180p/0.m4s", "thumbnails/thumbnail.jpg"]) {
@@ -425,7 +425,7 @@ describe("bad input to a server while a viewer watches one video", needsFfmpeg, 
     await server.api.ok("delete", `stream/keys/${kid}`);
     await until(
       async () => (await get(`${server.ready.url}/${own}/segments/180p/0.m4s`)).status === 403,
-      "a revoked key opens nothing",
+      "a revoked key grants no access",
     );
   });
 
@@ -439,8 +439,8 @@ describe("bad input to a server while a viewer watches one video", needsFfmpeg, 
       onDisk().every((name) => name.startsWith(good)),
       onDisk().join(),
     );
-    await until(() => processesOf(server.dataDirectory).length === 0, "no encoder is left");
-    await until(() => descriptors() <= quiet + 8, "no descriptor is left");
+    await until(() => processesOf(server.dataDirectory).length === 0, "no encoder is running");
+    await until(() => descriptors() <= quiet + 8, "no descriptors are leaked");
     for (const text of answers) assert.ok(!text.includes(server.dataDirectory) && !text.includes("/etc/"), text);
     assert.ok(!server.log().includes('"level":50'), server.log());
     assert.deepEqual(await server.stop(), { code: 0, signal: null });
@@ -462,6 +462,6 @@ describe("bad input to a server while a viewer watches one video", needsFfmpeg, 
   async function removeAll() {
     if (server.child.exitCode !== null) return;
     for (const { uid } of await allVideos(server)) if (uid !== good) await server.api.ok("delete", `stream/${uid}`);
-    await until(() => onDisk().every((name) => name.startsWith(good)), "what is deleted is gone from the disk");
+    await until(() => onDisk().every((name) => name.startsWith(good)), "deleted videos are removed from disk");
   }
 });

@@ -34,7 +34,7 @@ test(
     await until(
       async () =>
         (await Promise.all(uids.map((uid) => videoOf(first, uid)))).every(({ readyToStream }) => readyToStream),
-      "all can be played",
+      "all videos are playable",
     );
     await first.crash();
     for (const uid of uids)
@@ -62,11 +62,11 @@ test(
     assert.ok(same.every(({ body }) => body.equals(same[0]!.body)));
     assert.deepEqual(same[0]!.body, await readFile(join(objects, "stream", alone, RUNG, "5.m4s")));
     const forOne = await runs();
-    assert.ok(forOne <= 4, `${forOne} runs for one segment and the two that follow it`);
+    assert.ok(forOne <= 4, `${forOne} encoder runs for one segment and the two that follow`);
 
     const spread = await all(Array.from({ length: VIEWERS }, (_, i) => address(uids[1]!, 1 + (i % (SEGMENTS - 1)))));
     const forAll = (await runs()) - forOne;
-    assert.ok(forAll <= SEGMENTS, `${forAll} runs for ${SEGMENTS - 1} segments`);
+    assert.ok(forAll <= SEGMENTS, `${forAll} encoder runs for ${SEGMENTS - 1} segments`);
 
     const before = await runs();
     const crowd = await all(
@@ -75,19 +75,25 @@ test(
       ),
     );
     const forMany = (await runs()) - before;
-    assert.ok(forMany <= many.length * SEGMENTS, `${forMany} runs for ${many.length * (SEGMENTS - 1)} segments`);
+    assert.ok(
+      forMany <= many.length * SEGMENTS,
+      `${forMany} encoder runs for ${many.length * (SEGMENTS - 1)} segments`,
+    );
 
     // A viewer that disconnects cancels its request.
     const gone = new AbortController();
     const left = Array.from({ length: VIEWERS }, (_, i) =>
       get(address(leaving, 1 + (i % (SEGMENTS - 1))), gone.signal).catch(() => undefined),
     );
-    await until(async () => (await metric(server, "reelpost_media_running")) > 0, "an encoder runs for them");
+    await until(async () => (await metric(server, "reelpost_media_running")) > 0, "an encoder is running");
     gone.abort();
     await Promise.all(left);
-    await until(async () => (await metric(server, "reelpost_media_running")) === 0, "encoding stops without viewers");
+    await until(
+      async () => (await metric(server, "reelpost_media_running")) === 0,
+      "encoding stops when the viewers leave",
+    );
     const kept = objectsBelow(objects, `stream/${leaving}/${RUNG}`).filter((name) => name.endsWith(".m4s"));
-    assert.ok(kept.length < SEGMENTS, "most of it was not made");
+    assert.ok(kept.length < SEGMENTS, "most segments were not encoded");
 
     const { requests, slowestMs } = await other.stop();
     const slowest = (answers: { ms: number }[]) => Math.round(Math.max(...answers.map(({ ms }) => ms)));

@@ -24,8 +24,8 @@ const MIB = 1024 * 1024;
 
 describe("a full disk", { concurrency: 2 }, () => {
   for (const [what, whole] of [
-    ["with everything on it", true],
-    ["with the files of videos on it, and the database on another", false],
+    ["that holds all data", true],
+    ["that holds only the video files", false],
   ] as const) {
     test(
       `${what}: reported to the uploader, encoding waits, nothing is half-written, and everything resumes once there is space`,
@@ -37,7 +37,7 @@ describe("a full disk", { concurrency: 2 }, () => {
 
 async function fillAndFree(t: TestContext, whole: boolean): Promise<void> {
   const small = mountSmallDisk(t, 48);
-  if (small === undefined) return t.skip("no small disk can be mounted here");
+  if (small === undefined) return t.skip("cannot mount a small disk here");
   const objects = join(small.folder, "objects");
   const place = {
     env: { REELPOST_STREAM_PASSTHROUGH: "false", REELPOST_OBJECTS_DIR: objects },
@@ -56,7 +56,7 @@ async function fillAndFree(t: TestContext, whole: boolean): Promise<void> {
   const form = await sendForm(tusAt(server), large);
   assert.deepEqual([form.status, JSON.parse(form.text).success], [507, false], form.text);
   assert.ok(!form.text.includes(small.folder), form.text);
-  await until(async () => (await allVideos(server)).length === 1, "nothing stays of the form");
+  await until(async () => (await allVideos(server)).length === 1, "no video remains of the form");
   assert.deepEqual(objectsBelow(objects, ".tmp"), []);
   const { uid, path } = await tusCreate(server, large.length);
   const patch = (offset: number) =>
@@ -74,7 +74,7 @@ async function fillAndFree(t: TestContext, whole: boolean): Promise<void> {
   assert.equal((await videoOf(server, uid)).status.state, "pendingupload");
   assert.equal((await ask(server.ready, "/readyz")).status, 200);
   await send(`${server.ready.url}${path}`, { method: "DELETE", headers: TUS });
-  await until(() => objectsBelow(objects, ".partial").length === 0, "what had come of it is gone");
+  await until(() => objectsBelow(objects, ".partial").length === 0, "the partial upload is deleted");
 
   // A disk that fills up during encoding.
   const encoded = await uploadForm(server, source);
@@ -83,8 +83,8 @@ async function fillAndFree(t: TestContext, whole: boolean): Promise<void> {
   // A full database cannot even record a failed attempt. On the other disk, there are more attempts than the limit
   // after which a video fails.
   const tried = whole ? /jobs: failed to store the outcome, will retry/g : /failed, will retry/g;
-  await until(() => (server.log().match(tried) ?? []).length >= 3, "it is tried again", 30_000);
-  assert.notEqual((await videoOf(server, encoded)).status.state, "error", "a full disk is not the video's fault");
+  await until(() => (server.log().match(tried) ?? []).length >= 3, "the jobs are retried", 30_000);
+  assert.notEqual((await videoOf(server, encoded)).status.state, "error", "a full disk does not fail the video");
   const wanted = await get(`${server.ready.url}/${encoded}/segments/360p/2.m4s`);
   assert.ok(
     [200, 404, 424, 503, 507].includes(wanted.status),
@@ -92,7 +92,7 @@ async function fillAndFree(t: TestContext, whole: boolean): Promise<void> {
   );
   for (const name of objectsBelow(objects, `stream/${encoded}`))
     if (name.endsWith(".m4s"))
-      assert.ok((await readFile(join(objects, "stream", encoded, name))).length > 100, `${name} is whole`);
+      assert.ok((await readFile(join(objects, "stream", encoded, name))).length > 100, `${name} is complete`);
   const full = await sendForm(tusAt(server), await readFile(source));
   assert.equal(full.status, 507, full.text);
   const copy = await server.api.call("post", "stream/direct_upload", { body: { maxDurationSeconds: 60 } });

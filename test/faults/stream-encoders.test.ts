@@ -31,12 +31,12 @@ test(
     const [playback, first] = await Promise.all([start("playback"), start("encode")]);
     const uid = await uploadForm(front, source);
     const encoding = () => processesOf(objects, "ffmpeg").length > 0;
-    const viewer = until(async () => (await videoOf(front, uid)).readyToStream, "it can be played").then(() =>
+    const viewer = until(async () => (await videoOf(front, uid)).readyToStream, "the video is playable").then(() =>
       watchOn(playback.ready.url, uid),
     );
     await until(
       async () => encoding() && Number((await videoOf(front, uid)).status.pctComplete) > 5,
-      "its ladder is on its way",
+      "its renditions are being encoded",
     );
     first.child.kill("SIGKILL");
     await first.exited;

@@ -37,7 +37,7 @@ describe("ffmpeg", { concurrency: 2 }, () => {
           async () =>
             (running = processesOf(server.dataDirectory, "ffmpeg").filter((pid) => !killed.has(pid))).length > 0 ||
             (await videoOf(server, uid)).status.state === "ready",
-          "an encoder runs",
+          "an encoder is running",
         );
         for (const pid of running) {
           try {
@@ -80,9 +80,9 @@ describe("ffmpeg", { concurrency: 2 }, () => {
       assert.equal(patch.status, 204, patch.text);
       await until(
         () => /ffmpeg is unavailable.*\/nowhere\/ffmpeg/s.test(server.log()),
-        "the log tells what is missing",
+        "the log names the missing program",
       );
-      await until(() => /the beginning of a video failed, will retry/.test(server.log()), "it was tried");
+      await until(() => /the beginning of a video failed, will retry/.test(server.log()), "processing was attempted");
       for (const uid of [first, second]) {
         assert.deepEqual((await videoOf(server, uid)).status, {
           state: "queued",
@@ -129,13 +129,16 @@ describe("ffmpeg", { concurrency: 2 }, () => {
       });
       const source = await long();
       const uid = await uploadForm(server, source);
-      await until(async () => (await videoOf(server, uid)).readyToStream, "it can be played");
+      await until(async () => (await videoOf(server, uid)).readyToStream, "the video is playable");
       rmSync(program);
       for (const pid of processesOf(server.dataDirectory, "ffmpeg")) process.kill(pid, "SIGKILL");
       const late = await get(`${server.ready.url}/${uid}/segments/360p/4.m4s`);
       assert.equal(late.status, 503, late.body.toString());
       const waiting = await uploadForm(server, await clip());
-      await until(() => (server.log().match(/failed, will retry/g) ?? []).length >= 4, "it was tried some times");
+      await until(
+        () => (server.log().match(/failed, will retry/g) ?? []).length >= 4,
+        "processing was retried several times",
+      );
       for (const each of [uid, waiting])
         assert.notEqual((await videoOf(server, each)).status.state, "error", server.log());
       symlinkSync(pathOf("ffmpeg"), program);

@@ -19,7 +19,7 @@ test(
       settleMs: 60_000,
     });
     t.diagnostic(JSON.stringify(figures));
-    assert.ok(figures.during.upload + figures.during.encoding > 0, "it was killed when something was going on");
+    assert.ok(figures.during.upload + figures.during.encoding > 0, "the server was killed while it was working");
     assert.ok(figures.acknowledged.tus > 0 && figures.resumed > 0 && figures.checked.frames > 0);
   },
 );

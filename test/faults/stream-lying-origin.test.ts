@@ -78,9 +78,9 @@ test(
     const objects = join(server.dataDirectory, "objects");
     await until(
       () => objectsBelow(objects, "stream").every((name) => name.startsWith(good)),
-      "what is deleted is gone",
+      "deleted videos are removed from storage",
     );
-    await until(() => objectsBelow(objects, ".partial").length === 0, "what came of it too");
+    await until(() => objectsBelow(objects, ".partial").length === 0, "partial copies are removed too");
     assert.ok(!server.log().includes('"level":50'), server.log());
     assert.deepEqual(await server.stop(), { code: 0, signal: null });
   },

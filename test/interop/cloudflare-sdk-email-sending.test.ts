@@ -201,7 +201,7 @@ describe("cloudflare SDK: Email Sending and Email Auth, each step builds on the 
     assert.deepEqual(
       listed.filter(({ reason }) => reason !== "manual").map(({ email, reason }) => [email, reason]),
       [["gone@example.net", "hard_bounce"]],
-      "whom the next server did not know",
+      "the address that the receiving server rejected",
     );
     assert.deepEqual(
       (await all<Suppression>(suppressions.list({ account_id, search: "off@" }))).map(({ id }) => id),

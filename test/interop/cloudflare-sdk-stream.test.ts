@@ -252,7 +252,7 @@ describe("cloudflare SDK: video on demand", needsFfmpeg, () => {
     assert.match(await captions.vtt.get("en", at), /hello/);
     const before = platform.requests.length;
     await assert.rejects(captions.create("en", at), failsWith(409, 10944));
-    assert.equal(platform.requests.length - before, 1, "the client asked again");
+    assert.equal(platform.requests.length - before, 1, "the client retried");
     assert.deepEqual(
       (await all<{ language: string }>(client.stream.captions.get(first.uid, { account_id }))).map(
         ({ language }) => language,
@@ -423,7 +423,7 @@ describe("cloudflare SDK: video on demand", needsFfmpeg, () => {
       (error: { errors: { message: string }[] }) =>
         failsWith(409, 1022)(error as never) && error.errors[0]!.message.endsWith("it has 1 video"),
     );
-    assert.equal(platform.requests.length - before, 1, "the client asked again");
+    assert.equal(platform.requests.length - before, 1, "the client retried");
     await client.stream.delete(uid, { account_id: other });
     assert.equal((await client.accounts.delete({ account_id: other })).id, other);
   });

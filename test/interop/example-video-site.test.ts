@@ -110,7 +110,7 @@ describe("examples/video-site on a server", { skip: needsFfmpeg.skip || withoutC
     assert.equal(
       (await fetch(`${platform.url}/${video!.uid}/manifest/video.m3u8`)).status,
       401,
-      "without a token it is nobody's",
+      "a request without a token is rejected",
     );
     assert.equal(
       (await fetch(manifest, { headers: { origin: "https://elsewhere.example" } })).status,

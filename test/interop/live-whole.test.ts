@@ -34,7 +34,7 @@ const PAGE = `<!doctype html><video muted autoplay playsinline></video><script s
   const problems = [];
   const until = async (what, met) => {
     for (const began = Date.now(); !met(); ) {
-      if (Date.now() - began > 50000) throw new Error(what + " did not come to pass; at " + video.currentTime + " s, " + JSON.stringify(problems));
+      if (Date.now() - began > 50000) throw new Error("timed out waiting for " + what + " at " + video.currentTime + " s, " + JSON.stringify(problems));
       await new Promise((resolve) => setTimeout(resolve, 25));
     }
   };
@@ -52,7 +52,7 @@ const PAGE = `<!doctype html><video muted autoplay playsinline></video><script s
   }
   async function exchange(url, peer) {
     await peer.setLocalDescription(await peer.createOffer());
-    await until("addresses", () => peer.iceGatheringState === "complete");
+    await until("ICE candidates", () => peer.iceGatheringState === "complete");
     const response = await fetch(url, { method: "POST", headers: { "content-type": "application/sdp" }, body: peer.localDescription.sdp });
     if (response.status !== 201) throw new Error(response.status + " " + (await response.text()));
     await peer.setRemoteDescription({ type: "answer", sdp: await response.text() });
@@ -162,7 +162,7 @@ describe("a broadcast through the whole server", { skip: needsFfmpeg.skip || wit
     for (const began = Date.now(); ; await sleep(50)) {
       const found = await look().catch(() => undefined);
       if (found !== undefined && found !== false) return found;
-      assert.ok(Date.now() - began < 60_000, `${what} did not come to pass: ${platform.server.log().slice(-3000)}`);
+      assert.ok(Date.now() - began < 60_000, `timed out waiting for ${what}: ${platform.server.log().slice(-3000)}`);
     }
   }
   const onAir = (of: ShownInput) =>
@@ -285,7 +285,7 @@ describe("a broadcast through the whole server", { skip: needsFfmpeg.skip || wit
         .map(({ nb_read_packets: count }) => Number(count));
       assert.ok(
         pictures.some((count) => Math.abs(count - over.duration * 25) < 15),
-        `${pictures.join(" ")} pictures of ${over.duration} s`,
+        `${pictures.join(" ")} frames in ${over.duration} s`,
       );
     },
   );

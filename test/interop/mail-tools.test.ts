@@ -73,7 +73,7 @@ describe(
       assert.match(output, /TLS started with cipher TLSv1\.3/);
       forwarded = await until(
         async () => (await sink.messages()).find((raw) => raw.includes("\nSubject: by swaks\n")),
-        "the forward",
+        "the forwarded message",
       );
       assert.match(forwarded, /^X-Mail-Args: <SRS0=[^@]+@fwd\.routed\.example>/m);
       assert.match(forwarded, /^X-Rcpt-Args: <bob@there\.example>/m);
@@ -86,8 +86,12 @@ describe(
     });
 
     test("following the doctor's advice is sufficient: afterwards dkimverify, arcverify and OpenDKIM verify every signature and the seal", async () => {
-      assert.equal(await verify.dkimverify(forwarded, 0), false, "nobody knows the key yet");
-      assert.equal(await verify.dkimverify(forwarded, 1), true, "the routed domain's records are made by itself");
+      assert.equal(await verify.dkimverify(forwarded, 0), false, "the key is not published yet");
+      assert.equal(
+        await verify.dkimverify(forwarded, 1),
+        true,
+        "the records of the routed domain are created automatically",
+      );
       const keyOf = async () => {
         const found: { check: string; status: string; expected?: string }[] = await world.api.ok(
           "get",
@@ -145,7 +149,7 @@ describe(
       assert.equal(code, 0, output);
       const sent = await until(
         async () => (await sink.messages()).find((raw) => raw.includes("\nSubject: submitted\n")),
-        "the message",
+        "the submitted message",
       );
       assert.equal(await verify.dkimverify(sent, 0), true);
       assert.match(
@@ -242,7 +246,7 @@ describe(
         (await sink.messages()).flatMap((raw) =>
           /^X-Mail-Args: <SRS0=[^>]*=load@/m.test(raw) ? [/^Message-Id: (\S+)/im.exec(raw)![1]!] : [],
         );
-      await until(async () => (await ids()).length >= count || undefined, "all of them");
+      await until(async () => (await ids()).length >= count || undefined, "all messages");
       assert.equal((await ids()).length, count);
       assert.equal(new Set(await ids()).size, count);
     });

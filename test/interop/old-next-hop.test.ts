@@ -55,7 +55,7 @@ describe(
       assert.equal(code, 0, output);
       const got = await until(
         async () => (await sink.messages()).find((raw) => raw.includes("\nSubject: eight bits\n")),
-        "the forward",
+        "the forwarded message",
       );
       assert.ok(isAscii(Buffer.from(got, "latin1")), got);
       assert.match(got, /\nContent-Transfer-Encoding: quoted-printable\n\nGr=C3=BC=C3=9Fe aus K=C3=B6ln\n/);

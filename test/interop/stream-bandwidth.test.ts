@@ -29,16 +29,16 @@ const CLIPS: Record<string, ClipRecipe> = {
     ),
     video: x264("-crf", "30"),
   },
-  "a still": { inputs: lavfi("color=c=navy:size=320x180:rate=25:duration=10", "sine=duration=10") },
-  "noise after a still": {
+  "a still image": { inputs: lavfi("color=c=navy:size=320x180:rate=25:duration=10", "sine=duration=10") },
+  "noise after a still image": {
     inputs: lavfi(
       "color=c=navy:size=256x144:rate=25:duration=12,noise=alls=80:allf=t:enable='gt(t,8)'",
       "aevalsrc='gt(t,8)*(random(0)-0.5)':sample_rate=48000:duration=12",
     ),
     video: x264("-crf", "28"),
   },
-  "10 frames a second": { seconds: 8.6, fps: "10" },
-  "60 frames a second": { seconds: 6, fps: "60" },
+  "10 fps": { seconds: 8.6, fps: "10" },
+  "60 fps": { seconds: 6, fps: "60" },
   "a last segment of one frame": { fps: "25", output: ["-frames:v", "101"], seconds: 5 },
   "less than a second": { seconds: 0.4, fps: "25" },
   silent: { seconds: 7, audio: false },
@@ -170,6 +170,6 @@ function note(
   measured: { peak: number; average: number },
 ) {
   t.diagnostic(
-    `${name} ${uri}: BANDWIDTH ${said.peak} of ${Math.round(measured.peak)}, AVERAGE-BANDWIDTH ${said.average} of ${Math.round(measured.average)}`,
+    `${name} ${uri}: BANDWIDTH ${said.peak}, measured ${Math.round(measured.peak)}; AVERAGE-BANDWIDTH ${said.average}, measured ${Math.round(measured.average)}`,
   );
 }

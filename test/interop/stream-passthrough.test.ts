@@ -29,7 +29,7 @@ const PAGE = `<!doctype html><video muted></video><script src="/hls.js"></script
   const problems = [];
   const until = async (what, met) => {
     for (const began = Date.now(); !met(); ) {
-      if (Date.now() - began > 50000) throw new Error(what + " did not come to pass; at " + video.currentTime + " s, " + JSON.stringify(problems));
+      if (Date.now() - began > 50000) throw new Error("timed out waiting for " + what + " at " + video.currentTime + " s, " + JSON.stringify(problems));
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
   };
@@ -49,7 +49,7 @@ const PAGE = `<!doctype html><video muted></video><script src="/hls.js"></script
     await until("playing", () => video.currentTime > 0.3);
     if (switches) {
       hls.nextLevel = source === 0 ? 1 : 0;
-      await until("another rung", () => video.currentTime > 5);
+      await until("another rendition", () => video.currentTime > 5);
       hls.nextLevel = source;
     }
     video.playbackRate = 2;
@@ -71,8 +71,8 @@ interface Played {
 }
 
 for (const [what, switches] of [
-  ["from its first to its last picture", false],
-  ["and from it to an encoded rendition and back", true],
+  ["from the first to the last frame", false],
+  ["and switches to an encoded rendition and back", true],
 ] as const) {
   test(`hls.js plays an unmodified source ${what}`, { skip: needsFfmpeg.skip || withoutChromium() }, async (t) => {
     const ends: (() => Promise<void>)[] = [];
@@ -103,14 +103,14 @@ for (const [what, switches] of [
       `play(${JSON.stringify(`${origin}/0123456789abcdef0123456789abcdef/manifest/video.m3u8`)}, ${JSON.stringify({ switches })})`,
     )) as Played;
     assert.deepEqual([played.problems, problems, played.corrupted], [[], [], 0]);
-    assert.ok(played.source >= 0, "there is a source among the levels");
+    assert.ok(played.source >= 0, "the source is among the levels");
     assert.ok(
       played.first < 0.05 && played.ranges === 1,
-      `buffered from ${played.first} on, in ${played.ranges} parts`,
+      `buffered from ${played.first} on, in ${played.ranges} ranges`,
     );
-    assert.ok(Math.abs(played.at - 10.01) < 0.1, `it ended at ${played.at}`);
+    assert.ok(Math.abs(played.at - 10.01) < 0.1, `playback ended at ${played.at}`);
     assert.equal(played.heard, true);
-    if (!switches) assert.ok(played.frames >= 298 && played.frames <= 300, `${played.frames} pictures`);
+    if (!switches) assert.ok(played.frames >= 298 && played.frames <= 300, `${played.frames} frames`);
   });
 }
 
@@ -155,7 +155,7 @@ const DASH_PAGE = `<!doctype html><video muted></video><script src="/player.js">
   const problems = [];
   const until = async (what, met) => {
     for (const began = Date.now(); !met(); ) {
-      if (Date.now() - began > 50000) throw new Error(what + " did not come to pass; at " + video.currentTime + " s, " + JSON.stringify(problems));
+      if (Date.now() - began > 50000) throw new Error("timed out waiting for " + what + " at " + video.currentTime + " s, " + JSON.stringify(problems));
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
   };
@@ -216,7 +216,7 @@ for (const [name, { script, steps, page: code }] of Object.entries(DASH_PLAYERS)
         played.widths,
         steps.map(([, width]) => width),
       );
-      assert.ok(Math.abs(played.at - 10.01) < 0.1, `it ended at ${played.at}`);
+      assert.ok(Math.abs(played.at - 10.01) < 0.1, `playback ended at ${played.at}`);
     },
   );
 }

@@ -68,7 +68,7 @@ const COMMON = `
   const once = (name) => new Promise((resolve) => video.addEventListener(name, resolve, { once: true }));
   const until = async (what, met) => {
     for (const began = Date.now(); !met(); ) {
-      if (Date.now() - began > 50000) throw new Error(what + " did not come to pass; at " + video.currentTime + " s, " + JSON.stringify(problems));
+      if (Date.now() - began > 50000) throw new Error("timed out waiting for " + what + " at " + video.currentTime + " s, " + JSON.stringify(problems));
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
   };
@@ -155,7 +155,7 @@ describe("third-party players in Chromium on a different site", { skip: needsFfm
       assert.deepEqual(problems, []);
       assert.ok(Math.abs(played.duration - 10.01) < 0.05, `a duration of ${played.duration} s`);
       assert.ok(played.at > 9.9, `at ${played.at} s`);
-      assert.equal(played.width, 320, "the best rung");
+      assert.equal(played.width, 320, "the best rendition");
       assert.ok(played.frames > 150);
       assert.deepEqual(played.audio, ["Original", "Director"]);
       assert.deepEqual(played.text, ["de"]);

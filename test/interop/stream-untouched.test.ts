@@ -25,7 +25,7 @@ const page = (player: string, play: string) => `<!doctype html><video></video><s
   const widths = new Set();
   const until = async (what, met) => {
     for (const began = Date.now(); !met(); ) {
-      if (Date.now() - began > 50000) throw new Error(what + " did not come to pass; at " + video.currentTime + " s, " + JSON.stringify(problems));
+      if (Date.now() - began > 50000) throw new Error("timed out waiting for " + what + " at " + video.currentTime + " s, " + JSON.stringify(problems));
       widths.add(video.videoWidth);
       await new Promise((resolve) => setTimeout(resolve, 20));
     }

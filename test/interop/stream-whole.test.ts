@@ -141,7 +141,7 @@ describe("a video through the whole server", { skip: needsFfmpeg.skip || without
       requests.map(({ method, status }) => `${method} ${status}`),
       ["POST 201", "PATCH 204", "HEAD 200", "PATCH 204"],
     );
-    assert.ok(requests[2]!.offset >= 5 * MIB, `it began again at ${requests[2]!.offset}`);
+    assert.ok(requests[2]!.offset >= 5 * MIB, `resumed at ${requests[2]!.offset}`);
     video = await platform.playable(uid);
     assert.deepEqual(
       [video.size, video.duration, video.input, video.meta],

@@ -64,7 +64,7 @@ export function tail(wrangler: Wrangler, args: string[]): Tailing {
     until: (condition) =>
       new Promise((resolve, reject) => {
         const timer = setTimeout(
-          () => finish(new Error(`${PATIENCE_MS / 1000} s have passed. Printed: ${text()}`)),
+          () => finish(new Error(`timed out after ${PATIENCE_MS / 1000} s. Printed: ${text()}`)),
           PATIENCE_MS,
         );
         function finish(error?: Error) {
@@ -75,7 +75,7 @@ export function tail(wrangler: Wrangler, args: string[]): Tailing {
         }
         function look() {
           if (condition()) finish();
-          else if (child.exitCode !== null) finish(new Error(`it ended with ${child.exitCode}. Printed: ${text()}`));
+          else if (child.exitCode !== null) finish(new Error(`exited with code ${child.exitCode}. Printed: ${text()}`));
         }
         wakers.add(look);
         look();

@@ -84,7 +84,7 @@ export async function startVideoPlatform(scope: Scope, env: Record<string, strin
       if (met(video)) return video;
       assert.ok(
         Date.now() - began < PATIENCE_MS,
-        `the video does not come so far: ${JSON.stringify(video.status)} ${platform.server.log().slice(-2000)}`,
+        `the video did not reach the expected state: ${JSON.stringify(video.status)} ${platform.server.log().slice(-2000)}`,
       );
     }
   }

@@ -135,7 +135,7 @@ function run(cwd: string, command: string, ...args: string[]): string {
     timeout: commandTimeoutMs,
   });
   if (error !== undefined) throw error;
-  assert.equal(status, 0, `${command} ${args.join(" ")} ended with ${status}\n${stdout}\n${stderr}`);
+  assert.equal(status, 0, `${command} ${args.join(" ")} exited with code ${status}\n${stdout}\n${stderr}`);
   return stdout;
 }
 
@@ -178,7 +178,7 @@ async function start(project: string, ...command: string[]) {
         resolve(found);
       };
       news();
-      exited.then((code) => reject(new Error(`reelpost ${command[0]} ended with ${code}\n${stderr}`)), reject);
+      exited.then((code) => reject(new Error(`reelpost ${command[0]} exited with code ${code}\n${stderr}`)), reject);
     });
   const ready = await event("ready").catch((err: unknown) => {
     child.kill("SIGKILL");

@@ -12,5 +12,5 @@ export async function untilBlocked(db: Db): Promise<void> {
     );
     if (Number(rows[0]!.n) > 0) return;
   }
-  throw new Error("no statement waits for a lock");
+  throw new Error("no statement is waiting for a lock");
 }

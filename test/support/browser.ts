@@ -21,7 +21,7 @@ export async function openBrowser(
 ): Promise<Browser> {
   const executablePath = findChromium();
   if (executablePath === undefined)
-    throw new Error("Chromium is not installed, and REQUIRE_ALL=1 forbids to skip: node scripts/system.ts test");
+    throw new Error("Chromium is not installed, and REQUIRE_ALL=1 forbids skipping: node scripts/system.ts test");
   const browser = await chromium.launch({
     executablePath,
     args: [

@@ -47,7 +47,7 @@ export function onPostgres(suite: (engine: TestEngine) => void): void {
   } else if (process.env["REQUIRE_ALL"] === "1") {
     test("on postgres", () =>
       Promise.reject(
-        new Error("PostgreSQL is not installed, and REQUIRE_ALL=1 forbids to skip: node scripts/system.ts test"),
+        new Error("PostgreSQL is not installed, and REQUIRE_ALL=1 forbids skipping: node scripts/system.ts test"),
       ));
   } else {
     process.stderr.write(

@@ -388,7 +388,7 @@ const fragmentsOf = (bytes: Buffer) =>
 async function load(url: string): Promise<Buffer> {
   const response = await fetch(url, { signal: AbortSignal.timeout(30_000) });
   const body = Buffer.from(await response.arrayBuffer());
-  if (!response.ok) throw new Error(`${url} was answered with ${response.status}: ${body.toString().slice(0, 200)}`);
+  if (!response.ok) throw new Error(`${url} returned ${response.status}: ${body.toString().slice(0, 200)}`);
   return body;
 }
 

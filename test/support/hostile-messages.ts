@@ -62,10 +62,14 @@ const sizes = (): HostileMessage[] => [
   header("a field of 25,000 lines", `X-Folded:${"\r\n x".repeat(25_000)}`, { answer: "refused" }),
   header("a subject of 200,000 octets", `Subject: ${"words ".repeat(33_000)}`),
   header("10,000 recipients in To", `Cc: ${times(10_000, (i) => `r${i}@a.example`).join(",\r\n ")}`),
-  header("99 servers passed", times(99, () => "Received: from a by b; Thu, 1 Jan 2026 00:00:00 +0000").join("\r\n")),
-  header("101 servers passed", times(101, () => "Received: from a by b; Thu, 1 Jan 2026 00:00:00 +0000").join("\r\n"), {
-    answer: "refused",
-  }),
+  header("99 Received fields", times(99, () => "Received: from a by b; Thu, 1 Jan 2026 00:00:00 +0000").join("\r\n")),
+  header(
+    "101 Received fields",
+    times(101, () => "Received: from a by b; Thu, 1 Jan 2026 00:00:00 +0000").join("\r\n"),
+    {
+      answer: "refused",
+    },
+  ),
 ];
 
 const structures = (): HostileMessage[] => [
@@ -75,50 +79,54 @@ const structures = (): HostileMessage[] => [
     raw: `${MIME}${times(500, () => "Content-Type: message/rfc822\r\n\r\n").join("")}${FIELDS}\r\nend\r\n`,
   },
   body("a multipart without a boundary", "--x\r\n\r\ntext\r\n--x--", "multipart/mixed"),
-  body("a boundary that does not come", "nothing of that kind", "multipart/mixed; boundary=never"),
+  body("a boundary that never occurs", "nothing of that kind", "multipart/mixed; boundary=never"),
   body("an empty boundary", "--\r\n\r\ntext\r\n----", 'multipart/mixed; boundary=""'),
   body(
     "a boundary of 5,000 octets",
     `--${"b".repeat(5000)}\r\n\r\ntext`,
     `multipart/mixed;\r\n boundary=${"b".repeat(5000)}`,
   ),
-  body("a boundary that begins another", "--a\r\n\r\nx\r\n--ab\r\n\r\ny\r\n--a--", "multipart/mixed; boundary=a"),
+  body(
+    "a boundary that is a prefix of another",
+    "--a\r\n\r\nx\r\n--ab\r\n\r\ny\r\n--a--",
+    "multipart/mixed; boundary=a",
+  ),
   body("20,000 empty parts", "--b\r\n\r\n".repeat(20_000), "multipart/mixed; boundary=b"),
-  body("no end of the last part", "--b\r\nContent-Type: text/html\r\n\r\n<p", "multipart/alternative; boundary=b"),
-  body("a part that is all header", "--b\r\nContent-Type: text/plain", "multipart/mixed; boundary=b"),
+  body("an unterminated last part", "--b\r\nContent-Type: text/html\r\n\r\n<p", "multipart/alternative; boundary=b"),
+  body("a part without a body", "--b\r\nContent-Type: text/plain", "multipart/mixed; boundary=b"),
   header(
-    "a content type of 3,000 parameters",
+    "a content type with 3,000 parameters",
     `Content-Type: text/plain;${times(3000, (i) => `\r\n p${i}=v`).join(";")}`,
   ),
   header(
-    "a parameter in 1,000 pieces",
+    "a parameter in 1,000 continuations",
     `Content-Disposition: attachment;${times(1000, (i) => `\r\n filename*${i}*=%41`).join(";")}`,
   ),
   header(
-    "pieces that leave out half",
+    "incomplete parameter continuations",
     "Content-Disposition: attachment; filename*9=b; filename*0*=utf-8''%ff; filename*3*=%",
   ),
-  header("a file name that climbs", 'Content-Type: text/plain; name="../../../../etc/passwd\\0.txt"'),
+  header("a file name with path traversal", 'Content-Type: text/plain; name="../../../../etc/passwd\\0.txt"'),
   header("two content types", "Content-Type: text/plain\r\nContent-Type: multipart/mixed; boundary=b"),
-  header("a content type that is none", 'Content-Type: ;;=;"\\";/'),
+  header("an invalid content type", 'Content-Type: ;;=;"\\";/'),
 ];
 
 const encodings = (): HostileMessage[] => [
-  encoded("base64 with other letters", "base64", "!!!!####\u00e9\u00e8AAAA===AAAA=A=A"),
-  encoded("base64 cut off", "base64", "SGVsbG8gd29ybGQhIEhlbGxvIHdvcmxkI"),
-  encoded("base64 in one line of 400,000", "base64", "QUJD".repeat(100_000)),
-  encoded("quoted-printable that escapes nothing", "quoted-printable", "=\r\n==\r\n=ZZ=4=\r\n=0D=0A.=0D=0A"),
-  encoded("an encoding nobody knows", "x-evil; base64", "text"),
+  encoded("base64 with invalid characters", "base64", "!!!!####\u00e9\u00e8AAAA===AAAA=A=A"),
+  encoded("truncated base64", "base64", "SGVsbG8gd29ybGQhIEhlbGxvIHdvcmxkI"),
+  encoded("base64 in one line of 400,000 octets", "base64", "QUJD".repeat(100_000)),
+  encoded("quoted-printable with invalid escapes", "quoted-printable", "=\r\n==\r\n=ZZ=4=\r\n=0D=0A.=0D=0A"),
+  encoded("an unknown transfer encoding", "x-evil; base64", "text"),
   {
     name: "two encodings",
     raw: `${MIME}Content-Transfer-Encoding: base64\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\nQUJD=\r\n`,
   },
-  body("a character set nobody knows", "text", "text/plain; charset=x-klingon"),
+  body("an unknown character set", "text", "text/plain; charset=x-klingon"),
   body("UTF-7", "+ADw-script+AD4-", "text/html; charset=utf-7"),
-  body("UTF-16 in the clear", "\u00ff\u00fe<\0s\0", "text/html; charset=utf-16"),
-  header("encoded words that do not end", "Subject: =?utf-8?b?=?utf-8?q?=?=?=?x?y?z?="),
-  header("encoded words of nothing", `Subject: ${"=????= ".repeat(5000)}`),
-  header("encoded words that hold line ends", "Subject: =?utf-8?q?a=0D=0ABcc:_x@victim.example?="),
+  body("unencoded UTF-16", "\u00ff\u00fe<\0s\0", "text/html; charset=utf-16"),
+  header("unterminated encoded words", "Subject: =?utf-8?b?=?utf-8?q?=?=?=?x?y?z?="),
+  header("empty encoded words", `Subject: ${"=????= ".repeat(5000)}`),
+  header("encoded words with line breaks", "Subject: =?utf-8?q?a=0D=0ABcc:_x@victim.example?="),
   header("an encoded word of 60,000 octets", `Subject: =?utf-8?b?${"QUJD".repeat(15_000)}?=`),
   body("uuencode", "begin 644 a\r\n#0V%T\r\n`\r\nend"),
 ];
@@ -128,7 +136,7 @@ const octets = (): HostileMessage[] => [
   header("NULs in a value", "Subject: a\0b"),
   header("NULs in a name", "X-A\0B: c"),
   body(
-    "every octet but the line ends",
+    "every octet except line breaks",
     times(256, (i) => i)
       .filter((i) => i !== 10 && i !== 13)
       .map((i) => String.fromCharCode(i))
@@ -136,10 +144,10 @@ const octets = (): HostileMessage[] => [
   ),
   header("Latin-1 in the header", "Subject: caf\u00e9 \u00df"),
   header("UTF-8 in the header", "Subject: caf\u00c3\u00a9"),
-  header("UTF-8 that is none", "Subject: \u00c0\u00af\u00ed\u00a0\u0080\u00f8\u0088\u0080\u0080\u0080"),
-  header("both in one header", "Subject: caf\u00c3\u00a9\r\nX-Other: caf\u00e9"),
-  header("8-bit in a name", "S\u00fcbject: x"),
-  header("escapes of terminals", "Subject: \u001b]0;title\u0007\u001b[2J"),
+  header("invalid UTF-8 in the header", "Subject: \u00c0\u00af\u00ed\u00a0\u0080\u00f8\u0088\u0080\u0080\u0080"),
+  header("UTF-8 and Latin-1 in one header", "Subject: caf\u00c3\u00a9\r\nX-Other: caf\u00e9"),
+  header("8-bit octets in a field name", "S\u00fcbject: x"),
+  header("terminal escape sequences", "Subject: \u001b]0;title\u0007\u001b[2J"),
   { ...body("a bare CR", "a\rb"), answer: "refused" },
   { ...body("a bare LF", "a\nb"), answer: "refused" },
 ];
@@ -149,14 +157,14 @@ const authors = (): HostileMessage[] => [
   from("no From", "X-From: nobody"),
   from("an empty From", "From:"),
   from("From without a domain", "From: ada"),
-  from("From of a group", "From: undisclosed: ;"),
+  from("a group in From", "From: undisclosed: ;"),
   from("1,000 authors", `From: ${times(1000, (i) => `a${i}@sender.example`).join(",\r\n ")}`),
-  from("a comment 10,000 deep", `From: ${"(".repeat(10_000)}ada@sender.example${")".repeat(10_000)}`),
-  from("a comment that does not end", `From: ada@sender.example ${"(".repeat(10_000)}`),
-  from("a quote that does not end", `From: "ada@sender.example${'\\"'.repeat(10_000)}`),
-  from("a name that is an address", 'From: "ceo@victim.example" <ada@sender.example>'),
-  from("From with a NUL", "From: ada@sender.example\0@victim.example"),
-  from("From in white space", `From:${" ".repeat(50_000)}ada@sender.example`),
+  from("comments nested 10,000 deep", `From: ${"(".repeat(10_000)}ada@sender.example${")".repeat(10_000)}`),
+  from("an unterminated comment", `From: ada@sender.example ${"(".repeat(10_000)}`),
+  from("an unterminated quoted string", `From: "ada@sender.example${'\\"'.repeat(10_000)}`),
+  from("a display name that is an address", 'From: "ceo@victim.example" <ada@sender.example>'),
+  from("a NUL in From", "From: ada@sender.example\0@victim.example"),
+  from("From with 50,000 spaces", `From:${" ".repeat(50_000)}ada@sender.example`),
   from("a domain of 60,000 octets", `From: ada@${"a.".repeat(30_000)}example`),
 ];
 
@@ -168,7 +176,7 @@ const shapes = (): HostileMessage[] => [
   { name: "only dots", raw: ".\r\n..\r\n...\r\n.\r\n" },
   { name: "20,000 dots in a column", raw: `${FIELDS}\r\n${".\r\n".repeat(20_000)}` },
   { name: "a continuation before any field", raw: ` folded\r\n${FIELDS}\r\nbody\r\n` },
-  header("a line that is no field", "this is no field"),
+  header("a line that is not a field", "this is no field"),
   header("a field without a name", ": value"),
   header("a space before the colon", "Subject : value"),
   header("a folded line of white space", "Subject: a\r\n \t \r\n b"),
@@ -181,7 +189,7 @@ const shapes = (): HostileMessage[] => [
   body("a line of 500,000 octets", "x".repeat(500_000)),
   body("a million empty lines", "\r\n".repeat(1_000_000)),
   header(
-    "dates and ids that are none",
+    "invalid dates and message ids",
     'Date: the day after tomorrow\r\nMessage-ID: <<>>@<>\r\nIn-Reply-To: "\r\nReferences: <a> <b <c>>',
   ),
 ];
@@ -192,18 +200,18 @@ const signatures = (): HostileMessage[] => [
     times(200, (i) => `DKIM-Signature: v=1; a=rsa-sha256; d=d${i}.example; s=s; h=from; bh=AAAA; b=AAAA`).join("\r\n"),
   ),
   header("a signature without tags", "DKIM-Signature: "),
-  header("a signature of tags without values", `DKIM-Signature: ${"b;".repeat(20_000)}`),
+  header("a signature with empty tags", `DKIM-Signature: ${"b;".repeat(20_000)}`),
   header(
     "a signature over 5,000 fields",
     `DKIM-Signature: v=1; a=rsa-sha256; d=sender.example; s=s; bh=AAAA; b=AAAA; h=from${":from".repeat(5000)}`,
   ),
   header(
-    "a signature over nothing of the body",
+    "a signature over none of the body",
     "DKIM-Signature: v=1; a=rsa-sha256; d=sender.example; s=s; h=from; l=0; bh=47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=; b=AAAA",
   ),
-  header("a selector that is no name", "DKIM-Signature: v=1; a=rsa-sha256; d=..; s=\0../..; h=from; bh=AAAA; b=AAAA"),
+  header("an invalid selector", "DKIM-Signature: v=1; a=rsa-sha256; d=..; s=\0../..; h=from; bh=AAAA; b=AAAA"),
   header(
-    "ARC sets of no number",
+    "ARC sets with invalid instances",
     "ARC-Seal: i=0; cv=none; b=A\r\nARC-Seal: i=-1\r\nARC-Seal: i=99999999999999999999\r\nARC-Message-Signature: i=x",
   ),
   header(
@@ -215,12 +223,14 @@ const signatures = (): HostileMessage[] => [
     ).join("\r\n"),
   ),
   header(
-    "results in our name",
+    "forged Authentication-Results of this server",
     times(500, () => "Authentication-Results: mx.routed.example; spf=pass; dkim=pass; dmarc=pass").join("\r\n"),
     { changed: true },
   ),
-  header("marks of a loop that we did not make", times(10, (i) => `X-Reelpost-Loop: mark${i}`).join("\r\n")),
-  header("26 such marks", times(26, (i) => `X-Reelpost-Loop: mark${i}`).join("\r\n"), { answer: "refused" }),
+  header("ten loop marks of other servers", times(10, (i) => `X-Reelpost-Loop: mark${i}`).join("\r\n")),
+  header("26 loop marks of other servers", times(26, (i) => `X-Reelpost-Loop: mark${i}`).join("\r\n"), {
+    answer: "refused",
+  }),
 ];
 
 /** Input that causes catastrophic backtracking in careless patterns. */

@@ -120,7 +120,7 @@ export async function until<T>(
   for (const end = performance.now() + ms; ; await sleep(100)) {
     const found = await find();
     if (found !== undefined && found !== false) return found;
-    assert.ok(performance.now() < end, `waited in vain for ${what}`);
+    assert.ok(performance.now() < end, `timed out waiting for ${what}`);
   }
 }
 

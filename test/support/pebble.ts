@@ -43,7 +43,7 @@ export function withPebble(suite: () => void): void {
   if (process.env["REQUIRE_ALL"] === "1")
     test("pebble", () =>
       Promise.reject(
-        new Error("Pebble is not installed, and REQUIRE_ALL=1 forbids to skip: node scripts/system.ts test"),
+        new Error("Pebble is not installed, and REQUIRE_ALL=1 forbids skipping: node scripts/system.ts test"),
       ));
   else test("pebble", { skip: "Pebble is not installed" }, () => {});
 }
@@ -85,7 +85,7 @@ export async function startPebble(
       if (log.includes("ACME directory available at")) resolve();
     });
   }
-  void exited.then(() => reject(new Error(`pebble ended: ${log}`)));
+  void exited.then(() => reject(new Error(`pebble exited: ${log}`)));
   const stop = async () => {
     child.kill("SIGKILL");
     await exited;
@@ -95,7 +95,7 @@ export async function startPebble(
   // Pebble prints this line just before it listens.
   const directory = `https://localhost:${port}/dir`;
   const listening = await Promise.race([answers(directory, ca), exited.then(() => false)]);
-  if (!listening) throw new Error(`pebble ended: ${log}`);
+  if (!listening) throw new Error(`pebble exited: ${log}`);
   return { directory, ca, log: () => log, stop, root: () => read(`https://localhost:${managementPort}/roots/0`, ca) };
 }
 

@@ -82,7 +82,7 @@ function userFor(folder: string): User {
   if (process.getuid?.() !== 0) return {};
   const users = readFileSync("/etc/passwd", "utf8");
   const entry = /^postgres:[^:]*:(\d+):(\d+):/m.exec(users) ?? /^nobody:[^:]*:(\d+):(\d+):/m.exec(users);
-  if (!entry) throw new Error("PostgreSQL does not run as root, and there is neither a user postgres nor nobody");
+  if (!entry) throw new Error("PostgreSQL refuses to run as root, and neither user postgres nor nobody exists");
   const user = { uid: Number(entry[1]), gid: Number(entry[2]) };
   chownSync(folder, user.uid, user.gid);
   return user;

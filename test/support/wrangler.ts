@@ -91,7 +91,7 @@ export async function createWrangler(
     attempt,
     async run(args, options) {
       const ran = await attempt(args, options);
-      if (ran.code !== 0) throw new Error(`wrangler ${args.join(" ")} ended with ${ran.code}:\n${ran.text}`);
+      if (ran.code !== 0) throw new Error(`wrangler ${args.join(" ")} exited with code ${ran.code}:\n${ran.text}`);
       return ran;
     },
     start(args) {
@@ -110,6 +110,6 @@ export async function createWrangler(
 /** Credentials printed at the first start of `reelpost serve`. */
 export function credentialsOf({ api, token, account }: Ready): { api: string; token: string; account: string } {
   if (api === undefined || token === undefined || account === undefined)
-    throw new Error("the server was started before: it tells its token once");
+    throw new Error("the server was started before: it prints its token only once");
   return { api, token, account: account.id };
 }

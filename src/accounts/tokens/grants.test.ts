@@ -132,7 +132,7 @@ test("a token that does not exceed another allows nothing that the other denies"
     }),
     { numRuns: 3000 },
   );
-  assert.ok(passed > 100, `only ${passed} questions were asked`);
+  assert.ok(passed > 100, `only ${passed} permissions were compared`);
 });
 
 test("an equal or narrower token never exceeds another", () => {

@@ -232,7 +232,7 @@ test("records: every type is returned as published, and accepted in the same for
     assert.deepEqual((await call("get", `${base}/${record.id}`)).body.result, record);
     const { modified_on: _, comment_modified_on: __, tags_modified_on: ___, ...steady } = record;
     const again = (await call("put", `${base}/${record.id}`, { body: record })).body.result;
-    assert.deepEqual({ ...again, ...steady }, again, "answered and sent back, a record is the same");
+    assert.deepEqual({ ...again, ...steady }, again, "a returned record that is sent back is unchanged");
     assert.equal(
       (await call("patch", `${base}/${record.id}`, { body: { comment: "patched" } })).body.result.comment,
       "patched",

@@ -155,7 +155,7 @@ describe("the ACME client", () => {
     await client.register([]);
     const waits = async () =>
       client.newOrder(["a.example"]).then(
-        () => assert.fail("was not refused"),
+        () => assert.fail("the order was accepted"),
         (err: AcmeProblem) => err,
       );
     const refusal = await waits();

@@ -13,7 +13,7 @@ const busy = (status: number, headers: Record<string, string>): Reply => ({
 });
 const caught = (work: Promise<unknown>) =>
   work.then(
-    () => assert.fail("it was answered"),
+    () => assert.fail("the request succeeded"),
     (thrown: UserError) => thrown,
   );
 

@@ -84,7 +84,7 @@ env.NOTES     KV namespace     kv-live
 env.GREETING  variable         "hi"
 env.LIMITS    variable (JSON)  {"n":1}
 `);
-  assert.equal(api.calls().includes(`PUT ${SCRIPT}/schedules`), false, "what the file does not say is left as it is");
+  assert.equal(api.calls().includes(`PUT ${SCRIPT}/schedules`), false, "settings that the file does not contain are unchanged");
 });
 
 test("a worker that only handles email has no URL", async (t) => {

@@ -103,7 +103,7 @@ async function sending(t: Scope, { url }: Upload, more: Partial<TusSending> = {}
 
 const failure = async (run: () => Promise<void>): Promise<UserError> =>
   run().then(
-    () => assert.fail("it went well"),
+    () => assert.fail("the upload succeeded"),
     (thrown: UserError) => thrown,
   );
 

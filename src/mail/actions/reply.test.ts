@@ -86,7 +86,7 @@ test("accepts a reply built with mimetext", async () => {
     [parsed.subject, parsed.text?.trim(), parsed.references, parsed.messageId],
     ["Grüße", "danke", "<in@sender.example>", transport.sent[0]!.messageId],
   );
-  assert.doesNotMatch(transport.sent[0]!.raw, /(?<!\r)\n|\r(?!\n)/, "no bare line end leaves the house");
+  assert.doesNotMatch(transport.sent[0]!.raw, /(?<!\r)\n|\r(?!\n)/, "the message contains no bare line endings");
 });
 
 test("References continue the thread of the incoming message", async () => {
@@ -117,9 +117,9 @@ for (const [text, fields, options] of [
     const { answerWith, transport, spool } = await setUp();
     await assert.rejects(answerWith(fields, { ...options, body: "x".repeat(5000) }), { message: text });
     assert.equal(transport.sent.length, 0);
-    assert.deepEqual(await spool.files(), [], "no spool file stays");
+    assert.deepEqual(await spool.files(), [], "no spool file remains");
     await answerWith(GOOD);
-    assert.equal(transport.sent.length, 1, "a refused attempt may be mended");
+    assert.equal(transport.sent.length, 1, "a corrected attempt succeeds");
   });
 }
 
@@ -130,12 +130,12 @@ test("keeps References set by the worker if they contain the thread", async () =
 });
 
 for (const [why, incoming, from] of [
-  ["asked for no automatic answers", "X-Auto-Response-Suppress: All\r\n"],
-  ["a machine sent it", "Auto-Submitted: auto-replied; owner=x\r\n"],
-  ["bulk mail", "Precedence: Bulk\r\n"],
-  ["a mailing list", "List-Id: <l.example>\r\n"],
-  ["only In-Reply-To", "In-Reply-To: <0@x>\r\n"],
-  ["only References", "References: <0@x>\r\n"],
+  ["automatic replies are suppressed", "X-Auto-Response-Suppress: All\r\n"],
+  ["it was sent automatically", "Auto-Submitted: auto-replied; owner=x\r\n"],
+  ["it is bulk mail", "Precedence: Bulk\r\n"],
+  ["it is from a mailing list", "List-Id: <l.example>\r\n"],
+  ["In-Reply-To without References", "In-Reply-To: <0@x>\r\n"],
+  ["References without In-Reply-To", "References: <0@x>\r\n"],
   ["100 References", `In-Reply-To: <0@x>\r\nReferences:${" <x@y>".repeat(100)}\r\n`],
   ["the null sender", "", ""],
   ["no Message-ID", "Message-ID: \r\nFrom: a@sender.example\r\n"],

@@ -70,14 +70,14 @@ if (process.argv[2] === "work") {
         ...(after !== undefined && { after }),
       });
       for (const { message, status } of items) {
-        assert.equal(status, "dropped", "both steps of a group are there, or neither");
+        assert.equal(status, "dropped", "both steps of a group are stored, or neither");
         seen.add(message);
       }
       after = next;
       end = next === undefined;
     }
     for (let n = 0; n < written; n++) assert.ok(seen.has(`m${n}`), `m${n} of ${written}`);
-    assert.ok(seen.size <= written + 20, "what was not written is gone with the process");
+    assert.ok(seen.size <= written + 20, "entries that were not written are lost with the process");
     await activity.close();
   });
 }

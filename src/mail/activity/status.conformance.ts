@@ -120,7 +120,7 @@ export function statusConformance(engine: TestEngine): void {
       );
       clock.advance(1000);
       tell(message, "delivered", { ...copy, code: 250, enhanced: "2.0.0", text: "Ok" }, { rcpt: "box1@here.example" });
-      assert.deepEqual([(await only()).status, (await only()).error], ["delivered", null], "it was sent again");
+      assert.deepEqual([(await only()).status, (await only()).error], ["delivered", null], "the retry delivered it");
     });
 
     test("deferred while the sender waited and queued in the same millisecond: shown as queued, in any order of events", async (t) => {
@@ -219,7 +219,7 @@ export function statusConformance(engine: TestEngine): void {
         "lost@here.example": ["unknown", "the server stopped before it logged the outcome"],
         "current@here.example": ["received", null],
       });
-      assert.equal(await activity.settleInterrupted(queue, before), 0, "each message once");
+      assert.equal(await activity.settleInterrupted(queue, before), 0, "each message is processed once");
       tell("m1", "handled", { outcome: "ok" }, { rcpt: to[2]! });
       assert.equal(
         (await activity.search({ account: ACCOUNT, to: to[2]! })).items[0]!.status,

@@ -8,7 +8,11 @@ test("removes terminal control characters, line ends and bidirectional controls"
   assert.doesNotMatch(cleanText(hostile, 100), /[\0-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]|[\ud800-\udfff]/);
   assert.equal(cleanText("grün 日本 \u{1f600} é\u0301", 100), "grün 日本 \u{1f600} é\u0301");
   assert.equal(cleanText("x".repeat(20), 10), `${"x".repeat(9)}…`);
-  assert.equal(cleanText(`${"x".repeat(8)}\u{1f600}x`, 10), `${"x".repeat(8)}\ufffd…`, "cut in the middle of a pair");
+  assert.equal(
+    cleanText(`${"x".repeat(8)}\u{1f600}x`, 10),
+    `${"x".repeat(8)}\ufffd…`,
+    "truncated in the middle of a surrogate pair",
+  );
   assert.deepEqual(cleanDetail("rejected", { text: "no\u009b0m", list: ["\u202ea"], deep: { a: { b: 1 } } }), {
     text: "no 0m",
     list: [" a"],

@@ -33,14 +33,14 @@ export function addressesConformance(engine: TestEngine): void {
       const rows = JSON.stringify(
         await db.tables<{ email_addresses: object }>().selectFrom("email_addresses").selectAll().execute(),
       );
-      assert.equal(rows.includes(token), false, "only its hash is kept");
+      assert.equal(rows.includes(token), false, "only the hash is stored");
       assert.deepEqual(await addresses.pending(token), made);
       assert.equal(await addresses.isVerified(ACCOUNT, "me@example.net"), false);
       clock.advance(1000);
       const verified = await addresses.verify(token);
       assert.deepEqual([verified.verifiedAt, verified.modifiedAt], [clock.now(), clock.now()]);
       clock.advance(1000);
-      assert.deepEqual(await addresses.verify(token), verified, "once more is no mistake");
+      assert.deepEqual(await addresses.verify(token), verified, "verifying again succeeds");
       assert.equal(await addresses.isVerified(ACCOUNT, "ME@example.net"), true);
       assert.equal(await addresses.isVerified(OTHER_ACCOUNT, "me@example.net"), false);
       for (const wrong of ["", "x".repeat(43), `${token}x`, "../etc"])
@@ -63,7 +63,7 @@ export function addressesConformance(engine: TestEngine): void {
       assert.equal((await refusal(addresses.verify(mails[0]!.token)))[0], "badLink");
       clock.advance(61_000);
       await addresses.create(ACCOUNT, "me@example.net");
-      assert.equal(mails.length, 3, "adding it again is asking for another mail");
+      assert.equal(mails.length, 3, "adding the address again requests another email");
       clock.advance(3 * DAY);
       assert.equal((await refusal(addresses.verify(mails[2]!.token)))[0], "badLink");
       mailer.fails = true;
@@ -72,7 +72,7 @@ export function addressesConformance(engine: TestEngine): void {
       await addresses.resend(ACCOUNT, id);
       await addresses.setVerified(ACCOUNT, id, true);
       assert.equal((await addresses.resend(ACCOUNT, id)).id, id);
-      assert.equal(mails.length, 4, "whoever has agreed is not asked again");
+      assert.equal(mails.length, 4, "a verified address gets no further email");
       await addresses.setVerified(ACCOUNT, id, false);
       assert.equal((await refusal(addresses.verify(mails[3]!.token)))[0], "badLink");
       await addresses.delete(ACCOUNT, id);

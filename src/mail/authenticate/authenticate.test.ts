@@ -264,7 +264,7 @@ test("rejects a signature whose i= is outside d= (RFC 6376 6.1.1)", async () => 
   assert.equal(
     (await dark.check(from("x@other.example"), await signedAs("@other.example", RSA))).dkim[0]!.result,
     "permerror",
-    "no key makes it valid",
+    "no key could make it valid",
   );
 });
 
@@ -360,7 +360,7 @@ test("a broken source or a slow thread defers the message; the next message is s
   );
   assert.ok(first!.status === "rejected" && code(first!.reason));
   assert.equal(second!.status, "fulfilled");
-  assert.ok(third!.status === "rejected" && code(third!.reason), "one may wait");
+  assert.ok(third!.status === "rejected" && code(third!.reason), "only one message may wait");
   waiting.resolve(new Uint8Array());
 });
 

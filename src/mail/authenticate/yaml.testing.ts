@@ -146,5 +146,5 @@ const unescape = (text: string) =>
   );
 
 function fail({ lines, at }: Reader): never {
-  throw new Error(`line ${at + 1} is not understood: ${lines[at]}`);
+  throw new Error(`line ${at + 1} cannot be parsed: ${lines[at]}`);
 }

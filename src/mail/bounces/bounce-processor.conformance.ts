@@ -53,7 +53,7 @@ export function bounceProcessorConformance(engine: TestEngine): void {
       assert.equal(
         other.sink.mails[0]!.raw.replace(/^(?:Received|X-)[^]*?\r\n(?=\S)/gm, ""),
         bounceOf("info@here.example"),
-        "octet for octet what the last server said",
+        "the reply of the remote server, byte for byte",
       );
     });
 
@@ -69,9 +69,9 @@ export function bounceProcessorConformance(engine: TestEngine): void {
       });
       const others = {
         "plain text": "From: x@spam.example\r\nSubject: hello\r\n\r\nBuy!\r\n",
-        "an automatic answer":
+        "an automatic reply":
           "From: bob@example.net\r\nSubject: Out of office\r\nAuto-Submitted: auto-replied\r\n\r\nBack on Monday.\r\n",
-        "a complaint": complaintOf({ rcpt: "bob@example.net" }),
+        "a feedback report": complaintOf({ rcpt: "bob@example.net" }),
         "a report without a recipient": bounceOf("bob@example.net").replace(/Final-Recipient.*\r\n/, ""),
         "no header": "no header at all",
       };
@@ -209,7 +209,7 @@ export function bounceProcessorConformance(engine: TestEngine): void {
       assert.deepEqual(
         fixture.entries.map(({ expiresAt }) => expiresAt === null),
         [false, false, true, false],
-        "at once, a day later, nine days later, and when the first is long ago",
+        "immediately, a day later, nine days later, and long after the first",
       );
     });
 
@@ -344,7 +344,7 @@ export function bounceProcessorConformance(engine: TestEngine): void {
       assert.equal(
         await fixture.take(path, bounceOf("bob@example.net", { id: "<later@x>" })),
         EXPIRED,
-        "its row is gone",
+        "the row has been deleted",
       );
     });
   });
@@ -405,7 +405,11 @@ export function bounceProcessorConformance(engine: TestEngine): void {
         );
       }
       assert.deepEqual(fixture.entries, []);
-      assert.equal(await fixture.take(bobs!, bounceOf("bob@example.net")), "ok", "a bounce needs no author");
+      assert.equal(
+        await fixture.take(bobs!, bounceOf("bob@example.net")),
+        "ok",
+        "a bounce needs no authenticated author",
+      );
       const known = await open(t);
       const [path] = await sentTo(known, ["bob@example.net"]);
       assert.equal(await known.take(path!, complaintOf({ rcpt: "bob@example.net" })), "ok");

@@ -101,7 +101,7 @@ if (process.argv[2] === "work") {
         const child = spawn(process.execPath, [import.meta.filename, "work", folder, String(sink.port), moment], {
           stdio: ["ignore", "inherit", "inherit"],
         });
-        assert.equal((await once(child, "exit"))[1], "SIGKILL", "it died where it was told to");
+        assert.equal((await once(child, "exit"))[1], "SIGKILL", "the child was killed at the specified step");
 
         const clock = createManualClock(Date.now() + 6 * MINUTE);
         const { db, outbound } = await openService(folder, sink.port, clock);
@@ -114,7 +114,7 @@ if (process.argv[2] === "work") {
           .selectFrom("outbound_recipients")
           .select("id")
           .where((eb) => eb.or([eb("finished_at", "is", null), eb("tell_at", "is not", null)]));
-        assert.ok((await open.execute()).length > 0, "there is something left to do");
+        assert.ok((await open.execute()).length > 0, "unfinished work remains");
         outbound.start();
         // Each poll of the job runner needs a clock step.
         await until(async () => {

@@ -227,7 +227,7 @@ export function failuresConformance(engine: TestEngine): void {
           ["acc", "gone@example.net", "hard_bounce", 7],
         ],
       );
-      assert.deepEqual(sink.mails, [], "the log tells it; a mail is only sent where NOTIFY asked for one");
+      assert.deepEqual(sink.mails, [], "failures are logged; a report is sent only if NOTIFY requested one");
     });
 
     test("is reported to its sender if NOTIFY=FAILURE was requested", async (t) => {

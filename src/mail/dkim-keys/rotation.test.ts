@@ -63,13 +63,13 @@ describe("rotation of DKIM keys", () => {
 
       clock.advance(HOUR - 1);
       await rotation.step();
-      assert.deepEqual(looked, [], "whoever asked before they were there may still believe that");
+      assert.deepEqual(looked, [], "resolvers may still have cached the negative response from before the publication");
       clock.advance(1);
       await rotation.step();
       assert.deepEqual(
         [looked, await state()],
         [["example.com reelpost-2._domainkey.example.com"], ["reelpost active", "reelpost-2 next"]],
-        "not seen: does not sign",
+        "a key that is not visible in DNS does not sign",
       );
       visible = true;
       await rotation.step();

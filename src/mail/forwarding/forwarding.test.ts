@@ -176,7 +176,7 @@ test("extends a valid ARC chain, closes a broken one, and never extends it again
   );
   assert.deepEqual(seals(broken.raw), ["2 fail", "1 none"]);
   const third = await onward(broken.raw, "x@one.example", "another@two.example");
-  assert.deepEqual(seals(third.raw), ["2 fail", "1 none"], "no set on top of a chain that was given up");
+  assert.deepEqual(seals(third.raw), ["2 fail", "1 none"], "no ARC set is added to a failed chain");
 });
 
 test("senders: authenticated ones get an SRS address, others a token, and the null sender stays null", async (t) => {
@@ -230,7 +230,7 @@ test("senders: authenticated ones get an SRS address, others a token, and the nu
     ip: "127.0.0.1",
     to: ["info@one.example"],
   });
-  assert.equal(sink.mails.at(-1)!.from, ours.address, "one of ours stays as it is");
+  assert.equal(sink.mails.at(-1)!.from, ours.address, "a return path of this server is unchanged");
 });
 
 test("rejected mail is not forwarded, and the rejection is logged for the right account", async (t) => {
@@ -280,7 +280,7 @@ test("passes on the DSN parameters, with the recipient the sender used", async (
     args: { RET: "HDRS", ENVID: "e1" },
     rcptArgs: [{ NOTIFY: "SUCCESS,FAILURE", ORCPT: "rfc822;info@one.example" }],
   });
-  assert.deepEqual(Object.keys(unknown!.rcptArgs[0]!), [], "nothing is reported for a sender nobody knows");
+  assert.deepEqual(Object.keys(unknown!.rcptArgs[0]!), [], "no reports are requested for an unknown sender");
 });
 
 test("a worker's forward and reply: X- headers on top, signed, from the domain that received the message", async (t) => {

@@ -100,7 +100,7 @@ test("a rate allows a burst, and the same number again per interval; the number 
   assert.deepEqual([rate.take("a"), rate.take("a")], [true, false]);
   rate.take("b");
   rate.take("c");
-  assert.equal(rate.take("a"), true, "the one that was quiet longest is forgotten");
+  assert.equal(rate.take("a"), true, "the entry that was idle longest is evicted");
   assert.equal(createRate({ most: 0, perMs: 1, clock }).take("a"), true);
 });
 

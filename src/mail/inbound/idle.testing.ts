@@ -90,7 +90,7 @@ export async function idleCrowd(
     },
   );
   await good;
-  assert.ok(most <= connections, `${most} connections at once`);
+  assert.ok(most <= connections, `${most} concurrent connections`);
   assert.ok(served >= 5);
   assert.equal(taken.length, served);
 }

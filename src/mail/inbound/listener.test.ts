@@ -104,7 +104,7 @@ for (const [name, [lookAlike, refused]] of Object.entries(LOOK_ALIKES)) {
       // One reply per message: the next reply is for the next command.
       assert.match(await client.say("NOOP\r\n"), /^250 2\.0\.0 /);
       assert.equal(taken.length, refused ? 0 : 1);
-      if (!refused) assert.ok(taken[0]!.raw.includes("smuggled"), "it is all content");
+      if (!refused) assert.ok(taken[0]!.raw.includes("smuggled"), "everything is content");
       assert.deepEqual(await spoolFiles(), []);
       client.socket.destroy();
     });
@@ -151,8 +151,8 @@ test("pipelined commands are answered in order, including those after a message"
       ["", ["b@here.example"]],
     ],
   );
-  assert.doesNotMatch(taken[0]!.raw, /for </, "several recipients are not shown to each other");
-  assert.equal(withoutReceived(taken[1]!.raw), "", "an empty message is a message");
+  assert.doesNotMatch(taken[0]!.raw, /for </, "recipients are not disclosed to each other");
+  assert.equal(withoutReceived(taken[1]!.raw), "", "an empty message is accepted");
 });
 
 test("a message over the limit is discarded while being read and rejected at its end; the session continues", async (t) => {
@@ -170,7 +170,7 @@ test("a message over the limit is discarded while being read and rejected at its
   assert.match(await client.say("NOOP\r\n"), /^250/);
   assert.equal(taken.length, 0);
   assert.deepEqual(await spoolFiles(), []);
-  assert.ok(spooledBytes() <= 1024 * 1024, "the rest of the 3 MB was not even written down");
+  assert.ok(spooledBytes() <= 1024 * 1024, "most of the 3 MB was never written to disk");
   client.socket.destroy();
 });
 
@@ -330,7 +330,7 @@ test("STARTTLS with a certificate: plaintext pipelined after it is dropped, and 
   assert.match(String(ehlo), /^250-mx\.test/);
   assert.doesNotMatch(String(ehlo), /STARTTLS/);
   secure.write("RCPT TO:<b@here.example>\r\n");
-  assert.match(String((await once(secure, "data"))[0]), /^503 /, "no transaction was smuggled in");
+  assert.match(String((await once(secure, "data"))[0]), /^503 /, "no transaction was injected before STARTTLS");
   secure.write("NOOP\n");
   assert.match(String((await once(secure, "data"))[0]), /^500 5\.5\.2 /);
   secure.destroy();

@@ -76,23 +76,23 @@ test("version 2: the client address; extensions are skipped", () => {
 });
 
 for (const [name, header] of Object.entries({
-  "no header at all": "EHLO client.example\r\n",
-  "another word": "PROXIES TCP4 192.0.2.7 198.51.100.1 1 2\r\n",
-  "lower case": "proxy TCP4 192.0.2.7 198.51.100.1 1 2\r\n",
-  "an address of the other family": "PROXY TCP4 2001:db8::7 2001:db8::1 1 2\r\n",
-  "a scoped address": "PROXY TCP6 fe80::1%eth0 fe80::2 1 2\r\n",
-  "a name for an address": "PROXY TCP4 mail.example 198.51.100.1 1 2\r\n",
-  "an octet too large": "PROXY TCP4 192.0.2.700 198.51.100.1 1 2\r\n",
-  "a port too large": "PROXY TCP4 192.0.2.7 198.51.100.1 65536 2\r\n",
+  "no header": "EHLO client.example\r\n",
+  "another keyword": "PROXIES TCP4 192.0.2.7 198.51.100.1 1 2\r\n",
+  "lowercase keyword": "proxy TCP4 192.0.2.7 198.51.100.1 1 2\r\n",
+  "an IPv6 address after TCP4": "PROXY TCP4 2001:db8::7 2001:db8::1 1 2\r\n",
+  "a scoped IPv6 address": "PROXY TCP6 fe80::1%eth0 fe80::2 1 2\r\n",
+  "a host name as the address": "PROXY TCP4 mail.example 198.51.100.1 1 2\r\n",
+  "an octet out of range": "PROXY TCP4 192.0.2.700 198.51.100.1 1 2\r\n",
+  "a port out of range": "PROXY TCP4 192.0.2.7 198.51.100.1 65536 2\r\n",
   "missing fields": "PROXY TCP4 192.0.2.7\r\n",
   "two spaces": "PROXY TCP4  192.0.2.7 198.51.100.1 1 2\r\n",
   "a bare LF": `PROXY TCP4 192.0.2.7 198.51.100.1 1 2\nEHLO x\r\n`,
-  "no end": `PROXY TCP4 ${"1".repeat(200)}`,
+  "no end of line": `PROXY TCP4 ${"1".repeat(200)}`,
   "version 3": v2({ versionCommand: 0x31 }),
   "an unknown command": v2({ versionCommand: 0x2f }),
   datagrams: v2({ family: 0x12, body: Buffer.alloc(12) }),
-  "addresses cut off": v2({ body: Buffer.alloc(8) }),
-  "a length beyond measure": v2({ length: 65_535 }),
+  "truncated addresses": v2({ body: Buffer.alloc(8) }),
+  "an excessive length": v2({ length: 65_535 }),
 })) {
   test(`rejected: ${name}`, () => {
     assert.equal(readProxyHeader(Buffer.from(header as string)).state, "bad");

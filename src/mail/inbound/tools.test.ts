@@ -21,7 +21,7 @@ function withProgram(
   if (process.env["REQUIRE_ALL"] === "1")
     return test(name, () =>
       Promise.reject(
-        new Error(`${name} is not installed, and REQUIRE_ALL=1 forbids to skip: node scripts/system.ts test`),
+        new Error(`${name} is not installed, and REQUIRE_ALL=1 forbids skipping: node scripts/system.ts test`),
       ),
     );
   return test(`${name}: ${title}`, { skip: `${name} is not installed` }, () => {});
@@ -52,7 +52,7 @@ const server = (port: number) => [
   "--suppress-data",
 ];
 
-withProgram("swaks", "a message in the clear, pipelined, and over STARTTLS", async (t, swaks) => {
+withProgram("swaks", "a message in plaintext, with pipelining, and over STARTTLS", async (t, swaks) => {
   const { port, taken } = await listen(t, { tls: testCertificates() });
   for (const args of [[], ["--pipeline"], ["--tls"], ["--tls", "--pipeline"], ["--protocol", "SMTP"]]) {
     const { code, output } = await swaks(
@@ -80,7 +80,7 @@ withProgram("swaks", "a message in the clear, pipelined, and over STARTTLS", asy
   );
 });
 
-withProgram("swaks", "PROXY of both versions, the null sender, a recipient that is none", async (t, swaks) => {
+withProgram("swaks", "both PROXY versions, the null sender and an unknown recipient", async (t, swaks) => {
   const { port, taken } = await listen(t, {
     proxies: ["127.0.0.1"],
     checkRecipient: async (rcpt) =>
@@ -178,7 +178,7 @@ for (const method of ["PLAIN", "LOGIN"]) {
   });
 }
 
-withProgram("smtp-source", "a thousand messages in twenty sessions, each for five recipients", async (t, source) => {
+withProgram("smtp-source", "a thousand messages in twenty sessions, each with five recipients", async (t, source) => {
   const { port, taken } = await listen(t);
   const { code, output } = await source(
     "-s",
@@ -200,7 +200,7 @@ withProgram("smtp-source", "a thousand messages in twenty sessions, each for fiv
   assert.ok(taken.every(({ envelope, raw }) => envelope.to.length === 5 && withoutReceived(raw).length >= 5000));
 });
 
-withProgram("smtp-source", "connections that are kept, over more sessions than there are places", async (t, source) => {
+withProgram("smtp-source", "reused connections, as many sessions as connection slots", async (t, source) => {
   const { port, taken, listener } = await listen(t, { limits: { connections: 40 } });
   const { code, output } = await source(
     "-d",
@@ -223,7 +223,7 @@ withProgram("smtp-source", "connections that are kept, over more sessions than t
 
 withProgram(
   "posttls-finger",
-  "STARTTLS with TLS 1.2 and 1.3 and a strong cipher; older versions are refused",
+  "STARTTLS with TLS 1.2 and 1.3 and a strong cipher; older versions are rejected",
   async (t, finger) => {
     const { port } = await listen(t, { tls: testCertificates() });
     for (const version of ["TLSv1.2", "TLSv1.3"]) {
@@ -250,7 +250,7 @@ withProgram(
 
 withProgram(
   "openssl",
-  "s_client -starttls smtp; the name it asks for is the name it gets; TLS 1.1 is refused",
+  "s_client -starttls smtp gets the certificate of the requested name; TLS 1.1 is rejected",
   async (t) => {
     const { port } = await listen(t, { tls: testCertificates() });
     const client = (...args: string[]) =>

@@ -28,8 +28,9 @@ async function conversation(t: TestContext, options?: Listening) {
 // ---- replies that must be awaited (RFC 2920 3.1)
 
 for (const [name, burst] of Object.entries({
-  "a burst as of netcat": "EHLO x\r\nMAIL FROM:<a@b.example>\r\nRCPT TO:<b@here.example>\r\nDATA\r\nx\r\n.\r\nQUIT\r\n",
-  "HELO and more": "HELO x\r\nMAIL FROM:<a@b.example>\r\n",
+  "a burst sent with netcat":
+    "EHLO x\r\nMAIL FROM:<a@b.example>\r\nRCPT TO:<b@here.example>\r\nDATA\r\nx\r\n.\r\nQUIT\r\n",
+  "HELO with a pipelined command": "HELO x\r\nMAIL FROM:<a@b.example>\r\n",
 })) {
   test(`${name} cannot deliver a message`, async (t) => {
     const { port, taken } = await listen(t);
@@ -436,7 +437,7 @@ test("a full disk: 452, never 250; small mail is still accepted, and large mail 
   const disk = createSpool({ dir: join(folder, "spool"), ids });
   let full = true;
   const noSpace = () => Promise.reject(Object.assign(new Error("no space left on device"), { code: "ENOSPC" }));
-  if (!mounted) t.diagnostic("no small disk can be mounted here: an error of the same kind stands in for it");
+  if (!mounted) t.diagnostic("cannot mount a small disk here: the test simulates the error");
   const spool = mounted
     ? disk
     : { ...disk, collect: (...args: Parameters<typeof disk.collect>) => (full ? noSpace() : disk.collect(...args)) };
@@ -458,7 +459,7 @@ test("a full disk: 452, never 250; small mail is still accepted, and large mail 
   if (mounted) {
     await send(10_000);
     rmSync(ballast);
-    assert.equal(statfsSync(folder).bfree, statfsSync(folder).blocks, "nothing is left of what was refused");
+    assert.equal(statfsSync(folder).bfree, statfsSync(folder).blocks, "no files of rejected messages remain");
   }
   full = false;
   await send(1_000_000);

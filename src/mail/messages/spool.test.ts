@@ -45,7 +45,7 @@ test("a small message stays in memory, a large one becomes a file that discard()
   assert.ok(large.open() instanceof Readable);
   assert.equal((await files()).length, 1);
   assert.deepEqual(await bytesOf(large), message);
-  assert.deepEqual(await bytesOf(large), message, "again");
+  assert.deepEqual(await bytesOf(large), message, "the spool file can be read again");
   assert.deepEqual(await bytesOf(large, 12), message.subarray(12));
   await large.discard();
   await large.discard();

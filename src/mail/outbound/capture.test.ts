@@ -58,14 +58,14 @@ test("writes each cause to its own folder; bytes and streams stay unchanged", as
   );
   assert.equal(await readFile(join(dir, `email/${ID}.eml`), "latin1"), "Subject: x\r\n\r\nbody\r\n");
   assert.equal(await readFile(join(dir, `forward/${ID}.eml`), "latin1"), "onetwo");
-  assert.deepEqual(await readdir(join(dir, "email")), [`${ID}.eml`], "no temporary file stays");
+  assert.deepEqual(await readdir(join(dir, "email")), [`${ID}.eml`], "no temporary file remains");
 });
 
 test("links a spooled message instead of copying it where possible", async () => {
   const dir = join(root, "linked");
   const spooled = join(root, "spooled.eml");
   await writeFile(spooled, "spooled");
-  const raw = () => assert.fail("there is no need to read it");
+  const raw = () => assert.fail("the message was read");
   const capture = open({ dir });
   assert.deepEqual(await capture.deliver(mail({ cause: "forward", to: ["b@example.com"], raw, file: spooled })), [
     { rcpt: "b@example.com", ok: true },

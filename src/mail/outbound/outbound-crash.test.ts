@@ -78,7 +78,7 @@ async function killOn(arrived: Promise<void>, folder: string, port: number, run:
   const rcpts: string[] = [];
   // Read to the end: output written just before the process died counts as well.
   for await (const line of createInterface({ input: child.stdout })) rcpts.push(...line.split(" "));
-  assert.equal((await exited)[1], "SIGKILL", "the child was at work until it was killed");
+  assert.equal((await exited)[1], "SIGKILL", "the child was killed while it was working");
   return rcpts;
 }
 
@@ -156,7 +156,7 @@ if (process.argv[2] === "work") {
         .filter(([rcpt, all]) => all.length > 1 + (underWay.get(rcpt) ?? 0))
         .map(([rcpt, all]) => `${rcpt} ${all.length} times`);
       t.diagnostic(
-        `${acknowledged.length} acknowledged, ${lost.length} lost, ${arrived.length - got.size} second copies, ${underWay.size} under way at the kills, ${failed.size} failed`,
+        `${acknowledged.length} acknowledged, ${lost.length} lost, ${arrived.length - got.size} duplicates, ${underWay.size} in progress when killed, ${failed.size} failed`,
       );
       assert.deepEqual(lost, []);
       assert.deepEqual(tooMany, []);
@@ -165,7 +165,7 @@ if (process.argv[2] === "work") {
           acknowledged.filter((rcpt) => rcpt.startsWith("no-")).every((rcpt) => failed.has(rcpt)),
       );
       const list = await last.service.list({ state: "failed", limit: 1000 });
-      assert.equal(list.items.length, failed.size, "failures stay visible");
+      assert.equal(list.items.length, failed.size, "failed recipients remain listed");
     },
   );
 }

@@ -117,7 +117,7 @@ async function killOn(reached: Promise<void>, folder: string, port: number, run:
   void reached.then(() => child.kill("SIGKILL"));
   const keys: string[] = [];
   for await (const line of createInterface({ input: child.stdout })) keys.push(line);
-  assert.equal((await exited)[1], "SIGKILL", "the child was at work until it was killed");
+  assert.equal((await exited)[1], "SIGKILL", "the child was killed while it was working");
   return keys;
 }
 
@@ -164,12 +164,12 @@ if (process.argv[2] === "work") {
       .where("status", "in", ["waiting", "running"]);
     while ((await open.execute()).length > 0) await new Promise((resolve) => void setTimeout(resolve, 20));
 
-    assert.ok(taken.length > 10, `${taken.length} were taken`);
+    assert.ok(taken.length > 10, `${taken.length} were accepted`);
     const missing = taken
       .flatMap((key) => ["ok", "later", "told"].map((fate) => `${fate}-${key}@there.example`))
       .filter((rcpt) => !arrived.has(rcpt));
     const again = [...arrived].filter(([, count]) => count > 1).map(([rcpt]) => rcpt);
-    t.diagnostic(`${taken.length} taken, ${missing.length} recipients lost, ${again.length} second copies`);
+    t.diagnostic(`${taken.length} accepted, ${missing.length} recipients lost, ${again.length} duplicates`);
     assert.deepEqual(missing, []);
     // Deliveries in progress when the process died may be repeated: at most one attempt from each of three lanes and
     // from the queued recipients.

@@ -68,7 +68,7 @@ export function dnsConformance(engine: TestEngine): void {
       );
 
       await routing.dns.enable(zone);
-      assert.equal(await status(), "ready", "enabling again makes and locks what is missing");
+      assert.equal(await status(), "ready", "enabling again creates and locks missing records");
       await routing.dns.disable(zone);
       assert.deepEqual(
         [await records(), await records("reelpost._domainkey.example.com"), await status()],
@@ -79,7 +79,7 @@ export function dnsConformance(engine: TestEngine): void {
       assert.deepEqual(
         await records("reelpost._domainkey.example.com"),
         [dkim],
-        "the key is the one that was published before",
+        "the previously published key is reused",
       );
       assert.deepEqual(await refusal(routing.dns.enable(zone, "example.org")), [
         "notInZone",
@@ -235,13 +235,13 @@ export function dnsConformance(engine: TestEngine): void {
       assert.equal(
         stored.some(({ private_key }) => private_key.includes("PRIVATE KEY")),
         false,
-        "sealed",
+        "the private keys are encrypted",
       );
       assert.ok(secrets);
 
       assert.equal((await routing.dns.rotateDkim(zone)).length, 4);
-      assert.deepEqual(await routing.dkimKeys.signers(name), first, "the next ones do not sign yet");
-      assert.equal((await routing.dns.rotateDkim(zone)).length, 4, "once more changes nothing");
+      assert.deepEqual(await routing.dkimKeys.signers(name), first, "the next keys do not sign yet");
+      assert.equal((await routing.dns.rotateDkim(zone)).length, 4, "rotating again has no effect");
       assert.equal((await records("reelpost-2._domainkey.example.com")).length, 1);
       assert.equal(await routing.dkimKeys.promote(name), true);
       assert.equal(await routing.dkimKeys.promote(name), false);
@@ -249,11 +249,7 @@ export function dnsConformance(engine: TestEngine): void {
         (await routing.dkimKeys.signers(name)).map(({ selector }) => selector),
         ["reelpost-2", "reelpost-2-ed25519"],
       );
-      assert.equal(
-        (await records("reelpost._domainkey.example.com")).length,
-        1,
-        "what was signed before is still verified",
-      );
+      assert.equal((await records("reelpost._domainkey.example.com")).length, 1, "earlier signatures still verify");
       clock.advance(1000);
       assert.deepEqual(await routing.dkimKeys.sweep(clock.now()), [name]);
       await routing.dns.republish(zone);

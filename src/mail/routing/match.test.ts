@@ -55,7 +55,7 @@ test("the lookup table finds the same rule as a linear search", () => {
     }),
     { numRuns: 3000 },
   );
-  assert.ok(found > 500, "most runs are to find something");
+  assert.ok(found > 500, "most runs should find a match");
 });
 
 test("parses or rejects any text as a recipient, and parsing its key again gives the same key", () => {

@@ -225,7 +225,11 @@ export function rulesConformance(engine: TestEngine): void {
       assert.deepEqual(await enabled(), [false, false, false]);
       const again = await addresses.create(ACCOUNT, "me@example.net");
       await addresses.setVerified(ACCOUNT, again.id, true);
-      assert.deepEqual(await enabled(), [false, false, false], "what was disabled with the old one stays so");
+      assert.deepEqual(
+        await enabled(),
+        [false, false, false],
+        "rules that were disabled with the old address remain disabled",
+      );
     });
 
     test("with globs, regular expressions and several destinations work if the server allows them", async (t) => {

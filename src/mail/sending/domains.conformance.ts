@@ -113,7 +113,7 @@ export function domainsConformance(engine: TestEngine): void {
       assert.equal(
         (await dkimKeys.list({ zone: zone.id, domain: "example.com", use: "sending" })).length,
         1,
-        "mail signed with the key may still be on its way",
+        "mail signed with the key may still be in transit",
       );
     });
 
@@ -236,7 +236,7 @@ export function domainsConformance(engine: TestEngine): void {
       assert.deepEqual(
         await records("_dmarc.example.com"),
         ["TXT  some other text", "TXT  v=DMARC1; p=reject"],
-        "a person's policy stays, alone",
+        "a policy created by the user remains the only one",
       );
     });
 

@@ -32,7 +32,7 @@ const resolver = resolverOf({
 async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
   const start = performance.now();
   while (!(await condition())) {
-    if (performance.now() - start > 20_000) throw new Error(`waited in vain for ${condition}`);
+    if (performance.now() - start > 20_000) throw new Error(`timed out waiting for ${condition}`);
     await new Promise((resolve) => void setTimeout(resolve, 2));
   }
 }
@@ -239,7 +239,7 @@ onEveryDatabase((engine) => {
       everyone.toSorted(),
     );
     assert.equal(new Set(sink.mails.map(({ from }) => from)).size, 9);
-    assert.equal(sink.connections <= 3, true, "in one connection");
+    assert.equal(sink.connections <= 3, true, "connections are reused");
   });
 
   test("a submitted message is durable when acknowledged, and arrives signed", async (t) => {

@@ -103,7 +103,7 @@ export function sendingConformance(engine: TestEngine): void {
         }),
         { to: ["User@There.example", TO] },
       );
-      assert.deepEqual(delivered, ["user@there.example"], "two spellings are one recipient");
+      assert.deepEqual(delivered, ["user@there.example"], "two spellings of a recipient are merged");
       const text = transport.sent[0]!.raw;
       assert.ok(
         text.includes(
@@ -176,7 +176,7 @@ export function sendingConformance(engine: TestEngine): void {
       await assert.rejects(
         raw(messageOf({ Sender: "app@example.com\r\nSender: boss@example.org" })),
         { code: "E_SENDER_DOMAIN_NOT_AVAILABLE" },
-        "every field counts",
+        "every Sender field is checked",
       );
       const many = Array.from({ length: 30 }, (_, at) => `x@d${at}.example`).join(", ");
       await assert.rejects(raw(messageOf({ "Resent-From": many })), { kind: "tooManySenders" });
@@ -203,7 +203,7 @@ export function sendingConformance(engine: TestEngine): void {
       assert.deepEqual(
         trace.events.map(({ step, detail }) => `${step} ${detail["from"]} ${detail["text"]}`),
         Array.from({ length: 60 }, () => "rejected app@example.com Email Sending is disabled for example.com"),
-        "and the log is not filled with it",
+        "the log is not flooded",
       );
       await domains.create(zone, "example.com");
       await draft();
@@ -301,7 +301,7 @@ export function sendingConformance(engine: TestEngine): void {
         code: "E_TOO_MANY_RECIPIENTS",
         message: /^1001 recipients in to, cc and bcc together, maximum is 1000$/,
       };
-      await assert.rejects(async () => draft({ to: names }), unread, "not read one by one");
+      await assert.rejects(async () => draft({ to: names }), unread, "the recipients are not read one by one");
       await assert.rejects(raw(messageOf(), { to: names }), unread);
       await assert.rejects(raw(messageOf(), { to: [] }), { code: "E_FIELD_MISSING" });
       assert.equal((await raw(messageOf(), { to: [...to.slice(0, 3), "A@x.example"] })).delivered.length, 3);
@@ -428,7 +428,7 @@ export function sendingConformance(engine: TestEngine): void {
         bounces: {
           pathFor: async () => "path@rp-bounce.example.com",
           pathsFor: async ({ to }) => to.map(() => "path@rp-bounce.example.com"),
-          noteRefused: () => Promise.reject(new Error("the database is away")),
+          noteRefused: () => Promise.reject(new Error("database unavailable")),
         },
         answer: (rcpt) =>
           rcpt.startsWith("gone")

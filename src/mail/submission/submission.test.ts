@@ -199,7 +199,7 @@ test("temporarily blocks a client that guesses tokens, even if it then uses the 
   for (let i = 0; i < 3; i++)
     await assert.rejects(transport(port, { user: "api_token", pass: `guess ${i}` }).verify(), { responseCode: 535 });
   await assert.rejects(transport(port, { user: "api_token", pass: TOKEN }).verify(), { responseCode: 421 });
-  assert.equal(attempts.length, 3, "the fourth was not even looked up");
+  assert.equal(attempts.length, 3, "the fourth attempt was not looked up");
   clock.advance(10 * 60_000);
   assert.equal(await transport(port, { user: "api_token", pass: TOKEN }).verify(), true);
 });
@@ -321,7 +321,7 @@ test("aborts a TLS handshake that does not finish", async (t) => {
   assert.equal(await client.rest(), "");
   const plainly = await rawClient(port);
   plainly.send("EHLO x\r\n");
-  assert.doesNotMatch(await plainly.rest(), /^\d{3}/, "nothing is spoken in the clear");
+  assert.doesNotMatch(await plainly.rest(), /^\d{3}/, "nothing is sent in plaintext");
 });
 
 test("behind a proxy: reads the header in plain text, starts TLS right after it, and applies limits and tokens to the client's own address", async (t) => {

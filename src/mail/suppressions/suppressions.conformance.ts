@@ -57,7 +57,7 @@ export function suppressionsConformance(engine: TestEngine): void {
     assert.deepEqual(
       await suppressions.create(A, { email: "user@example.com", note: "another" }),
       made,
-      "one that is there is answered as it is",
+      "an existing entry is returned unchanged",
     );
     assert.deepEqual(await refusal(suppressions.get(B, made.id)), ["noSuppression", "Suppression not found"]);
     assert.equal((await refusal(suppressions.delete(B, made.id)))[0], "noSuppression");

@@ -120,14 +120,14 @@ describe("compressed names", () => {
 
   const refused: [string, number[], number[]][] = [
     ["a pointer to itself", [0xc0, start.length], [0]],
-    ["a pointer forward", [0xc0, start.length + 12], [0xc0, 12]],
-    ["a pointer into the labels before it", [...WWW, 0xc0, start.length], [0]],
+    ["a forward pointer", [0xc0, start.length + 12], [0xc0, 12]],
+    ["a pointer into its own preceding labels", [...WWW, 0xc0, start.length], [0]],
     ["a pointer into the header", [0xc0, 4], [0]],
     ["a pointer beyond the message", [0xff, 0xff], [0]],
-    ["half a pointer in the data", [0xc0, 12], [0xc0]],
+    ["a truncated pointer in the data", [0xc0, 12], [0xc0]],
     ["a label of an unknown type", [0x40, 0], [0]],
-    ["a name that leaves the data", [0xc0, 12], [1]],
-    ["octets behind the name in the data", [0xc0, 12], [0xc0, 12, 0]],
+    ["a name that extends beyond the data", [0xc0, 12], [1]],
+    ["octets after the name in the data", [0xc0, 12], [0xc0, 12, 0]],
   ];
   for (const [what, owner, data] of refused)
     test(`${what} is malformed`, () => assert.throws(() => read(answer(owner, data)), MalformedMessage));

@@ -48,7 +48,7 @@ export const draftOf = ({ name, type, ttl, data }: TestRecord): RecordDraft => (
       for (const host of [primary, mailbox]) out.name(host, true);
       for (const time of ["serial", "refresh", "retry", "expire", "minimum"]) out.u32(times[time] ?? 1);
     } else if (isRecordType(type)) writeData(type, fieldsOf(type, data), out);
-    else throw new Error(`a test writes a record of type ${type}`);
+    else throw new Error(`cannot write a record of type ${type}`);
   },
 });
 

@@ -10,7 +10,7 @@ function attributesOf(line: string): Record<string, string> {
   const rest = line
     .slice(line.indexOf(":") + 1)
     .replace(/([A-Z0-9-]+)=("[^"\r\n]*"|[^",\s]+)(,|$)/g, (_all, name: string, value: string) => {
-      assert.equal(name in found, false, `${name} stands twice`);
+      assert.equal(name in found, false, `${name} occurs twice`);
       found[name] = value.startsWith('"') ? value.slice(1, -1) : value;
       return "";
     });

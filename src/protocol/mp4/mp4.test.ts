@@ -294,7 +294,7 @@ describe("hostile bytes", () => {
   });
 
   for (const [what, bytes, says] of [
-    ["nothing", Buffer.alloc(0), /no index/],
+    ["an empty file", Buffer.alloc(0), /no index/],
     ["text", ascii("this is no video, it is a text that somebody has renamed"), /size of/],
     ["an index that is too large", Buffer.concat([u32(0x7fff_ffff), ascii("moov"), zeros(100)]), /size of/],
     [

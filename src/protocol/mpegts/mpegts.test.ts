@@ -86,7 +86,7 @@ test(
     assert.deepEqual([first!.sampleRate, first!.channels, first!.config.toString("hex")], [48_000, 2, "1190"]);
     assert.deepEqual(adtsHeader(first!.config, first!.data.length)?.length, 7);
     for (const size of [1, 187, 188, 100_000])
-      assert.deepEqual(demux(bytes, size).units, units, `in pieces of ${size}`);
+      assert.deepEqual(demux(bytes, size).units, units, `in chunks of ${size}`);
   },
 );
 

@@ -112,6 +112,6 @@ test("finds the end of the header section at the first empty line, regardless of
     ["A: \r\r\n\r\n", 6],
   ] as const) {
     for (let size = 1; size <= text.length; size++)
-      assert.equal(end(text, size), expected, `${JSON.stringify(text)} by ${size}`);
+      assert.equal(end(text, size), expected, `${JSON.stringify(text)} in chunks of ${size}`);
   }
 });

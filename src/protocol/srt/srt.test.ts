@@ -316,7 +316,7 @@ test("received packets within a skipped range are delivered, regardless of how o
     keys: undefined,
     now: () => now,
     transmit: (bytes) => void (octetsOut += bytes.length),
-    onClose: () => assert.fail("it is over"),
+    onClose: () => assert.fail("the connection was closed"),
     onError: (err) => assert.fail(String(err)),
   });
   connection.attach({

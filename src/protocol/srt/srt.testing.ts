@@ -90,7 +90,7 @@ export async function openCallers(t: TestContext, options: Partial<SrtListenerOp
 
 export async function until(condition: () => boolean): Promise<void> {
   for (const late = performance.now() + 60_000; !condition();) {
-    if (performance.now() > late) throw new Error("waited a minute");
+    if (performance.now() > late) throw new Error("timed out after a minute");
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
 }

@@ -12,7 +12,7 @@ function read(text: string | Uint8Array): Captions {
 }
 function why(text: string | Uint8Array): string {
   const reading = readCaptions(typeof text === "string" ? Buffer.from(text) : text);
-  assert.ok(!reading.ok, "it was read");
+  assert.ok(!reading.ok, "the file was accepted");
   return reading.why;
 }
 const normal = (text: string) => formatVtt(read(text));

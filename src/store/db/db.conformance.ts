@@ -232,7 +232,11 @@ export function dbConformance(engine: TestEngine): void {
       }
       await db.transaction<Tables, void>(async (tx) => {
         await tx.deleteFrom("things").execute();
-        assert.deepStrictEqual(await names(), [{ name: "a" }, { name: "b" }, { name: "c" }], "not before its commit");
+        assert.deepStrictEqual(
+          await names(),
+          [{ name: "a" }, { name: "b" }, { name: "c" }],
+          "not visible before the commit",
+        );
       });
       assert.deepEqual(await names(), []);
     });

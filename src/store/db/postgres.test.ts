@@ -11,7 +11,7 @@ onPostgres((engine) => {
     const url = new URL((where as { url: string }).url);
     const password = "very-secret";
     const wrong = {
-      "nobody listens": `postgres://user:${password}@127.0.0.1:1/db`,
+      "no listener": `postgres://user:${password}@127.0.0.1:1/db`,
       "wrong password": Object.assign(new URL(url), { password }).href,
       "no such database": Object.assign(new URL(url), { pathname: "/absent" }).href,
       "not a URL": password,

@@ -78,7 +78,7 @@ onPostgres((engine) => {
       ).rowCount;
     // The server notices the closed connection slightly later.
     for (const deadline = Date.now() + 30_000; (await left()) !== 0;)
-      assert.ok(Date.now() < deadline, "a connection is still there");
+      assert.ok(Date.now() < deadline, "a connection is still open");
     await admin.end();
   });
 

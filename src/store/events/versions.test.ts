@@ -22,7 +22,7 @@ test("a version remains the same until its subject changes, and never recurs", a
   seen.add(versions.of("a"));
   events.publish("things", "a");
   await new Promise(setImmediate);
-  assert.ok(!seen.has(versions.of("a")), "a hint of another process");
+  assert.ok(!seen.has(versions.of("a")), "a notification from another process");
   seen.add(versions.of("a"));
   // A subscription calls this when notifications may have been lost.
   lost();

@@ -528,6 +528,6 @@ export function jobsConformance(engine: TestEngine): void {
 /** Polls for at most a minute. */
 async function until(check: () => boolean | Promise<boolean>): Promise<void> {
   for (const deadline = Date.now() + 60_000; !(await check()); await sleep(2)) {
-    if (Date.now() > deadline) assert.fail(`in vain: ${check.toString()}`);
+    if (Date.now() > deadline) assert.fail(`timed out: ${check.toString()}`);
   }
 }

@@ -22,9 +22,9 @@ test("reads on this thread until a read hits the disk, then uses the pool for a 
   assert.equal(read(fd, into, 2), 4);
   assert.equal(into.toString(), "2345");
   takes = 5;
-  assert.equal(read(fd, into, 0), 4, "somebody else had the processor");
+  assert.equal(read(fd, into, 0), 4, "another process used the CPU");
   reads++;
-  assert.equal(read(fd, into, 0), 4, "this one was slow");
+  assert.equal(read(fd, into, 0), 4, "this read was slow");
   takes = 0;
   const later = read(fd, into, 8);
   assert.ok(later instanceof Promise);
@@ -34,7 +34,7 @@ test("reads on this thread until a read hits the disk, then uses the pool for a 
   assert.equal(read(fd, into, 0), 4);
   assert.throws(() => read(fd, into, 10), /ended before its size/);
   takes = 51;
-  assert.equal(read(fd, into, 0), 4, "so slow that no count is needed");
+  assert.equal(read(fd, into, 0), 4, "one very slow read is sufficient");
   const last = read(fd, into, 0);
   assert.ok(last instanceof Promise);
   assert.equal(await last, 4);

@@ -175,7 +175,7 @@ export function objectsConformance(open: (t: TestContext) => Promise<ObjectStore
       await store.put("a", bytes);
       const object = (await store.open("a"))!;
       const reader = object.reader?.();
-      if (reader === undefined) return t.skip("this driver has streams only");
+      if (reader === undefined) return t.skip("this driver has only streams");
       const into = Buffer.alloc(100_000);
       const parts: Buffer[] = [];
       for (let at = 0; at < bytes.length;) {
@@ -199,7 +199,7 @@ export function objectsConformance(open: (t: TestContext) => Promise<ObjectStore
       await store.put("a", Buffer.alloc(10, 1));
       const version = async () => (await store.open("a"))!.version;
       const before = await version();
-      if (before === undefined) return t.skip("this driver tells no versions");
+      if (before === undefined) return t.skip("this driver returns no versions");
       assert.equal(await version(), before);
       await store.put("a", Buffer.alloc(10, 2));
       assert.notEqual(await version(), before);

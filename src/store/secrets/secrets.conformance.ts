@@ -43,7 +43,7 @@ export function secretsConformance(create: () => Secrets): void {
     const secrets = create();
     const sealed = secrets.seal("value", "c");
     for (let at = 0; at < sealed.length; at++) {
-      assert.throws(() => secrets.open(sealed.slice(0, at), "c"), refused, `cut at ${at}`);
+      assert.throws(() => secrets.open(sealed.slice(0, at), "c"), refused, `truncated at ${at}`);
       const other = sealed[at] === "A" ? "B" : "A";
       assert.throws(
         () => secrets.open(sealed.slice(0, at) + other + sealed.slice(at + 1), "c"),

@@ -264,7 +264,7 @@ export function audioConformance(engine: TestEngine): void {
 
   test("a track whose job could not be created keeps its file, and is prepared later", needsFfmpeg, async (t) => {
     const { audio, send, settled, db, jobs, keysOf } = await setUp(t);
-    t.mock.method(jobs, "enqueue", () => Promise.reject(new Error("the database is away")), { times: 1 });
+    t.mock.method(jobs, "enqueue", () => Promise.reject(new Error("database unavailable")), { times: 1 });
     const added = await send("x", await bytesOf(SOUND));
     assert.deepEqual([added.status, (await keysOf()).length], ["queued", 1]);
     await db.tables<AudioTrackTables>().updateTable("stream_audio_tracks").set({ created_at: 1 }).execute();

@@ -324,7 +324,7 @@ export function captionsConformance(engine: TestEngine): void {
     });
     await ready(await clip({}));
     captions.start();
-    t.mock.method(jobs, "enqueue", () => Promise.reject(new Error("the database is away")), { times: 1 });
+    t.mock.method(jobs, "enqueue", () => Promise.reject(new Error("database unavailable")), { times: 1 });
     assert.equal((await captions.generate(A, uid, "en")).status, "inprogress");
     // Generation may be in progress.
     await captions.recover();

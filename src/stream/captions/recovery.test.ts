@@ -39,7 +39,7 @@ test("retries generations whose job was lost every minute, not only at startup",
     ...store,
     folder,
     settings: settingsSchema.parse({ stream: { caption_command: ["/bin/true"] } }).stream,
-    tools: { ffmpeg: () => assert.fail("it was run") },
+    tools: { ffmpeg: () => assert.fail("ffmpeg was run") },
     videos: { get: async () => video, find: async () => video },
   });
   t.after(async () => {
@@ -49,7 +49,7 @@ test("retries generations whose job was lost every minute, not only at startup",
     rmSync(folder, { recursive: true, force: true });
   });
   captions.start();
-  t.mock.method(store.jobs, "enqueue", () => Promise.reject(new Error("the database is away")), { times: 1 });
+  t.mock.method(store.jobs, "enqueue", () => Promise.reject(new Error("database unavailable")), { times: 1 });
   const ended = new Promise<void>(
     (resolve) =>
       void store.events.subscribe(

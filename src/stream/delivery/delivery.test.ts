@@ -113,7 +113,7 @@ test("a viewer that disconnects midway leaves nothing open", async (t) => {
   const size = 500_000_000;
   const endless: Sendable = {
     size,
-    read: () => assert.fail("there is a reader"),
+    read: () => assert.fail("the object was read"),
     reader: () => ({ read: (into) => into.length, close: () => closed.resolve() }),
   };
   let signal: AbortSignal | undefined;

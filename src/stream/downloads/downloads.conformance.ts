@@ -118,7 +118,7 @@ export function downloadsConformance(engine: TestEngine): void {
         await assert.rejects(
           downloads.create(ACCOUNT, video, "default"),
           (err: { kind?: string }) => err.kind === "notReady",
-          "it is still live",
+          "the video is still live",
         );
         await videos.live.recorded(video, {
           duration: 10,
@@ -145,7 +145,7 @@ export function downloadsConformance(engine: TestEngine): void {
         const statuses = await statusesOf(kept);
         if (statuses["default"] === "inprogress") await systemClock.sleep(20);
         else {
-          assert.deepEqual(statuses, { default: "ready", audio: "error" }, "there is no audio in it");
+          assert.deepEqual(statuses, { default: "ready", audio: "error" }, "the video has no audio");
           break;
         }
       }

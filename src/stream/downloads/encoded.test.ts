@@ -73,8 +73,8 @@ const lengths = async (path: string): Promise<number[]> =>
     .map(Number);
 
 for (const [what, recipe, frames] of [
-  ["29.97 frames a second", mediaClips.ntsc, 300],
-  ["upright", mediaClips.vertical, 120],
+  ["29.97 fps", mediaClips.ntsc, 300],
+  ["portrait", mediaClips.vertical, 120],
   ["silent", mediaClips.silent, 120],
 ] as const) {
   test(`a download of encoded video has every frame (${what})`, needsFfmpeg, async (t) => {
@@ -84,7 +84,7 @@ for (const [what, recipe, frames] of [
     assert.equal(await countFrames(path), frames);
     const [pictures, sound] = await lengths(path);
     if (what !== "silent")
-      assert.ok(Math.abs(pictures! - sound!) < 0.05, `pictures of ${pictures} s, sound of ${sound} s`);
+      assert.ok(Math.abs(pictures! - sound!) < 0.05, `video of ${pictures} s, audio of ${sound} s`);
   });
 }
 

@@ -53,13 +53,13 @@ test("background chunks keep starting and ending while viewers keep sending requ
     if (!control.signal.aborted) throw err;
   });
   await viewing;
-  control.abort(new Error("too many requests of viewers came first"));
+  control.abort(new Error("too many viewer requests came first"));
   await filling;
   t.diagnostic(`${urgent()} urgent runs, chunks started after ${before.join(", ")}`);
   assert.equal(ended, CHUNKS, `${urgent()} urgent runs started while ${ended} chunks ended`);
   assert.equal(starts.filter((urgency) => urgency === "background").length, CHUNKS);
   assert.ok(
     before.every((count, i) => i === 0 || count > before[i - 1]!),
-    `requests came between: ${before.join(", ")}`,
+    `requests did not interleave: ${before.join(", ")}`,
   );
 });

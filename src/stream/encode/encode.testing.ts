@@ -67,7 +67,7 @@ export async function openEncoder(t: TestContext, { around = (tools) => tools, .
 
   async function bytesOf(of: Video, rendition: string, n: number | "init"): Promise<Buffer> {
     const handle = await segments.get(of, rendition, n);
-    if (handle === undefined) throw new Error(`there is no segment ${n} of ${rendition}`);
+    if (handle === undefined) throw new Error(`segment ${n} of ${rendition} does not exist`);
     return handle.bytes();
   }
 
@@ -153,7 +153,7 @@ export async function likeness(
     pictures(source, ["-vf", `${filter},scale=${size.join(":")}:flags=bicubic,format=gray`, ...sourceArgs]),
   ]);
   const octets = size[0] * size[1];
-  if (a.length !== b.length) throw new Error(`${a.length / octets} pictures were made of ${b.length / octets}`);
+  if (a.length !== b.length) throw new Error(`${b.length / octets} frames became ${a.length / octets}`);
   return Array.from({ length: a.length / octets }, (_, i) =>
     psnr(a.subarray(i * octets, (i + 1) * octets), b.subarray(i * octets, (i + 1) * octets)),
   );

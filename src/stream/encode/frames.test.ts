@@ -59,13 +59,13 @@ test(
       (await segments.fill(of, [5, 6, 7, 8, 9], { signal, onKept })) +
       (await segments.fill(of, [0, 1, 2, 3, 4], { signal, onKept }));
     assert.equal(missing, made);
-    assert.equal(await segments.fill(of, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9], { signal }), 0, "nothing is made twice");
+    assert.equal(await segments.fill(of, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9], { signal }), 0, "nothing is encoded twice");
     for (const { name } of ladder)
       assert.ok(least(await likeness(await whole(of, name), path, { size: [160, 90] })) > ALIKE - 4, name);
     assert.deepEqual(
       await Promise.all([bytesOf(of, "90p", 0), bytesOf(of, "136p", 3), bytesOf(of, "180p", 7)]),
       kept,
-      "what was kept stays",
+      "stored segments are unchanged",
     );
   },
 );
@@ -93,7 +93,7 @@ interface Case {
 }
 
 const cases: Record<string, Case> = {
-  "60 frames a second, halved": {
+  "60 fps, halved": {
     recipe: mediaClips.sixty,
     model: {
       seconds: 5,
@@ -103,7 +103,7 @@ const cases: Record<string, Case> = {
     },
     filter: "framestep=2",
   },
-  "60 frames a second, whole": {
+  "60 fps, full rate": {
     recipe: mediaClips.sixty,
     model: { seconds: 5, fps: { num: 60, den: 1 }, segmentSeconds: 2 },
   },
@@ -111,7 +111,7 @@ const cases: Record<string, Case> = {
     recipe: { fps: "24000/1001" },
     model: { seconds: 4, fps: { num: 24_000, den: 1001 }, frames: 96, segmentSeconds: 1 },
   },
-  "an odd number of pictures in the last segment, halved": {
+  "an odd number of frames in the last segment, halved": {
     recipe: { seconds: 3, fps: "50", output: ["-frames:v", "141"] },
     model: {
       fps: { num: 50, den: 1 },
@@ -121,18 +121,18 @@ const cases: Record<string, Case> = {
     },
     filter: "framestep=2",
   },
-  "a rotated picture": { recipe: mediaClips.rotated, model: { size: [180, 320], segmentSeconds: 2 }, size: [180, 320] },
+  "a rotated video": { recipe: mediaClips.rotated, model: { size: [180, 320], segmentSeconds: 2 }, size: [180, 320] },
   "an odd size": {
     recipe: { size: "321x181", video: ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv444p"] },
     model: { segmentSeconds: 2 },
     alike: 27,
   },
-  "Matroska, whose times are rounded to milliseconds": {
+  "Matroska, whose timestamps are rounded to milliseconds": {
     recipe: { extension: "mkv", fps: "30000/1001" },
     model: { fps: { num: 30_000, den: 1001 }, frames: 120, segmentSeconds: 1 },
     source: { format: "matroska" },
   },
-  "key frames far apart": {
+  "sparse key frames": {
     recipe: {
       seconds: 8,
       keyframeSeconds: 8,
@@ -140,7 +140,7 @@ const cases: Record<string, Case> = {
     },
     model: { seconds: 8, segmentSeconds: 2 },
   },
-  "a clip of the middle": {
+  "a clip from the middle": {
     recipe: mediaClips.ntsc,
     model: { fps: { num: 30_000, den: 1001 }, frames: 120, segmentSeconds: 1 },
     source: { start: (77 * 1001) / 30_000 },

@@ -135,7 +135,7 @@ test("a watermark has the configured position and opacity in every rung", needsF
         );
       }
       const [far] = await colourAt(made, 30, (640 - x + (x === 320 ? 200 : 0)) * share, (360 - y) * share);
-      assert.ok(far! < 30, `${position} ${name}: nothing on the other side`);
+      assert.ok(far! < 30, `${position} ${name}: nothing on the opposite side`);
     }
   }
 });

@@ -64,7 +64,7 @@ test(
     for (const handle of await Promise.all([...viewers, one])) assert.ok(handle !== undefined && handle.size > 500);
     // Twenty segments in batches of four, the one of the other video, and look-ahead.
     assert.ok(runs.length <= 12, `${runs.length} runs`);
-    assert.ok(order.indexOf("other") < 400, "the other video had its turn among them");
+    assert.ok(order.indexOf("other") < 400, "the other video is scheduled in between");
   },
 );
 
@@ -105,8 +105,14 @@ test(
     gate.open();
     assert.ok((await staying) !== undefined && (await shared[0]) !== undefined);
     await shared[1];
-    assert.ok(!runs.some((args) => args.some((arg) => arg.includes("trim=start_pts=0:"))), "the first was never run");
-    assert.ok(!runs.some((args) => args.some((arg) => arg.includes("trim=start_pts=150:"))), "nor the second");
+    assert.ok(
+      !runs.some((args) => args.some((arg) => arg.includes("trim=start_pts=0:"))),
+      "the first request was never run",
+    );
+    assert.ok(
+      !runs.some((args) => args.some((arg) => arg.includes("trim=start_pts=150:"))),
+      "the second request was never run",
+    );
   },
 );
 
@@ -150,7 +156,7 @@ test(
     );
     assert.ok(await segments.get(of, "90p", 6));
     kills = 0;
-    assert.ok(await segments.get(of, "180p", 6), "the next request tries again");
+    assert.ok(await segments.get(of, "180p", 6), "the next request retries");
   },
 );
 

@@ -35,6 +35,6 @@ test("background encoding gets at least a twentieth of a processor while viewers
   const weight = WEIGHTS[NICENESS.background]!;
   assert.ok(
     (share * weight) / (weight + 1024) >= 0.045,
-    `${(share * weight) / (weight + 1024)} of a processor shared with an urgent run`,
+    `${(share * weight) / (weight + 1024)} of a CPU shared with an urgent run`,
   );
 });

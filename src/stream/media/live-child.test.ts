@@ -17,7 +17,7 @@ const ended = (reason: MediaRunReason) => (err: unknown) => {
 async function until(condition: () => boolean, what: string) {
   const late = performance.now() + 60_000;
   while (!condition()) {
-    assert.ok(performance.now() < late, `waited a minute for ${what}`);
+    assert.ok(performance.now() < late, `timed out after a minute, waiting for ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }
@@ -88,7 +88,7 @@ for (const sandbox of ["bwrap", "landlock", "prlimit"] as const) {
       run.stdin.end();
       assert.deepEqual(await run.done.then(({ output }) => output.length), 0);
       assert.equal(sizes[0], 60 * 320 * 180 * 1.5);
-      assert.ok(Math.abs(sizes[1]! / 16_000 - 2) < 0.1, `${sizes[1]} octets of sound`);
+      assert.ok(Math.abs(sizes[1]! / 16_000 - 2) < 0.1, `${sizes[1]} octets of audio`);
       assert.deepEqual(
         reports.map(({ program, urgency, outcome }) => [program, urgency, outcome]),
         [["ffmpeg", "urgent", "ok"]],
@@ -108,7 +108,7 @@ for (const sandbox of ["bwrap", "landlock", "prlimit"] as const) {
       });
       await assert.rejects(run.done, ended("timeout"));
       assert.equal(chunks, 1);
-      await until(() => processesWith(word).length === 0, "it to be gone");
+      await until(() => processesWith(word).length === 0, "the process to exit");
     });
 
     test("is killed when it does not read its input", async (t) => {
@@ -127,7 +127,7 @@ for (const sandbox of ["bwrap", "landlock", "prlimit"] as const) {
       const word = newWord();
       let came = false;
       const run = tools.live({ args: endless(word, "pipe:3"), outputs: [() => void (came = true)] });
-      await until(() => came, "something to come");
+      await until(() => came, "the first output");
       run.kill();
       await assert.rejects(run.done, ended("aborted"));
       const broken = new Error("disk full");
@@ -142,10 +142,10 @@ for (const sandbox of ["bwrap", "landlock", "prlimit"] as const) {
       );
       came = false;
       const last = tools.live({ args: endless(word, "pipe:3"), outputs: [() => void (came = true)] });
-      await until(() => came, "something to come");
+      await until(() => came, "the first output");
       await tools.close();
       await assert.rejects(last.done, ended("closed"));
-      await until(() => processesWith(word).length === 0, "them to be gone");
+      await until(() => processesWith(word).length === 0, "the processes to exit");
     });
 
     test("reports errors in its input, and opens no other inputs", async (t) => {

@@ -46,7 +46,7 @@ const newWord = () => `reelpost-endless-${process.pid}-${++words}`;
 async function until(condition: () => boolean, what: string) {
   const late = performance.now() + 60_000;
   while (!condition()) {
-    assert.ok(performance.now() < late, `waited a minute for ${what}`);
+    assert.ok(performance.now() < late, `timed out after a minute, waiting for ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }
@@ -163,7 +163,7 @@ for (const sandbox of ["bwrap", "landlock", "prlimit"] as const) {
         signal: stop.signal,
       });
       run.catch(() => {});
-      await until(() => processesWith(mark).some(isFfmpeg), "ffmpeg to run");
+      await until(() => processesWith(mark).some(isFfmpeg), "ffmpeg to start");
       const [pid] = processesWith(mark).filter(isFfmpeg);
       if (existsSync("/proc/self/autogroup"))
         assert.match(readFileSync(`/proc/${pid}/autogroup`, "latin1"), /nice 5$/m);
@@ -209,7 +209,7 @@ for (const sandbox of ["bwrap", "landlock", "prlimit"] as const) {
         }),
         (err) => err instanceof MediaRunError && ["memory", "failed", "killed"].includes(err.reason),
       );
-      await until(() => processesWith(word).length === 0, "the killed to be gone");
+      await until(() => processesWith(word).length === 0, "the killed processes to exit");
     });
 
     test("the files it writes are limited in size", async (t) => {
@@ -259,7 +259,7 @@ for (const sandbox of ["bwrap", "landlock", "prlimit"] as const) {
     test("is killed when it is aborted, when its reader fails, and when the tools are closed", async (t) => {
       const tools = openTools(t, { sandbox });
       const word = newWord();
-      const started = (n: number) => until(() => processesWith(word).length >= n, "it to start");
+      const started = (n: number) => until(() => processesWith(word).length >= n, "the process to start");
       const leaving = new AbortController();
       const left = assert.rejects(
         tools.ffmpeg({ args: endless(word), reads: [], signal: leaving.signal, urgency: "urgent" }),
@@ -277,7 +277,7 @@ for (const sandbox of ["bwrap", "landlock", "prlimit"] as const) {
         }),
         broken,
       );
-      await until(() => processesWith(word).length === 0, "them to be gone");
+      await until(() => processesWith(word).length === 0, "the processes to exit");
       const closed = assert.rejects(
         tools.ffmpeg({ args: endless(word), reads: [], urgency: "urgent" }),
         ended("closed"),
@@ -285,7 +285,7 @@ for (const sandbox of ["bwrap", "landlock", "prlimit"] as const) {
       await started(1);
       await tools.close();
       await closed;
-      await until(() => processesWith(word).length === 0, "it to be gone");
+      await until(() => processesWith(word).length === 0, "the process to exit");
     });
   });
 }
@@ -321,7 +321,10 @@ for (const sandbox of ["bwrap", "landlock", "prlimit"] as const) {
           urgency: "urgent",
         });
         run.catch(() => {});
-        await until(() => processesWith(word).some(isFfmpeg) && existsSync(join(at, "out.mkv")), "ffmpeg to write");
+        await until(
+          () => processesWith(word).some(isFfmpeg) && existsSync(join(at, "out.mkv")),
+          "ffmpeg to write its output",
+        );
         const [pid] = processesWith(word).filter(isFfmpeg);
         const status = readFileSync(`/proc/${pid}/status`, "latin1");
         const { user } = await opened(t).ready();
@@ -426,7 +429,7 @@ for (const sandbox of ["bwrap", "landlock", "prlimit"] as const) {
       );
       t.after(() => processesWith(word).forEach((pid) => process.kill(pid, "SIGKILL")));
       await openTools(t, { sandbox, ffmpeg: program }).ffmpeg({ args: ["leave"], reads: [] });
-      await until(() => processesWith(word).length === 0, "the process to be gone");
+      await until(() => processesWith(word).length === 0, "the process to exit");
     });
   });
 }
@@ -503,9 +506,9 @@ describe("if the server dies", () => {
       t.after(() => void server.kill("SIGKILL"));
       // The command line of the test's own process contains the word too.
       const children = () => processesWith(word).filter((pid) => pid !== server.pid);
-      await until(() => children().filter((pid) => isFfmpeg(pid)).length >= 2, "both to start");
+      await until(() => children().filter((pid) => isFfmpeg(pid)).length >= 2, "both processes to start");
       server.kill("SIGKILL");
-      await until(() => children().length === 0, "them to be gone");
+      await until(() => children().length === 0, "the processes to exit");
     });
   }
 });

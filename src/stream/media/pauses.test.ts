@@ -51,7 +51,7 @@ test("a look-ahead run is resumed when a viewer starts waiting for it", (t) => {
   came.abort();
   assert.deepEqual(told(), ["2 SIGCONT"]);
   endUrgent();
-  assert.deepEqual(told(), [], "the other one still waits");
+  assert.deepEqual(told(), [], "the other run is still paused");
   endAhead();
   assert.deepEqual(told(), ["1 SIGCONT"]);
 });

@@ -141,28 +141,28 @@ function assertSame(samples: { pts: number; size: number }[], packets: Packet[])
   for (const [i, { pts }] of samples.entries())
     assert.ok(
       Math.abs(pts - packets[i]!.pts) < 0.0006,
-      `sample ${i} is shown at ${pts}, in the source at ${packets[i]!.pts}`,
+      `sample ${i} is presented at ${pts}, in the source at ${packets[i]!.pts}`,
     );
 }
 
 const offered: Record<string, ClipRecipe> = {
   "without B-frames": mediaClips.plain,
-  "29.97 frames a second, out of order, index at the end": { ...mediaClips.ntsc, video: REORDERED },
+  "29.97 fps, reordered frames, index at the end": { ...mediaClips.ntsc, video: REORDERED },
   "index at the beginning": { seconds: 6, video: REORDERED, output: ["-movflags", "+faststart"] },
   QuickTime: { seconds: 6, video: REORDERED, extension: "mov" },
   "no edit list": { seconds: 6, video: REORDERED, output: ["-use_editlist", "0"] },
-  "every picture a key frame": {
+  "only key frames": {
     seconds: 5,
     video: ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-g", "1"],
   },
-  "an uneven rate": {
+  "variable frame rate": {
     seconds: 8,
     video: [...REORDERED, "-fps_mode", "vfr"],
     filter: "select='not(mod(n\\,3))+gt(mod(n\\,7)\\,3)'",
   },
-  "sound begins before the picture": { inputs: two(["-itsoffset", "0.08"], []), video: AS_THEY_COME },
-  "the picture begins before the sound": { inputs: two([], ["-itsoffset", "0.09"]), video: AS_THEY_COME },
-  "both begin late": { inputs: two(["-itsoffset", "0.5"], ["-itsoffset", "0.47"]), video: AS_THEY_COME },
+  "audio starts before video": { inputs: two(["-itsoffset", "0.08"], []), video: AS_THEY_COME },
+  "video starts before audio": { inputs: two([], ["-itsoffset", "0.09"]), video: AS_THEY_COME },
+  "both start late": { inputs: two(["-itsoffset", "0.5"], ["-itsoffset", "0.47"]), video: AS_THEY_COME },
   silent: { ...mediaClips.silent, video: REORDERED },
 };
 
@@ -196,7 +196,7 @@ describe("a passthrough source", needsFfmpeg, () => {
       const heard = await packetsOf(path, "a:0");
       // Priming frames are missing: they precede the start of the video, or that of the track.
       const primed = heard.length - sound.samples.length;
-      assert.ok(primed <= 1, `${primed} frames of sound are missing`);
+      assert.ok(primed <= 1, `${primed} audio frames are missing`);
       assertSame(sound.samples, heard.slice(primed));
       writeFileSync(join(folder, "audio.mp4"), sound.bytes);
       await assertClean(join(folder, "audio.mp4"));
@@ -253,19 +253,19 @@ describe("a passthrough source", needsFfmpeg, () => {
   });
 
   const refused: Record<string, ClipRecipe> = {
-    "written in fragments": { output: ["-movflags", "+frag_keyframe+empty_moov"] },
-    "parameter sets among the samples (avc3)": { output: ["-tag:v", "avc3"] },
-    "key frames far apart": {
+    fragmented: { output: ["-movflags", "+frag_keyframe+empty_moov"] },
+    "in-band parameter sets (avc3)": { output: ["-tag:v", "avc3"] },
+    "sparse key frames": {
       seconds: 25,
       size: "160x90",
       video: ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-g", "9999"],
       keyframeSeconds: 100,
     },
     "4:2:2": { video: ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv422p"] },
-    "MPEG-4 part 2": { video: ["-c:v", "mpeg4"] },
-    "cut off": { seconds: 4, output: ["-movflags", "+faststart"], keep: 0.7 },
-    "no mp4": { extension: "mkv" },
-    "pictures long after the sound": { inputs: two(["-itsoffset", "0.5"], []), video: AS_THEY_COME },
+    "MPEG-4 Part 2": { video: ["-c:v", "mpeg4"] },
+    truncated: { seconds: 4, output: ["-movflags", "+faststart"], keep: 0.7 },
+    "not an MP4 file": { extension: "mkv" },
+    "video starts long after audio": { inputs: two(["-itsoffset", "0.5"], []), video: AS_THEY_COME },
   };
   for (const [what, recipe] of Object.entries(refused)) {
     test(`${what}: is not offered`, async (t) => {
@@ -298,7 +298,7 @@ describe("a passthrough source", needsFfmpeg, () => {
       const at = samples.findIndex(({ pts }) => Math.abs(pts - start) < 1e-6);
       assert.ok(
         samples.slice(at).every(({ pts }) => pts >= start - 1e-6),
-        `pictures before ${start} follow it`,
+        `frames presented before ${start} follow it`,
       );
     }
   });
@@ -330,9 +330,9 @@ describe("a source is not offered", needsFfmpeg, () => {
     created: 0,
   } as const;
   for (const [what, more] of [
-    ["of a clip", { clip: { start: 1, end: 2 } }],
-    ["with a watermark", { watermark }],
-    ["before it is probed", { model: null }],
+    ["is not offered for a clip", { clip: { start: 1, end: 2 } }],
+    ["is not offered with a watermark", { watermark }],
+    ["is not offered before probing", { model: null }],
   ] as [string, Partial<Video>][]) {
     test(what, async (t) => {
       const { rung, video } = await setUp(t, mediaClips.plain, more);

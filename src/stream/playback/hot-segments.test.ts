@@ -9,7 +9,7 @@ function segment(size: number, fill = 1): ObjectHandle & { reads: number } {
     size,
     reads: 0,
     version: `v${fill}`,
-    read: () => assert.fail("is not streamed"),
+    read: () => assert.fail("the object was streamed"),
     async bytes() {
       object.reads++;
       return Buffer.alloc(size, fill);

@@ -80,7 +80,7 @@ test("HLS and DASH list the same segments, whose total is the whole video, for e
         Math.abs(whole - ((first + left) * 1024) / 48_000) < 0.002 &&
           whole > ((first + left) * 1024) / 48_000 &&
           whole > seconds,
-        "a moment longer than the longest of its tracks",
+        "slightly longer than the longest track",
       );
     }),
     { numRuns: 60 },
@@ -107,7 +107,7 @@ test("players start with 360p, or the next one below it, in the most widely supp
     ]),
     "360p",
   );
-  assert.equal(names([rung("240p", 240, 426), rung("480p", 480, 854)]), "240p", "the short side of a portrait");
+  assert.equal(names([rung("240p", 240, 426), rung("480p", 480, 854)]), "240p", "the short side of a portrait video");
   assert.equal(names([rung("1080p", 1920, 1080)]), "1080p");
   const text = hlsMultivariant(
     playable(

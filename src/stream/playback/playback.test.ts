@@ -69,7 +69,7 @@ test("a manifest is complete before anything is encoded, and its URLs are relati
   assert.equal(multi.headers.get("content-type"), "application/vnd.apple.mpegurl");
   assert.equal(multi.headers.get("access-control-allow-origin"), "*");
   assert.equal(multi.headers.get("cache-control"), "public, max-age=2");
-  assert.deepEqual(uris(multi.text), ["180p.m3u8", "90p.m3u8"], "what is made first is offered first");
+  assert.deepEqual(uris(multi.text), ["180p.m3u8", "90p.m3u8"], "the rendition that is encoded first is listed first");
   assert.match(
     multi.text,
     /CODECS="avc1\.64[0-9a-f]{4},mp4a\.40\.2",RESOLUTION=320x180,FRAME-RATE=29\.970,AUDIO="audio"/,

@@ -83,5 +83,5 @@ test("caches at most maxVideos videos", async (t) => {
     objects: { list: (prefix) => (listed.push(prefix.split("/")[1]![0]!), objects.list(prefix)) },
   });
   for (const n of [0, 1, 0, 2, 0, 1]) await rates.of({ ...video, uid: uids[n]! }, ["90p"]);
-  assert.equal(listed.join(""), "1232", "the one asked for last stays");
+  assert.equal(listed.join(""), "1232", "the most recently requested entry stays cached");
 });

@@ -83,9 +83,9 @@ describe("axe reports no violations on", { skip: withoutChromium() || needsFfmpe
       'document.querySelector("video").readyState > 0 && document.querySelector("video").textTracks.length > 1',
     );
   const pages: [name: string, get: () => Promise<Page>][] = [
-    ["the player before it plays", () => open({}, "iframe")],
+    ["the player before playback", () => open({}, "iframe")],
     [
-      "the player with its captions on",
+      "the player with captions",
       async () => {
         const page = await open(
           { publicDetails: DETAILS },
@@ -97,7 +97,7 @@ describe("axe reports no violations on", { skip: withoutChromium() || needsFfmpe
       },
     ],
     [
-      "the player while it plays",
+      "the player during playback",
       async () => {
         const page = await open({}, "iframe", "muted=true&autoplay=true");
         await until(page, 'document.querySelector("video").currentTime > 0.2');
@@ -124,7 +124,7 @@ describe("axe reports no violations on", { skip: withoutChromium() || needsFfmpe
       },
     ],
     [
-      "the list of keys",
+      "the list of keyboard shortcuts",
       async () => {
         const page = await open({}, "iframe", "muted=true&preload=metadata");
         await playable(page);
@@ -145,7 +145,7 @@ describe("axe reports no violations on", { skip: withoutChromium() || needsFfmpe
       },
     ],
     [
-      "the watch page of audio alone",
+      "the watch page of an audio-only video",
       () =>
         open(
           {
@@ -164,23 +164,23 @@ describe("axe reports no violations on", { skip: withoutChromium() || needsFfmpe
       () => open({ state: "inprogress", readyToStream: false, pctComplete: 41 }, "watch"),
     ],
     [
-      "a video that waits for its upload",
+      "a video whose upload is pending",
       () => open({ state: "pendingupload", readyToStream: false, pctComplete: 0 }, "iframe"),
     ],
     [
-      "a video that failed",
+      "a failed video",
       () =>
         open({ state: "error", readyToStream: false, errorReason: { code: "ERR_NON_VIDEO", text: "no" } }, "iframe"),
     ],
     [
-      "a page of delivery without a video",
+      "a delivery page without a video",
       () =>
         served((response) =>
           refuse(response, { ...refusalOf(streamErrors.videoNotFound({ uid: "x" })), page: true, head: false }),
         ),
     ],
     [
-      "a page of delivery that needs a token",
+      "a delivery page that requires a token",
       () =>
         served((response) =>
           refuse(response, { ...refusalOf(streamErrors.signedUrlNeeded()), page: true, head: false }),
@@ -189,13 +189,10 @@ describe("axe reports no violations on", { skip: withoutChromium() || needsFfmpe
     ...(
       [
         ["the upload page", { state: "open", maxBytes: 1e9, maxDurationSeconds: 600 }],
+        ["the upload page during processing", { state: "processing", pctComplete: 41, playable: true, watch: "x" }],
+        ["the upload page of a ready video", { state: "ready", watch: "x" }],
         [
-          "the upload page while the video is processed",
-          { state: "processing", pctComplete: 41, playable: true, watch: "x" },
-        ],
-        ["the upload page of a video that is ready", { state: "ready", watch: "x" }],
-        [
-          "the upload page of a failed file",
+          "the upload page of a rejected file",
           {
             state: "failed",
             problem: { code: "ERR_NON_VIDEO", text: "The file was not recognized as a valid video file.", retry: true },

@@ -51,7 +51,7 @@ describe("a page that contains the player in a frame", { skip }, () => {
   /** Waits until the browser replaces a blocked page in the frame with its own error page. */
   async function refused(frame: Frame, seen: () => string): Promise<void> {
     for (const deadline = Date.now() + 20_000; !frame.url().startsWith("chrome-error:"); await setTimeout(25))
-      assert.ok(Date.now() < deadline, `${frame.url()} is still there: ${seen()}`);
+      assert.ok(Date.now() < deadline, `${frame.url()} is still loaded: ${seen()}`);
   }
   const read = (page: Page, ...properties: string[]) =>
     page.evaluate(`${JSON.stringify(properties)}.map((name) => player[name])`);
@@ -134,8 +134,8 @@ describe("a page that contains the player in a frame", { skip }, () => {
   });
 
   for (const [way, query, set] of [
-    ["its address", `muted=true&autoplay&src=${GUARDED}`, ""],
-    ["its property", "muted=true", `player.src = "${GUARDED}"; player.play().catch(() => {})`],
+    ["its query parameter", `muted=true&autoplay&src=${GUARDED}`, ""],
+    ["its src property", "muted=true", `player.src = "${GUARDED}"; player.play().catch(() => {})`],
     ["a token", "muted=true", `player.src = "https://elsewhere.example/${TOKEN}/iframe"`],
   ] as const) {
     test(`does not show a video restricted to other sites when it is loaded in place of an allowed video by ${way}`, async () => {

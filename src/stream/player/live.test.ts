@@ -83,20 +83,20 @@ describe("the player of a broadcast", { skip, concurrency: 2 }, () => {
     const running = runs(8);
     await plays(page);
     await page.getByRole("button", { name: "Live", exact: true }).waitFor({ timeout: 60_000 });
-    assert.equal(await page.locator("media-time-range").isVisible(), false, "there is no way back");
+    assert.equal(await page.locator("media-time-range").isVisible(), false, "the player does not offer seeking back");
     await until(page, `${atEdge} && parseFloat(document.querySelector(".live-behind").textContent) < 4`);
     assert.ok(
       delivery.requests.some(
         ({ path, request }) => path === "manifest/video.m3u8" && request.url!.startsWith(`/${running.uid}/`),
       ),
-      "behind the input may be another tomorrow",
+      "segments are requested by video: the input may have another one later",
     );
     assert.ok(
       delivery.requests.some(
         ({ path, request }) =>
           path === "manifest/source.m3u8" && /^sid="[\w-]{20,64}"$/.test(String(request.headers["cmcd-session"])),
       ),
-      "viewers are told apart",
+      "viewers have distinct session ids",
     );
     live.interrupt();
     delivery.unpublished.add(input);
@@ -151,7 +151,7 @@ describe("the player of a broadcast", { skip, concurrency: 2 }, () => {
     assert.equal(to, from);
     await page.keyboard.press("k");
     await until(page, `!${video}.paused && ${video}.currentTime > ${at} + 1.5 && ${atEdge}`);
-    assert.equal(await page.evaluate(`jumps.some((to) => to > ${at} + 1)`), true, "what was missed is not shown");
+    assert.equal(await page.evaluate(`jumps.some((to) => to > ${at} + 1)`), true, "missed content is skipped");
   });
 
   test("polls an unavailable server until it responds again, and plays successive broadcasts", async (t) => {

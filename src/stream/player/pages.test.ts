@@ -77,7 +77,7 @@ test("an input that is not live answers API clients with 204 and browsers with a
     assert.equal(page.status, 200, JSON.stringify(headers));
     assert.match(await page.text(), /"state":"waiting"/);
   }
-  assert.equal((await fetch(`${url}/${UID}/watch`)).status, 200, "a link is opened by people");
+  assert.equal((await fetch(`${url}/${UID}/watch`)).status, 200, "a link opened in a browser shows the page");
   const live = await start(t, { video: someVideo({ liveInput: "f".repeat(32), state: "live-inprogress" }) });
   assert.equal((await fetch(`${live}/${UID}/iframe`)).status, 200);
 });
@@ -323,7 +323,7 @@ test("a broadcast is described with its state and whether another one may follow
   assert.deepEqual(
     [shown.uid, shown.readyToStream, shown.poster, shown.live],
     [input, true, null, { state: "running", follows: true, unrecorded: true }],
-    "what is on now is in no video",
+    "an unrecorded broadcast has no video",
   );
   assert.equal((await of({ ...broadcast, state: "ready" }, UID)).live?.state, "over");
 });

@@ -166,7 +166,7 @@ export async function until(page: Pick<Page, "evaluate">, expression: string): P
   for (const deadline = Date.now() + 60_000; Date.now() < deadline; await setTimeout(25)) {
     if ((await page.evaluate(`Boolean(${expression})`)) === true) return;
   }
-  throw new Error(`not within a minute: ${expression}`);
+  throw new Error(`timed out after a minute: ${expression}`);
 }
 
 /** Bundled once per test file. */

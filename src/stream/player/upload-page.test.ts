@@ -31,7 +31,7 @@ describe("the upload page with real uploads", { skip: withoutChromium() }, () =>
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), "reelpost-upload-page-"));
     const player = createPlayer({
-      access: { check: () => Promise.reject(new Error("not asked for")) },
+      access: { check: () => Promise.reject(new Error("not expected in this test")) },
       assets: sharedAssets,
       address: () => "127.0.0.1",
       origin: () => "http://127.0.0.1",

@@ -22,13 +22,13 @@ describe("frames match those that ffmpeg counts", needsFfmpeg, () => {
     "50": [{ fps: "50" }, "50"],
     "59.94": [{ fps: "60000/1001" }, "60000/1001"],
     "60": [{ fps: "60" }, "60"],
-    "29.97 in milliseconds": [{ fps: "30000/1001", seconds: 5, extension: "mkv" }, "30000/1001"],
-    "30 in milliseconds": [{ fps: "30", seconds: 5, extension: "mkv" }, "30"],
+    "29.97 fps with millisecond timestamps": [{ fps: "30000/1001", seconds: 5, extension: "mkv" }, "30000/1001"],
+    "30 fps with millisecond timestamps": [{ fps: "30", seconds: 5, extension: "mkv" }, "30"],
     "B-frames": [{ video: ["-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p", "-bf", "3"] }, "30"],
     "index at the end": [{ output: ["-movflags", "-faststart"] }, "30"],
-    "index in front": [{ output: ["-movflags", "+faststart"] }, "30"],
+    "index at the start": [{ output: ["-movflags", "+faststart"] }, "30"],
     fragments: [{ output: ["-movflags", "+frag_keyframe+empty_moov+delay_moov+default_base_moof"] }, "30"],
-    "one frame": [{ seconds: 1, fps: "1", audio: false }, "24000/1001"],
+    "a single frame": [{ seconds: 1, fps: "1", audio: false }, "24000/1001"],
   };
   for (const [name, [recipe, expected]] of Object.entries(constant)) {
     test(name, async (t) => {
@@ -120,9 +120,9 @@ describe("files of which an indexed copy is made first", needsFfmpeg, () => {
       },
       format: "mov",
     },
-    "an AVI file of H.264": { recipe: { fps: "25", extension: "avi" }, format: "mov" },
+    "an AVI file with H.264": { recipe: { fps: "25", extension: "avi" }, format: "mov" },
     "a Flash video": { recipe: { extension: "flv", audio: ["-c:a", "aac", "-ar", "44100"] }, format: "mov" },
-    "an old Flash video": {
+    "a Flash video with Sorenson H.263": {
       recipe: {
         extension: "flv",
         video: ["-c:v", "flv", "-b:v", "500k"],
@@ -138,13 +138,13 @@ describe("files of which an indexed copy is made first", needsFfmpeg, () => {
       recipe: { extension: "wmv", video: ["-c:v", "wmv2", "-b:v", "500k"], audio: ["-c:a", "wmav2", "-b:a", "96k"] },
       format: "matroska",
     },
-    "an animation": {
+    "an animated GIF": {
       recipe: { seconds: 2, fps: "10", extension: "gif", video: ["-c:v", "gif"], audio: false },
       format: "mov",
       frames: 20,
     },
-    "a recording of a browser": { recipe: { ...mediaClips.webm, output: ["-live", "1"] }, format: "matroska" },
-    "a recording of a browser, H.264": {
+    "a browser recording": { recipe: { ...mediaClips.webm, output: ["-live", "1"] }, format: "matroska" },
+    "a browser recording with H.264": {
       recipe: { extension: "mkv", output: ["-live", "1"], audio: ["-c:a", "libopus"] },
       format: "mov",
     },
@@ -217,10 +217,10 @@ describe("the picture geometry", needsFfmpeg, () => {
   ];
   const looks: Record<string, [ClipRecipe, Partial<NonNullable<ReturnType<typeof shape>>>, string[]?]> = {
     upright: [mediaClips.vertical, { size: "180x320" }, ["180p 180x320"]],
-    "turned by 90": [{ rotate: 90 }, { size: "180x320", rotation: 90, passthrough: false }, ["180p 180x320"]],
-    "turned by 180": [{ rotate: 180 }, { size: "320x180", rotation: 180, passthrough: false }],
-    "turned by 270": [{ rotate: 270 }, { size: "180x320", rotation: 270, passthrough: false }],
-    "odd sizes": [
+    "rotated by 90 degrees": [{ rotate: 90 }, { size: "180x320", rotation: 90, passthrough: false }, ["180p 180x320"]],
+    "rotated by 180 degrees": [{ rotate: 180 }, { size: "320x180", rotation: 180, passthrough: false }],
+    "rotated by 270 degrees": [{ rotate: 270 }, { size: "180x320", rotation: 270, passthrough: false }],
+    "odd dimensions": [
       {
         filter: "scale=321:241,setsar=1,format=yuv444p",
         video: ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv444p"],
@@ -229,7 +229,7 @@ describe("the picture geometry", needsFfmpeg, () => {
       ["240p 320x240"],
     ],
     "4:2:2": [{ video: ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv422p"] }, { passthrough: false }],
-    "pixels that are no squares": [
+    "non-square pixels": [
       { size: "360x288", filter: "setsar=16/15", fps: "25" },
       { size: "384x288", passthrough: false },
       ["240p 320x240", "288p 384x288"],

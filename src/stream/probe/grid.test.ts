@@ -57,7 +57,11 @@ describe("the frame rate", () => {
           `${nameOf(rate)} in ${scale}`,
         );
       // One second of millisecond timestamps cannot distinguish 30 from 29.97; the headers can.
-      assert.equal(told({ scale: 1000, at, frames: 25 }, [rate[0] / rate[1]]), nameOf(rate), `${nameOf(rate)} told`);
+      assert.equal(
+        told({ scale: 1000, at, frames: 25 }, [rate[0] / rate[1]]),
+        nameOf(rate),
+        `${nameOf(rate)} reported`,
+      );
     }
   });
 

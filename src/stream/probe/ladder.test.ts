@@ -86,7 +86,7 @@ test("every rung declares the lowest codec level for its resolution, frame rate 
   const levels = (width: number, height: number, fps: number, settings = usual) =>
     createLadder({ width, height, fps }, settings).map(({ level }) => level);
   assert.deepEqual(levels(1920, 1080, 30), [21, 30, 31, 31, 40]);
-  assert.deepEqual(levels(1920, 1080, 10), [21, 22, 22, 31, 40], "fewer frames need less");
+  assert.deepEqual(levels(1920, 1080, 10), [21, 22, 22, 31, 40], "a lower frame rate needs a lower level");
   assert.deepEqual(levels(1920, 1080, 60), [21, 30, 31, 32, 42]);
   assert.deepEqual(levels(176, 144, 15), [11]);
   // 240p in H.264, HEVC and AV1, then 360p.

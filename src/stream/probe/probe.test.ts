@@ -28,15 +28,15 @@ describe("unplayable files", needsFfmpeg, () => {
   const files: Record<string, string | Buffer> = {
     "an empty file": "",
     noise: randomBytes(100_000),
-    "a page": "<!doctype html><title>Not found</title>".repeat(50),
+    "an HTML page": "<!doctype html><title>Not found</title>".repeat(50),
     zeros: Buffer.alloc(100_000),
-    "a playlist": listing,
-    "a concat script": "ffconcat version 1.0\nfile '/etc/passwd'\n",
-    "a list of files": "file '/etc/passwd'\n",
-    "a presentation":
+    "an HLS playlist": listing,
+    "an ffconcat script": "ffconcat version 1.0\nfile '/etc/passwd'\n",
+    "a concat file list": "file '/etc/passwd'\n",
+    "a DASH manifest":
       '<?xml version="1.0"?><MPD xmlns="urn:mpeg:dash:schema:mpd:2011" profiles="urn:mpeg:dash:profile:isoff-on-demand:2011"></MPD>',
     captions: "WEBVTT\n\n00:00.000 --> 00:01.000\nHello\n",
-    "a session description": "v=0\no=- 0 0 IN IP4 127.0.0.1\ns=x\nc=IN IP4 127.0.0.1\nt=0 0\nm=video 9 RTP/AVP 96\n",
+    "an SDP file": "v=0\no=- 0 0 IN IP4 127.0.0.1\ns=x\nc=IN IP4 127.0.0.1\nt=0 0\nm=video 9 RTP/AVP 96\n",
   };
   for (const [name, bytes] of Object.entries(files)) {
     test(name, async (t) =>
@@ -234,7 +234,7 @@ test("errors unrelated to the file are not attributed to it", needsFfmpeg, async
 
 test("a full disk is not attributed to the file", needsFfmpeg, async (t) => {
   const disk = mountSmallDisk(t, 4);
-  if (disk === undefined) return t.skip("no small disk can be mounted here");
+  if (disk === undefined) return t.skip("cannot mount a small disk here");
   const { tools, objects } = await openProbe(t);
   const probe = createProbe({ tools, objects, settings: streamSettings(), folder: disk.folder });
   await objects.put("stream/a/source", await readFile(await clip(mediaClips.transportStream)));

@@ -14,13 +14,13 @@ const B_FRAMES = ["-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p
 describe("the index of an mp4 file gives the same scan as its packets", needsFfmpeg, () => {
   const recipes: Record<string, ClipRecipe> = {
     plain: {},
-    "29.97 with B-frames": { fps: "30000/1001", video: B_FRAMES },
-    "index in front": { output: ["-movflags", "+faststart"], video: B_FRAMES },
+    "29.97 fps with B-frames": { fps: "30000/1001", video: B_FRAMES },
+    "index at the start": { output: ["-movflags", "+faststart"], video: B_FRAMES },
     "QuickTime with PCM": { extension: "mov", audio: ["-c:a", "pcm_s16le"] },
-    "changing rate": { filter: "select='gt(mod(n,11),2)'", output: ["-fps_mode", "vfr"] },
-    "one key frame": { video: [...X264, "-g", "1000"], keyframeSeconds: 100 },
+    "variable frame rate": { filter: "select='gt(mod(n,11),2)'", output: ["-fps_mode", "vfr"] },
+    "a single key frame": { video: [...X264, "-g", "1000"], keyframeSeconds: 100 },
     silent: { audio: false },
-    "sound alone": { video: false, extension: "m4a" },
+    "audio only": { video: false, extension: "m4a" },
     HEVC: { seconds: 1, video: ["-c:v", "libx265", "-preset", "ultrafast", "-x265-params", "log-level=none"] },
   };
   for (const [name, recipe] of Object.entries(recipes)) {

@@ -235,12 +235,12 @@ describe("passthrough", needsFfmpeg, () => {
     const recipes: Record<string, [ClipRecipe, boolean, boolean]> = {
       "10 bits": [{ video: ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p10le"] }, false, true],
       "another codec": [{ video: ["-c:v", "mpeg4"] }, false, true],
-      "key frames far apart": [{ seconds: 12, keyframeSeconds: 20, video: [...X264, "-g", "1000"] }, false, true],
+      "sparse key frames": [{ seconds: 12, keyframeSeconds: 20, video: [...X264, "-g", "1000"] }, false, true],
       fragments: [{ output: ["-movflags", "+frag_keyframe+empty_moov"] }, false, false],
       "another container": [{ extension: "mkv" }, false, false],
       "six channels": [{ audio: ["-c:a", "aac", "-ac", "6"] }, true, false],
-      "another sound": [{ audio: ["-c:a", "libmp3lame"] }, true, false],
-      "too many bits": [
+      "another audio codec": [{ audio: ["-c:a", "libmp3lame"] }, true, false],
+      "an excessive bitrate": [
         {
           seconds: 1,
           size: "640x360",

@@ -40,7 +40,7 @@ test(
     const mtimes = await modified(before);
     assert.notEqual((await videos.find(uid))?.state, "ready");
     const video = await until(uid, ({ state }) => state === "ready");
-    assert.deepEqual(await modified(before), mtimes, "what was kept is as it was");
+    assert.deepEqual(await modified(before), mtimes, "stored segments are unchanged");
     assert.ok(encoded.length > 0 && before.some((name) => name.endsWith(".m4s")));
     let frames = 0;
     for (let n = 0; n < video.model!.segments.count; n++) {

@@ -10,20 +10,20 @@ const X264 = ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p"];
 
 /** Typical uploads at the smallest size; the filter converts the source to the expected result. */
 const uploads: Record<string, { recipe: ClipRecipe; filter?: string; size?: [number, number] }> = {
-  "29.97, several segments": { recipe: { ...mediaClips.ntsc, seconds: 9 } },
-  "60 frames a second": { recipe: mediaClips.sixty, filter: "framestep=2" },
+  "29.97 fps, several segments": { recipe: { ...mediaClips.ntsc, seconds: 9 } },
+  "60 fps": { recipe: mediaClips.sixty, filter: "framestep=2" },
   "vertical, rotated": { recipe: mediaClips.rotated, size: [180, 320] },
   WebM: { recipe: mediaClips.webm },
   "a transport stream": { recipe: { ...mediaClips.transportStream, seconds: 6 } },
-  "AVI, whose copy shows the first picture twice": {
+  "AVI, whose copy shows the first frame twice": {
     recipe: { extension: "avi", video: ["-c:v", "mpeg4", "-q:v", "3"], audio: ["-c:a", "mp3"] },
     filter: "tpad=start=1:start_mode=clone",
   },
-  "pictures that begin after the sound": { recipe: { seconds: 5, extension: "mkv", fps: "25" } },
-  "odd sizes": {
+  "video that starts after the audio": { recipe: { seconds: 5, extension: "mkv", fps: "25" } },
+  "odd dimensions": {
     recipe: { size: "321x181", video: ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv444p"] },
   },
-  "B-frames and open groups": {
+  "B-frames and open GOPs": {
     recipe: {
       seconds: 9,
       video: [
@@ -40,7 +40,7 @@ const uploads: Record<string, { recipe: ClipRecipe; filter?: string; size?: [num
       ],
     },
   },
-  "a source cut short": {
+  "a truncated source": {
     recipe: { seconds: 9, fps: "25", video: X264, output: ["-movflags", "+faststart"], keep: 0.6 },
   },
 };

@@ -147,7 +147,7 @@ test(
       const [trim, ...only] = ranges as [readonly [number, number], ...(readonly [number, number])[]];
       for (const [from, to] of only.length > 0 ? only : [trim])
         for (let n = Math.round(from / 100); n * 100 < to; n++)
-          assert.ok(!before.has(`90p/${n}.m4s`), `segment ${n} was made twice`);
+          assert.ok(!before.has(`90p/${n}.m4s`), `segment ${n} was encoded twice`);
     }
     assert.ok(background.length > 0 && before.size > 2);
   },

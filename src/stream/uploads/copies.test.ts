@@ -390,7 +390,7 @@ test(
       };
     });
     const { uid } = await uploads.copy(ACCOUNT, { url: origin.url });
-    const away = t.mock.method(videos, "find", () => Promise.reject(new Error("the database is away")));
+    const away = t.mock.method(videos, "find", () => Promise.reject(new Error("database unavailable")));
     uploads.start();
     const jobs = db
       .tables<{ jobs: { kind: string; status: string } }>()

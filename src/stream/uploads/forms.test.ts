@@ -260,7 +260,7 @@ test("a stored form is neither overwritten nor removed by another form that arri
 
 test("a full disk is reported as such, and uploads work again once there is space", async (t) => {
   const disk = mountSmallDisk(t, 12);
-  if (disk === undefined) return t.skip("no disk can be mounted here");
+  if (disk === undefined) return t.skip("cannot mount a disk here");
   // The rows are stored on a different disk: SQLite has separate tests for this.
   const rows = mkdtempSync(join(tmpdir(), "reelpost-forms-db-"));
   t.after(() => rmSync(rows, { recursive: true, force: true }));

@@ -88,7 +88,7 @@ export function deletionsConformance(engine: TestEngine): void {
       { jobs: withLog(before.jobs, asked), onSettled: async ({ uid, state }) => void settled.push(`${uid} ${state}`) },
     );
     await videos.recover();
-    assert.deepEqual([asked, settled], [[], []], "who is between two writes is left in peace");
+    assert.deepEqual([asked, settled], [[], []], "a video between two writes is left alone");
     clock.advance(11_000);
     asked.length = 0;
     await videos.recover();
@@ -99,7 +99,7 @@ export function deletionsConformance(engine: TestEngine): void {
     assert.deepEqual(
       [asked.sort(), settled],
       [[`stream.process ${encoding}`], [`${told} ready`]],
-      "a job that waits is not enqueued again, a notice not given again",
+      "a waiting job is not enqueued again, and a notification is not repeated",
     );
     asked.length = 0;
     clock.advance(60 * MINUTE);

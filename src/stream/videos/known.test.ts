@@ -8,7 +8,7 @@ import { testVideo } from "./videos.testing.ts";
 
 /** Rows whose reads complete only when the test completes them. */
 function open(max?: number) {
-  let hear: (uid: string) => void = () => assert.fail("nobody listens");
+  let hear: (uid: string) => void = () => assert.fail("no listener");
   const events: Events = {
     publish: () => {},
     close: async () => {},
@@ -49,7 +49,7 @@ test("a row that changes while being read is not cached in its old form, regardl
     if (change === "here") known.changed("a");
     else hear(change === "lost" ? "" : "a");
     const again = known.find("a");
-    assert.equal(reads.length, 2, "who asks after the change does not get what was asked for before it");
+    assert.equal(reads.length, 2, "a read after the change does not get the earlier result");
     // The newer response arrives first.
     reads[1]!.answer(testVideo({ size: 2 }));
     assert.equal((await again)!.size, 2);

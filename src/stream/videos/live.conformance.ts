@@ -36,7 +36,7 @@ export function liveVideosConformance(engine: TestEngine): void {
       ],
       [FIRST, "live-inprogress", INPUT, -1, false, true, ["example.com"]],
     );
-    assert.deepEqual(await videos.live.begin(A, FIRST, { liveInput: INPUT }), made, "once more does nothing");
+    assert.deepEqual(await videos.live.begin(A, FIRST, { liveInput: INPUT }), made, "repeating it changes nothing");
     assert.deepEqual(
       (await videos.list(A, { type: "live", liveInput: INPUT, states: ["live-inprogress"] })).map(({ uid }) => uid),
       [FIRST],
@@ -46,7 +46,7 @@ export function liveVideosConformance(engine: TestEngine): void {
     assert.equal(
       await videos.live.assembled(FIRST, { key: "k", size: 1, model: testModel(8) }),
       undefined,
-      "it is not over",
+      "the broadcast has not ended",
     );
 
     clock.advance(8000);
@@ -81,7 +81,7 @@ export function liveVideosConformance(engine: TestEngine): void {
     );
     assert.equal(await videos.live.assembled(FIRST, { key: "other", size: 900, model }), undefined);
     await videos.live.discard(FIRST);
-    assert.ok(await videos.find(FIRST), "what is kept is not discarded");
+    assert.ok(await videos.find(FIRST), "a stored video is not discarded");
     assert.deepEqual(settled, [`${FIRST} ready`]);
   });
 

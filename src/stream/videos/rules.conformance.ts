@@ -164,7 +164,11 @@ export function rulesConformance(engine: TestEngine): void {
     await videos.finished(one.uid);
     await videos.create(A, {});
     await videos.create(A, {}, "downloading");
-    assert.match(await refusal(videos.create(A, {})), /^tooManyQueued/, "what is being fetched waits as well");
+    assert.match(
+      await refusal(videos.create(A, {})),
+      /^tooManyQueued/,
+      "videos that are being downloaded count as well",
+    );
     await videos.create(B, {});
   });
 

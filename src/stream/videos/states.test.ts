@@ -64,7 +64,7 @@ test("any sequence of operations takes only allowed transitions", () => {
         for (const [index, [name, step]] of steps.entries()) {
           const copy = structuredClone(video);
           const next = step(video, 1000 + index);
-          assert.deepEqual(video, copy, "the video before is left as it is");
+          assert.deepEqual(video, copy, "the previous video is unchanged");
           if (next === undefined) continue;
           const text = `${video.state} -${name}-> ${next.state}`;
           if (next.state !== video.state) assert.ok(FOLLOWS[video.state].includes(next.state), text);

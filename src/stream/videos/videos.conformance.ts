@@ -44,7 +44,7 @@ export function videosConformance(engine: TestEngine): void {
       [inProgress?.state, inProgress?.step, inProgress?.duration, inProgress?.input, inProgress?.model],
       ["inprogress", "encoding", 12.5, { width: 640, height: 360 }, model],
     );
-    assert.equal((await videos.modelled(made.uid, testModel(99)))?.duration, 12.5, "the first model stays");
+    assert.equal((await videos.modelled(made.uid, testModel(99)))?.duration, 12.5, "the first model is kept");
     await videos.playable(made.uid);
     assert.equal((await videos.find(made.uid))!.readyToStreamAt, clock.now());
     await videos.progress(made.uid, 40);

@@ -108,7 +108,7 @@ export const testVideo = (more: Partial<Video> = {}): Video => ({
 /** The `kind: text` of a rejection. */
 export async function refusal(work: Promise<unknown>): Promise<string> {
   const error = await work.then(
-    () => assert.fail("it was not refused"),
+    () => assert.fail("it was not rejected"),
     (err: unknown) => err,
   );
   assert.ok(error instanceof UserError, String(error));

@@ -74,7 +74,7 @@ export function viewedConformance(engine: TestEngine): void {
         ["2027-01-01T00", 0],
         ["2028-01-01T00", 0],
       ],
-      "after eighteen months they are forgotten",
+      "deleted after eighteen months",
     );
   });
 

@@ -6,7 +6,7 @@ import { readPng } from "./png.ts";
 
 const why = (file: Buffer): string => {
   const result = readPng(file);
-  assert.equal(typeof result, "string", "it was taken");
+  assert.equal(typeof result, "string", "the file was accepted");
   return result as string;
 };
 

@@ -101,7 +101,7 @@ async function open(t: TestContext, engine: TestEngine, more: Partial<WebhooksPa
       now = performance.now();
       if (now - begun > PATIENCE_MS)
         assert.fail(
-          `not within ${PATIENCE_MS} ms: ${JSON.stringify({ now: clock.now(), delivery, jobs: await jobsNow() })}`,
+          `timed out after ${PATIENCE_MS} ms: ${JSON.stringify({ now: clock.now(), delivery, jobs: await jobsNow() })}`,
         );
       clock.advance(works ? Math.ceil(now - last) : 100);
       await turn();
@@ -228,7 +228,7 @@ export function webhooksConformance(engine: TestEngine): void {
       .select("secret")
       .execute();
     assert.equal(rows.length, 1);
-    assert.ok(!rows[0]!.secret.includes(main.secret), "the secret is sealed");
+    assert.ok(!rows[0]!.secret.includes(main.secret), "the secret is encrypted");
     const more = [];
     for (let i = 0; i < 10; i++) {
       clock.advance(1);
@@ -318,7 +318,11 @@ export function webhooksConformance(engine: TestEngine): void {
       [first.items.length, second.items.length, (await webhooks.deliveries(A, id, { page: 3, perPage: 60 })).items],
       [60, 42, []],
     );
-    assert.equal(second.items.at(-1)!.status, "waiting", "what still waits is not given up for what is over");
+    assert.equal(
+      second.items.at(-1)!.status,
+      "waiting",
+      "a waiting delivery is not removed in favour of finished ones",
+    );
     assert.ok(first.items[0]!.created > first.items[1]!.created);
   });
 

@@ -127,7 +127,7 @@ test("no request fails during a series of deploys, rollbacks and secret changes 
     assert.equal(
       (await ask("mail")).body,
       i % 4 === 0 ? "0" : String(i),
-      "whoever comes after the answer meets the new version",
+      "requests after the response reach the new version",
     );
     if (i % 3 === 0) await scripts.changeSecrets(ACCOUNT, "mail", { [`S${i}`]: "x" }, author);
   }
@@ -135,7 +135,10 @@ test("no request fails during a series of deploys, rollbacks and secret changes 
   await Promise.all(clients);
   assert.deepEqual(traffic.wrong, []);
   assert.deepEqual([...new Set(outcomes)], ["ok"]);
-  assert.ok(traffic.count > 50 && traffic.met.size >= 7, `${traffic.count} requests met ${[...traffic.met].join()}`);
+  assert.ok(
+    traffic.count > 50 && traffic.met.size >= 7,
+    `${traffic.count} requests reached ${[...traffic.met].join()}`,
+  );
 });
 
 test("a request that is running while its version is replaced is completed by that version", async (t) => {
@@ -210,7 +213,7 @@ test("a split deployment serves both versions, and a header selects one", async 
   let met = 0;
   for (let i = 0; i < 300; i++) if ((await ask("mail")).body === "next") met++;
   // Four standard deviations around 90.
-  assert.ok(met > 58 && met < 122, `${met} of 300 met a version of 30 %`);
+  assert.ok(met > 58 && met < 122, `${met} of 300 requests reached a version of 30 %`);
   const chosen = await Promise.all(
     Array.from({ length: 20 }, () => ask("mail", { "cloudflare-workers-version-overrides": `mail="${next.id}"` })),
   );
@@ -234,7 +237,7 @@ test(
       }),
     );
     // An ending process remains visible for a moment.
-    assert.ok(most > 0 && most <= 8 + 4, `${most} processes at once`);
+    assert.ok(most > 0 && most <= 8 + 4, `${most} concurrent processes`);
     for (const name of [names[0]!, names[117]!, names[199]!]) assert.equal((await ask(name)).body, name);
     assert.equal((await scripts.list(ACCOUNT)).total, 200);
     while (workerProcesses() > 0) await sleep(50);

@@ -24,19 +24,19 @@ describe("the limits of a worker", () => {
     ["an infinite loop", "for (;;);", "exceededCpu", /^Worker exceeded CPU time limit of 300 ms\.$/],
     ["a loop that keeps awaiting", "for (;;) await null;", "exceededCpu", /CPU time limit/],
     [
-      "a heap that grows without end",
+      "a heap that grows without limit",
       "const all = []; for (;;) all.push(new Array(1000).fill(Math.random()));",
       "exceededMemory",
       /^Worker exceeded memory limit/,
     ],
     [
-      "array buffers beyond the heap",
+      "array buffers outside the heap",
       "const all = []; for (;;) { all.push(new Uint8Array(8_000_000).fill(1)); await scheduler.wait(1); }",
       "exceededMemory",
       /^Worker exceeded memory limit of 300 MiB\.$/,
     ],
     [
-      "a wait that outlasts the wall time",
+      "a wait beyond the wall time limit",
       "await scheduler.wait(60_000)",
       "exceededWallTime",
       /^Worker exceeded wall time limit of 300 ms\.$/,

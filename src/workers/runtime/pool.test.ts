@@ -51,7 +51,7 @@ describe("the pool", () => {
       "export default { email( { throw }",
       /SyntaxError: Unexpected token 'throw'\n {2}at index\.js:1:\d+/,
     ],
-    ["an exception at the top", `throw new TypeError("at start"); export default {}`, /TypeError: at start/],
+    ["an exception at the top level", `throw new TypeError("at start"); export default {}`, /TypeError: at start/],
     ["a missing module", `import "nope"; export default {}`, /No such module "nope"/],
   ];
   for (const [what, source, words] of refused) {

@@ -338,7 +338,7 @@ describe("a script in service-worker format", () => {
   it("that fails while loading is rejected with the position", async () => {
     const refusal = (source: string) =>
       deploy(source).then(
-        () => assert.fail("deployed"),
+        () => assert.fail("the worker was deployed"),
         ({ message }: Error) => message,
       );
     assert.equal(

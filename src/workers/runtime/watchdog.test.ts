@@ -67,7 +67,7 @@ describe("the watchdog", () => {
     for (let kills: string[] = []; kills.length === 0; used += 50) {
       watch.activity();
       kills = burn(50);
-      assert.ok(used < 1000, "held requests add CPU time");
+      assert.ok(used < 1000, "waiting requests increase the CPU time limit");
     }
     assert.ok(used <= 450, `killed after ${used} ms`);
   });

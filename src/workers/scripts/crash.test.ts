@@ -68,7 +68,7 @@ async function killAfter(lines: number, folder: string): Promise<Map<string, num
     acknowledged.set(name, number);
     if (++seen === lines) child.kill("SIGKILL");
   }
-  assert.equal((await exited)[1], "SIGKILL", "the child was deploying until it was killed");
+  assert.equal((await exited)[1], "SIGKILL", "the child was killed while it was deploying");
   return acknowledged;
 }
 
@@ -84,7 +84,7 @@ else
         for (const name of NAMES) {
           const script = await scripts.get(ACCOUNT, name);
           if (script === undefined) continue;
-          assert.ok(script.latest!.number >= (acknowledged.get(name) ?? 0), `${name} has lost a version`);
+          assert.ok(script.latest!.number >= (acknowledged.get(name) ?? 0), `${name} lost a version`);
           assert.equal(script.live!.versions[0]!.versionId, script.latest!.id);
           assert.equal(
             (await live.email({ account: ACCOUNT, script: name }, mailOf(), noActions)).rejected,

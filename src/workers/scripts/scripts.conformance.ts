@@ -87,8 +87,8 @@ export function scriptsConformance(engine: TestEngine): void {
     });
 
     const refusals: [what: string, name: string, upload: Upload, wanted: number, words: RegExp][] = [
-      ["a name with capitals", "Mail", uploadOf(""), 10016, /"Mail" is not a valid name/],
-      ["a name of 64", "m".repeat(64), uploadOf(""), 10016, /not a valid name/],
+      ["a name with uppercase letters", "Mail", uploadOf(""), 10016, /"Mail" is not a valid name/],
+      ["a name of 64 characters", "m".repeat(64), uploadOf(""), 10016, /not a valid name/],
       ["no main module", "m", uploadOf("", { main: "other.js" }), 10021, /No such module "other\.js"/],
       [
         "a main module that is text",
@@ -98,7 +98,7 @@ export function scriptsConformance(engine: TestEngine): void {
         /is text, not an ES module/,
       ],
       [
-        "two modules of one name",
+        "two modules with the same name",
         "m",
         uploadOf("", { modules: [...uploadOf("").modules, ...uploadOf("").modules] }),
         10021,
@@ -112,14 +112,14 @@ export function scriptsConformance(engine: TestEngine): void {
         /exceeded the size limit of 10 MiB: it is 11 MiB/,
       ],
       [
-        "a date that is none",
+        "an invalid date",
         "m",
         uploadOf("", { compatibilityDate: "soon" }),
         10021,
         /"soon" is not a valid compatibility date/,
       ],
       [
-        "a day no month has",
+        "a nonexistent day",
         "m",
         uploadOf("", { compatibilityDate: "2026-02-30" }),
         10021,
@@ -140,7 +140,7 @@ export function scriptsConformance(engine: TestEngine): void {
         /Binding at index 0 must have a name/,
       ],
       [
-        "a name used twice",
+        "a duplicate binding name",
         "m",
         uploadOf("", {
           bindings: [
@@ -152,14 +152,14 @@ export function scriptsConformance(engine: TestEngine): void {
         /Binding name 'X' already in use/,
       ],
       [
-        "a long text",
+        "an oversized text binding",
         "m",
         uploadOf("", { bindings: [{ type: "plain_text", name: "X", text: "x".repeat(6000) }] }),
         10054,
         /Text binding 'X' is too large/,
       ],
       [
-        "nothing to inherit from",
+        "an inherited binding that does not exist",
         "m",
         uploadOf("", { bindings: [{ type: "inherit", name: "X" }], inheritStrictly: true }),
         10057,

@@ -151,7 +151,7 @@ export function versionsConformance(engine: TestEngine): void {
       for (let i = 7; i <= 9; i++) await scripts.upload(A, "mail", uploadOf(`email ${i}`), author);
       assert.deepEqual([await numbers(), (await scripts.deployments(A, "mail")).total], [[9, 8, 7], 2]);
       assert.equal((await storedModules(objects)).length, 9);
-      assert.deepEqual(await scripts.sweep(), { orphans: 0, finished: true }, "what is young may be about to be used");
+      assert.deepEqual(await scripts.sweep(), { orphans: 0, finished: true }, "recent modules may be about to be used");
       const longAfter = { orphanGraceMs: -100 * 365 * 24 * 3600_000 };
       assert.deepEqual(
         [await scripts.sweep({ ...longAfter, limit: 4 }), await scripts.sweep(longAfter)].reduce(

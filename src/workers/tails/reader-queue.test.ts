@@ -64,7 +64,7 @@ test("writes or counts every record, in order, and keeps the queue within its li
       let pushed = 0;
       const queue = createReaderQueue({
         write(text) {
-          assert.equal(blocked, false, "written to a reader that can take no more");
+          assert.equal(blocked, false, "written to a reader that cannot accept more");
           written.push(text);
           blocked = !open;
           return open;

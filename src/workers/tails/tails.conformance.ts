@@ -62,7 +62,7 @@ export function tailsConformance(engine: TestEngine): void {
     });
 
   tailsTest(
-    "a reader gets what its script does and its filters let through, at once",
+    "a reader immediately receives the records of its script that pass its filters",
     {},
     async ({ nodes: [node] }) => {
       const { tails, runtime } = node!;
@@ -80,20 +80,24 @@ export function tailsConformance(engine: TestEngine): void {
     },
   );
 
-  tailsTest("what happens between the start of a tail and its reader is not lost", {}, async ({ nodes: [node] }) => {
-    const { tails, runtime } = node!;
-    const { id } = await tails.create(ACCOUNT, SCRIPT, {});
-    for (let i = 0; i < 250; i++) runtime.tell({ logs: logOf(i) });
-    const reader = fakeReader();
-    await tails.read(id, reader.connection);
-    await reader.got(250);
-    assert.deepEqual(
-      reader.logged(),
-      Array.from({ length: 250 }, (_, i) => i),
-    );
-  });
+  tailsTest(
+    "records between the start of a tail and the connection of its reader are not lost",
+    {},
+    async ({ nodes: [node] }) => {
+      const { tails, runtime } = node!;
+      const { id } = await tails.create(ACCOUNT, SCRIPT, {});
+      for (let i = 0; i < 250; i++) runtime.tell({ logs: logOf(i) });
+      const reader = fakeReader();
+      await tails.read(id, reader.connection);
+      await reader.got(250);
+      assert.deepEqual(
+        reader.logged(),
+        Array.from({ length: 250 }, (_, i) => i),
+      );
+    },
+  );
 
-  tailsTest("what runs in another process arrives, in order", { processes: 3 }, async ({ nodes }) => {
+  tailsTest("records from another process arrive, in order", { processes: 3 }, async ({ nodes }) => {
     const [api, one, two] = nodes as [(typeof nodes)[0], (typeof nodes)[0], (typeof nodes)[0]];
     const { id } = await api.tails.create(ACCOUNT, SCRIPT, { filters: [{ query: "yes" }] });
     const reader = fakeReader();
@@ -121,7 +125,7 @@ export function tailsConformance(engine: TestEngine): void {
   });
 
   tailsTest(
-    "an ended tail closes its reader, wherever that is; its records go nowhere",
+    "ending a tail closes its reader in any process, and later records are discarded",
     { processes: 2 },
     async ({ nodes }) => {
       const [api, holder] = nodes as [(typeof nodes)[0], (typeof nodes)[0]];
@@ -142,7 +146,7 @@ export function tailsConformance(engine: TestEngine): void {
   const revoked = new Set<string>();
   const asked: unknown[] = [];
   tailsTest(
-    "a tail ends with its token in every process and cannot be opened again",
+    "a tail ends with its token in every process and cannot be reopened",
     { processes: 2, mayRead: async (tail) => (asked.push(tail), !revoked.has(tail.token)) },
     async ({ nodes, clock }) => {
       const [api, holder] = nodes as [(typeof nodes)[0], (typeof nodes)[0]];
@@ -169,7 +173,7 @@ export function tailsConformance(engine: TestEngine): void {
     },
   );
 
-  tailsTest("a deleted worker takes its tails along", {}, async ({ nodes: [node] }) => {
+  tailsTest("deleting a worker ends its tails", {}, async ({ nodes: [node] }) => {
     const { tails } = node!;
     const { id } = await tails.create(ACCOUNT, SCRIPT, {});
     const other = await tails.create(ACCOUNT, "other", {});
@@ -184,7 +188,7 @@ export function tailsConformance(engine: TestEngine): void {
   });
 
   tailsTest(
-    "a tail lives as long as it is read, and some hours without",
+    "a tail lasts while it is being read, and a few hours longer",
     { limits: { ttlMs: 3600_000 } },
     async ({ nodes: [node], clock }) => {
       const { tails, runtime } = node!;
@@ -208,7 +212,7 @@ export function tailsConformance(engine: TestEngine): void {
   );
 
   tailsTest(
-    "a reader that missed its heartbeats for too long is closed",
+    "a reader that misses heartbeats for too long is closed",
     { limits: { ttlMs: 3600_000 } },
     async ({ nodes: [node], clock }) => {
       const { tails } = node!;
@@ -223,7 +227,7 @@ export function tailsConformance(engine: TestEngine): void {
   );
 
   tailsTest(
-    "a script has ten tails that are read; those that nobody reads make room",
+    "a script has up to ten tails with readers; tails without readers are replaced",
     {},
     async ({ nodes: [node], clock }) => {
       const { tails } = node!;
@@ -243,7 +247,7 @@ export function tailsConformance(engine: TestEngine): void {
     },
   );
 
-  tailsTest("nothing is kept for a tail that nobody reads any more", {}, async ({ nodes: [node], clock, db }) => {
+  tailsTest("nothing is stored for a tail without readers", {}, async ({ nodes: [node], clock, db }) => {
     const { tails, runtime } = node!;
     const { id } = await tails.create(ACCOUNT, SCRIPT, {});
     const count = async () =>
@@ -273,7 +277,7 @@ export function tailsConformance(engine: TestEngine): void {
   });
 
   tailsTest(
-    "what waits in the table is bounded, and the reader is told what is missing",
+    "the number of stored records is limited, and the reader is notified of missing ones",
     { limits: { bufferRecords: 5 } },
     async ({ nodes: [node], clock }) => {
       const { tails, runtime } = node!;
@@ -294,7 +298,7 @@ export function tailsConformance(engine: TestEngine): void {
   );
 
   tailsTest(
-    "a reader that takes nothing costs a bounded queue; a new one takes its place",
+    "a stalled reader has a bounded queue, and a new reader replaces it",
     { limits: { queueRecords: 3 } },
     async ({ nodes: [node] }) => {
       const { tails, runtime } = node!;
@@ -326,12 +330,16 @@ export function tailsConformance(engine: TestEngine): void {
     },
   );
 
-  tailsTest("readers of one process are bounded", { limits: { readers: 1 } }, async ({ nodes: [node] }) => {
-    const { tails } = node!;
-    const [one, two] = [await tails.create(ACCOUNT, SCRIPT, {}), await tails.create(ACCOUNT, SCRIPT, {})];
-    const reading = await tails.read(one.id, fakeReader().connection);
-    await assert.rejects(tails.read(two.id, fakeReader().connection), { code: 10013 });
-    reading!.left();
-    assert.notEqual(await tails.read(two.id, fakeReader().connection), undefined);
-  });
+  tailsTest(
+    "the number of readers of one process is limited",
+    { limits: { readers: 1 } },
+    async ({ nodes: [node] }) => {
+      const { tails } = node!;
+      const [one, two] = [await tails.create(ACCOUNT, SCRIPT, {}), await tails.create(ACCOUNT, SCRIPT, {})];
+      const reading = await tails.read(one.id, fakeReader().connection);
+      await assert.rejects(tails.read(two.id, fakeReader().connection), { code: 10013 });
+      reading!.left();
+      assert.notEqual(await tails.read(two.id, fakeReader().connection), undefined);
+    },
+  );
 }

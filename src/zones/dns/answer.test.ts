@@ -30,7 +30,7 @@ async function ask(
 ) {
   const additionals = payload === undefined ? [] : [optRecord(payload)];
   const bytes = await respond(testQuery({ name, type, flags, additionals }), over);
-  assert(bytes, "an answer was expected");
+  assert(bytes, "expected a response");
   const reply = readTestMessage(bytes);
   const show = (list: ReadTestRecord[]) =>
     list
@@ -89,7 +89,7 @@ describe("an authoritative answer", () => {
     const { bytes, answer } = await ask("wEb.ExAmPlE.cOm", "A");
     const question = testQuery({ name: "wEb.ExAmPlE.cOm", type: "A" }).subarray(12);
     assert.deepEqual(bytes.subarray(12, 12 + question.length), question);
-    assert.equal(bytes.readUInt16BE(12 + question.length), 0xc00c, "the owner is a pointer to the question");
+    assert.equal(bytes.readUInt16BE(12 + question.length), 0xc00c, "the owner name is a pointer to the question");
     assert.deepEqual(answer, ["web.example.com 30 A 192.0.2.80", "web.example.com 30 A 192.0.2.81"]);
   });
 
@@ -146,7 +146,7 @@ describe("an authoritative answer", () => {
     assert.deepEqual(
       [away.rcode, away.answer.length, away.authority],
       ["NXDOMAIN", 1, soa("example.com")],
-      "RFC 6604: the code is that of the last name",
+      "RFC 6604: the response code is that of the last name",
     );
     const loop = await ask("loop1.example.com", "A");
     assert.deepEqual([loop.rcode, loop.answer.length], ["NOERROR", 2]);
@@ -174,7 +174,7 @@ describe("an authoritative answer", () => {
       ]);
     }
     const ds = await ask("sub.example.com", "DS");
-    assert.deepEqual([ds.aa, ds.answer.length, ds.authority], [true, 1, []], "DS is the parent's");
+    assert.deepEqual([ds.aa, ds.answer.length, ds.authority], [true, 1, []], "DS belongs to the parent zone");
     const into = await ask("into.example.com", "A");
     assert.deepEqual([into.aa, into.answer.length, into.authority.length], [true, 1, 2]);
   });
@@ -189,9 +189,9 @@ describe("an authoritative answer", () => {
     assert.deepEqual(
       [into.rcode, into.answer, into.authority],
       ["NOERROR", ["tochild.example.com 120 CNAME www.child.example.com"], []],
-      "another zone's names are not told here",
+      "names of another zone are not resolved here",
     );
-    assert.equal((await ask("child.example.com", "DS")).answer.length, 1, "DS is the parent's");
+    assert.equal((await ask("child.example.com", "DS")).answer.length, 1, "DS belongs to the parent zone");
     for (const name of ["example.net", ".", "com", "xexample.com"])
       assert.deepEqual([(await ask(name, "A")).rcode, (await ask(name, "A")).aa], ["REFUSED", false], name);
   });
@@ -253,7 +253,7 @@ describe("the size of an answer", () => {
         [truncated, true, truncated],
       );
     }
-    assert.equal((await ask("large.example.com", "TXT")).answer.length, 1, "over TCP it is whole");
+    assert.equal((await ask("large.example.com", "TXT")).answer.length, 1, "the response over TCP is complete");
   });
 
   test("drops additional records before truncating", async () => {

@@ -74,8 +74,8 @@ describe("a response", () => {
   test("is FORMERR for a malformed query", async () => {
     const whole = query("example.com", "A", [opt(0)]);
     for (let length = 12; length < whole.length; length++)
-      assert.equal(await rcode(whole.subarray(0, length)), 1, `cut to ${length}`);
-    assert.equal(await rcode(Buffer.concat([whole, Buffer.from([0])])), 1, "octets left over");
+      assert.equal(await rcode(whole.subarray(0, length)), 1, `truncated to ${length}`);
+    assert.equal(await rcode(Buffer.concat([whole, Buffer.from([0])])), 1, "trailing octets");
     for (const questions of [0, 2])
       assert.equal(
         await rcode(changed(query(), (copy) => copy.writeUInt16BE(questions, 4))),
@@ -86,7 +86,7 @@ describe("a response", () => {
     assert.equal(
       await rcode(changed(query(), (copy) => copy.writeUInt16BE(0xc00c, 12))),
       1,
-      "a name that points at itself",
+      "a name that points to itself",
     );
     assert.equal(await rcode(query("example.com", "OPT")), 1);
   });
@@ -139,7 +139,7 @@ describe("a response", () => {
         Buffer.from([0, 0, 1, 0, 1]),
       ]);
     const dotted = odd([label, Buffer.from("com")]);
-    assert.equal(await rcode(dotted), 5, "mx1.example is one label: the name is in com");
+    assert.equal(await rcode(dotted), 5, "mx1.example is one label: the name is in the zone com");
     const strange = odd([Buffer.from([0, 255, 46, 92, 0xc4]), Buffer.from("Example"), Buffer.from("com")]);
     const reply = (await respond(strange, "udp"))!;
     assert.equal(reply[3]! & 15, 3);
@@ -199,7 +199,7 @@ describe("arbitrary input", () => {
       }),
       { numRuns: 50_000 },
     );
-    assert(slowest < 5000, `one took ${slowest} ms`);
+    assert(slowest < 5000, `one response took ${slowest} ms`);
   });
 
   test("of random octets is handled in the same way", async () => {

@@ -210,11 +210,7 @@ test("buckets: each network has its own, they refill, and the table has a limit"
   assert.deepEqual([limit("2001:db8:0:aaff::2"), limit("2001:db8:0:ab00::2")], ["truncate", "answer"]);
   clock.advance(100);
   assert.deepEqual([limit("2001:db8:0:aa00::1"), limit("2001:db8:0:aa00::1")], ["answer", "truncate"]);
-  assert.deepEqual(
-    four("192.0.2.1"),
-    ["answer", "answer", "truncate", "drop"],
-    "forgotten, as three others came after it",
-  );
+  assert.deepEqual(four("192.0.2.1"), ["answer", "answer", "truncate", "drop"], "evicted by three other clients");
 });
 
 const has = (program: string) => spawnSync(program, ["-v"]).error === undefined;

@@ -24,7 +24,7 @@ export function managedConformance(engine: TestEngine): void {
         set.map(({ type, locked, managedBy, meta }) => [type, locked, managedBy, meta]),
         ["MX", "MX", "TXT"].map((type) => [type, true, "email-routing", { email_routing: true }]),
       );
-      assert.equal(set[2]!.id, theirs.id, "a record that a person made is taken over");
+      assert.equal(set[2]!.id, theirs.id, "a record that a user created is adopted");
       assert.deepEqual(await refusal(records.delete(zone, theirs.id)), ["locked"]);
       assert.deepEqual(await refusal(records.update(zone, theirs.id, { ttl: 60 })), ["locked"]);
       assert.deepEqual(await refusal(records.batch(zone, { deletes: [theirs.id], patches: [], puts: [], posts: [] })), [
@@ -54,7 +54,7 @@ export function managedConformance(engine: TestEngine): void {
       assert.deepEqual(
         sending.map(({ managedBy }) => managedBy),
         ["email-routing"],
-        "another owner's stays theirs",
+        "the records of another owner remain",
       );
       assert.equal(await managed.remove(zone, "email-routing"), 2);
       assert.deepEqual(await records.usage(zone.id), { records: 0, quota: null });

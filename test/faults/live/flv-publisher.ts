@@ -33,7 +33,7 @@ export async function publishTags(
   t.after(async () => void client.socket.destroy());
   await client.open();
   client.command("publish", input.rtmp.streamKey, "live");
-  await until(() => client.status() !== undefined, "publish is answered");
+  await until(() => client.status() !== undefined, "the publish command gets a response");
   assert.equal(client.status()!.code, "NetStream.Publish.Start");
   let sent = 0;
   async function send() {

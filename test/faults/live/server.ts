@@ -64,7 +64,7 @@ export async function startLiveServer(t: Scope, options: SpawnServeOptions = {})
       return noted.toReversed().map(({ state, error }) => state ?? error!.code);
     },
     async noted(input, words) {
-      await until(async () => (await live.history(input)).at(-1) === words.at(-1), `${words.at(-1)} is noted`);
+      await until(async () => (await live.history(input)).at(-1) === words.at(-1), `${words.at(-1)} is in the history`);
       assert.deepEqual(await live.history(input), words);
     },
     state: async (input) => ((await api.ok("get", `stream/live_inputs/${input.uid}`)) as Input).status,
@@ -77,7 +77,7 @@ export async function startLiveServer(t: Scope, options: SpawnServeOptions = {})
       assert.equal(video.status.state, "ready", JSON.stringify(video.status));
       return video as Recorded;
     },
-    onAir: (input) => until(async () => (await fetch(input.playback.hls)).status === 200, "it is on air"),
+    onAir: (input) => until(async () => (await fetch(input.playback.hls)).status === 200, "the broadcast is live"),
   };
   return live;
 }

@@ -154,7 +154,7 @@ export async function killAgainAndAgain(
       const done = await persist(async (here) => {
         const head = await send(`${here.ready.url}${path}`, { method: "HEAD", headers: TUS });
         if (head.status === 423) return "again";
-        assert.equal(head.status, 200, "an upload that was begun is known for ever after");
+        assert.equal(head.status, 200, "a created upload is never lost");
         const offset = Number(head.headers["upload-offset"]);
         if (!first) figures.resumed++;
         if (!first && offset > 0) figures.resumedMidway++;
@@ -216,7 +216,7 @@ export async function killAgainAndAgain(
   for (let kill = 0; kill < kills; kill++) {
     // A third of the kills each: during an upload, during encoding, and at any time.
     const look = [() => sending > 0, () => processesOf(dataDirectory, "ffmpeg").length > 0, () => true][kill % 3]!;
-    await Promise.race([until(look, "a moment to kill it").catch(() => {}), working]);
+    await Promise.race([until(look, "a moment to kill the server").catch(() => {}), working]);
     await sleep(random.below(kill % 3 === 2 ? 1500 : 250));
     const encoding = processesOf(dataDirectory, "ffmpeg").length > 0;
     next = Promise.withResolvers<VideoServer>();
@@ -261,6 +261,6 @@ export async function killAgainAndAgain(
   const leftOver = readdirSync(dataDirectory, { recursive: true, encoding: "utf8" }).filter((name) =>
     /(^|\/)((encode|mezzanine|captions)-\d|\.tmp\/)/.test(name),
   );
-  assert.deepEqual(leftOver, [], "what killed servers were writing is removed");
+  assert.deepEqual(leftOver, [], "files that killed servers were writing are removed");
   return figures;
 }

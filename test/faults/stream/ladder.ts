@@ -65,7 +65,7 @@ export function createLadderCheck() {
       assert.equal(
         inits.get(place) ?? init,
         init,
-        `the initialisation segment of ${rendition} of ${uid} is that of the other videos`,
+        `the initialization segment of ${rendition} of ${uid} equals that of the other videos`,
       );
       inits.set(place, init);
       const whole = Buffer.concat(parts);
@@ -135,9 +135,9 @@ function checkPictures(bytes: Buffer, source: string, expected: number): Promise
       .split("\n")
       .filter((line) => /^\d/.test(line))
       .map((line) => line.split(",").map(Number) as [number, number, number, number]);
-    assert.equal(times.length, expected, "frames");
+    assert.equal(times.length, expected, "number of frames");
     const [, , first, length] = times[0]!;
-    times.forEach(([, , shown], i) => assert.equal(shown - first, i * length, `frame ${i} is shown in its turn`));
+    times.forEach(([, , shown], i) => assert.equal(shown - first, i * length, `presentation time of frame ${i}`));
     const alike = (await readFile(stats, "utf8"))
       .trim()
       .split("\n")
@@ -159,11 +159,11 @@ function checkSound(bytes: Buffer, source: string): Promise<void> {
       .trim()
       .split("\n")
       .map((line) => line.split(",").map(Number) as [number, number]);
-    packets.forEach(([pts], i) => assert.equal(pts - packets[0]![0], i * 1024, `packet ${i} is heard in its turn`));
+    packets.forEach(([pts], i) => assert.equal(pts - packets[0]![0], i * 1024, `presentation time of packet ${i}`));
     const seconds = (packets.length * 1024) / 48_000;
     assert.ok(
       Math.abs(seconds - Number(duration.toString())) < 0.1,
-      `${seconds} s of sound for ${duration.toString().trim()} s`,
+      `${seconds} s of audio instead of ${duration.toString().trim()} s`,
     );
   });
 }

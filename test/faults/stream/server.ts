@@ -32,7 +32,7 @@ export async function startVideoServer(t: Scope, options: SpawnServeOptions = {}
     async crash() {
       server.child.kill("SIGKILL");
       await server.exited;
-      await until(() => processesOf(dataDirectory).length === 0, "its encoders die with it");
+      await until(() => processesOf(dataDirectory).length === 0, "its encoders exit with it");
     },
   };
 }
@@ -40,7 +40,7 @@ export async function startVideoServer(t: Scope, options: SpawnServeOptions = {}
 /** Polls for changes in another process, at a low rate, since every poll loads the server as well as the test. */
 export async function until(done: () => boolean | Promise<boolean>, what: string, ms = 60_000): Promise<void> {
   for (const deadline = Date.now() + ms; !(await done()); await sleep(100))
-    assert.ok(Date.now() < deadline, `not within ${ms / 1000} s: ${what}`);
+    assert.ok(Date.now() < deadline, `timed out after ${ms / 1000} s: ${what}`);
 }
 
 /** Programs, by name, whose command line contains the directory, except for the server itself. Reads /proc. */
@@ -75,7 +75,7 @@ export async function settled(server: Pick<VideoServer, "api">, uid: string, ms 
     `video ${uid} is ready or has failed`,
     ms,
   ).catch((err: Error) => {
-    throw new Error(`${err.message}; it is ${state} at ${video?.status.pctComplete} %`, { cause: err });
+    throw new Error(`${err.message}; the video is ${state} at ${video?.status.pctComplete} %`, { cause: err });
   });
   return video!;
 }

@@ -72,7 +72,7 @@ describe("import", () => {
       },
     );
     assert.deepEqual(await rows("select * from t"), [[1], [2]]);
-    for await (const { key } of objects.list("d1-transfers/")) assert.fail(`${key} of ${uuid} is left`);
+    for await (const { key } of objects.list("d1-transfers/")) assert.fail(`${key} of ${uuid} remains`);
     // Importing the same file again is a separate import.
     assert.equal((await execute("insert into t values (3);")).result.num_queries, 1);
     assert.equal((await execute("insert into t values (3);")).result.num_queries, 1);

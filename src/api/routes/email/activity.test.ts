@@ -431,7 +431,7 @@ test("the queue: lists, shows, cancels and retries only the account's own messag
       ["c@far.example", "5.0.0"],
       ["d@far.example", "5.0.0"],
     ],
-    "what was given up stands in the log",
+    "failed recipients are logged",
   );
 
   for (const other of [theirs.id, nobodys.id, "0".repeat(32)]) {

@@ -91,7 +91,7 @@ test("the verification page shows the address and verifies it when the button is
     [page.headers.get("cache-control"), page.headers.get("referrer-policy")],
     ["no-store", "no-referrer"],
   );
-  assert.equal(await verified(), false, "a program that follows links has agreed to nothing");
+  assert.equal(await verified(), false, "following the link does not verify the address");
   assert.equal((await visit(links[0]!, "POST")).status, 200);
   assert.equal(await verified(), true);
   assert.match((await visit(links[0]!)).text, /is verified/);

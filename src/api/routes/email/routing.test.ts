@@ -25,7 +25,7 @@ test("settings: read, changed, enabled and disabled with every HTTP method", asy
   assert.deepEqual(
     [put.support_subaddress, put.skip_wizard, put.enabled],
     [true, false, false],
-    "enabled has no effect, and what is left out stays",
+    "`enabled` is ignored, and omitted fields are unchanged",
   );
 
   const states = [];
@@ -113,7 +113,7 @@ test("DKIM keys are listed and rotated", async (t) => {
   assert.equal(
     (await call("post", `${base}/dkim/rotate`)).status,
     404,
-    "of a name that is not routed there is nothing to replace",
+    "a name that is not routed has no keys to replace",
   );
   await call("post", `${base}/dns`, { body: {} });
   const states = async () =>

@@ -138,7 +138,7 @@ onEveryDatabase((engine) => {
     assert.deepEqual(
       (await call("post", base, { body: {} })).body.result,
       {},
-      "an object, as these failures are published",
+      "the result is an object, as published for this response",
     );
     for (let i = 1; i < 10; i++) await call("post", `${base}/bulk`, { body: { items: [] } });
     const limited = await call("post", `${base}/bulk`, { body: { items: [] } });

@@ -382,7 +382,7 @@ test("streams a large upload in bounded memory", async (t) => {
     result: { etag: string; size: string };
   };
   assert.deepEqual([response.statusCode, result.size, result.etag], [200, String(chunks * MiB), hash.digest("hex")]);
-  assert.ok(peak < 96 * MiB, `${Math.round(peak / MiB)} MiB were held`);
+  assert.ok(peak < 96 * MiB, `${Math.round(peak / MiB)} MiB were buffered`);
   const end = await raw("GET", `${objects}/large`, { headers: { range: "bytes=-10" } });
   assert.ok(end.bytes.equals(chunk.subarray(-10)));
 });
@@ -422,7 +422,7 @@ test("an aborted download closes the object", { timeout: 60_000 }, async (t) => 
     for await (const { key } of stored.list("r2/")) return key;
     return undefined;
   };
-  assert.notEqual(await left(), undefined, "a reader holds it");
+  assert.notEqual(await left(), undefined, "an open reader keeps the object");
   abort.abort();
   while ((await left()) !== undefined) await new Promise(setImmediate);
 });

@@ -37,7 +37,7 @@ async function setUp(t: TestContext, command: string[] = []) {
     log: silentLog,
     folder,
     // One video, and no speech recognition.
-    tools: { ffmpeg: () => assert.fail("it was run") },
+    tools: { ffmpeg: () => assert.fail("ffmpeg was run") },
     videos: {
       find: async () => video,
       get: async (_, uid) => (uid === UID ? video : Promise.reject(streamErrors.videoNotFound({ uid }))),

@@ -7,7 +7,7 @@ import { CODE, formOf, metadataOf } from "./workers.testing.ts";
 
 const refusal = async (form: FormData | Promise<FormData>): Promise<string> => {
   const thrown = await readUploadForm(await form).then(
-    () => assert.fail("it was taken"),
+    () => assert.fail("the form was accepted"),
     (err: unknown) => err,
   );
   assert.ok(thrown instanceof UserError, String(thrown));
@@ -338,7 +338,7 @@ describe("any upload", () => {
         } catch (thrown) {
           assert.ok(thrown instanceof UserError, String(thrown));
           assert.equal(thrown.entry.http, 400);
-          assert.doesNotMatch(`${thrown.message} ${thrown.fix}`, /\{\w+\}/, "a place was left open");
+          assert.doesNotMatch(`${thrown.message} ${thrown.fix}`, /\{\w+\}/, "a placeholder was not filled in");
         }
       }),
       { numRuns: 300 },

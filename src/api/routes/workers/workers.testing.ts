@@ -65,12 +65,12 @@ export async function startWorkersApi(scope: { after(end: () => Promise<void>): 
     scripts,
     async ok(...request) {
       const { status, text, body } = await api.call(...request);
-      if (status >= 300) throw new Error(`${request[0]} ${request[1]} answered ${status}: ${text}`);
+      if (status >= 300) throw new Error(`${request[0]} ${request[1]} returned ${status}: ${text}`);
       return body.result;
     },
     async refused(...request) {
       const { status, text, body } = await api.call(...request);
-      if (status < 400) throw new Error(`${request[0]} ${request[1]} answered ${status}: ${text}`);
+      if (status < 400) throw new Error(`${request[0]} ${request[1]} returned ${status}: ${text}`);
       return [status, body.errors[0].code, body.errors[0].message];
     },
   };

@@ -79,7 +79,7 @@ test("RFC 7672 3.1.1: accepts a certificate or key that matches the record, rega
     tlsa(3, 1, 1, hash("sha256", spkiOf(derOf(other)))),
     tlsa(3, 1, 1, hash("sha256", spkiOf(derOf(own)))),
   ];
-  assert.equal((await deliver(t, own, rollover)).how, "TLS", "one of several is enough");
+  assert.equal((await deliver(t, own, rollover)).how, "TLS", "one matching record is sufficient");
 });
 
 test("defers mail if the certificate does not match or TLS is missing, and never sends plain text", async (t) => {
@@ -95,48 +95,58 @@ test("RFC 7672 3.1.2: a trust anchor covers certificates issued under it with a 
   assert.equal(
     (await deliver(t, leaf, [tlsa(2, 1, 2, hash("sha512", spkiOf(between.der)))])).how,
     "TLS",
-    "an anchor in the middle",
+    "an intermediate certificate as trust anchor",
   );
   assert.equal(
     (await deliver(t, issuedBy(between, ["there.example"]), byRoot)).how,
     "TLS",
-    "the name of the domain will do",
+    "a certificate for the domain name is accepted",
   );
   assert.equal((await deliver(t, issuedBy(between, ["*.there.example"]), byRoot)).how, "TLS");
   const lazy = authority("Lazy", { sent: false });
   assert.equal(
     (await deliver(t, issuedBy(lazy, ["mx.there.example"]), [tlsa(2, 0, 0, lazy.der)])).how,
     "TLS",
-    "an anchor that only the DNS has",
+    "a trust anchor that only the DNS record contains",
   );
 
   const refusals: [string, Pair, Tlsa[], RegExp][] = [
-    ["another name", issuedBy(between, ["mx.else.example"]), byRoot, /for none of mx\.there\.example, there\.example/],
     [
-      "past its time",
+      "a certificate for another name",
+      issuedBy(between, ["mx.else.example"]),
+      byRoot,
+      /for none of mx\.there\.example, there\.example/,
+    ],
+    [
+      "an expired certificate",
       issuedBy(between, ["mx.there.example"], { until: Date.now() - 3_600_000 }),
       byRoot,
       /not valid today/,
     ],
     [
-      "another anchor",
+      "another trust anchor",
       leaf,
       [tlsa(2, 0, 1, hash("sha256", authority("Root").der))],
       /no TLSA record matches a certificate/,
     ],
     [
-      "an anchor that is not sent",
+      "a trust anchor that is not sent",
       issuedBy(lazy, ["mx.there.example"]),
       [tlsa(2, 0, 1, hash("sha256", lazy.der))],
       /no TLSA record matches a certificate/,
     ],
     [
-      "an issuer that may not issue",
+      "an issuer that is not a CA",
       issuedBy(authority("Nobody", { by: root, ca: false }), ["mx.there.example"]),
       byRoot,
       /does not hold|no TLSA record matches a certificate/,
     ],
-    ["its own anchor", leaf, [tlsa(2, 0, 1, hash("sha256", leaf.der))], /no TLSA record matches a certificate/],
+    [
+      "an end-entity certificate as trust anchor",
+      leaf,
+      [tlsa(2, 0, 1, hash("sha256", leaf.der))],
+      /no TLSA record matches a certificate/,
+    ],
   ];
   for (const [what, pair, records, why] of refusals) {
     const { how, text } = await deliver(t, pair, records);
@@ -172,7 +182,7 @@ test("DANE does not apply unless the domain, the host and the record are all sig
     assert.equal(how, "plain");
     assert.ok(
       dns.queries.every((question) => !question.startsWith("TLSA")),
-      "and nobody asks for the records",
+      "no TLSA query is sent",
     );
   }
   assert.equal((await deliver(t, undefined, { records: {} })).how, "plain");
@@ -190,7 +200,7 @@ test("uses the records of the host's alias target if there are any, otherwise th
     "real.else.example": { records: { A: ["127.0.0.1"] } },
   };
   const led = await deliver(t, own, [tlsa(3, 1, 1, Buffer.alloc(32))], { names: alias });
-  assert.match(led.how, /^451/, "the host's own records count where its alias has none");
+  assert.match(led.how, /^451/, "the TLSA records of the host itself apply if those of its alias are missing");
   const dns = await startDns(t, {
     "bare.example": { records: { AAAA: ["::1"] } },
     "_25._tcp.bare.example": { records: { TLSA: [good] } },
@@ -215,12 +225,12 @@ test("RFC 8461 2: DANE takes precedence over MTA-STS, which never makes up for a
   assert.equal(
     (await deliver(t, own, [tlsa(3, 1, 1, hash("sha256", spkiOf(derOf(own))))], enforced)).how,
     "TLS",
-    "a certificate that MTA-STS would refuse",
+    "a certificate that MTA-STS would reject",
   );
   assert.match(
     (await deliver(t, other, [tlsa(3, 1, 1, Buffer.alloc(32))], { ...enforced, ca: other.cert })).how,
     /^451/,
-    "one that it would take",
+    "a certificate that MTA-STS would accept",
   );
   assert.equal((await deliver(t, other, { records: {} }, { ...enforced, ca: other.cert })).how, "TLS");
 });

@@ -155,13 +155,17 @@ test("an invalid policy, or one from an unauthorized host, leaves the domain wit
   const cases: [string, string, (site: Site) => void][] = [
     ["not found", "sts-policy-fetch-error", (site) => void (site.status = 404)],
     [
-      "a redirection",
+      "a redirect",
       "sts-policy-fetch-error",
       (site) => void ((site.status = 302), (site.location = "https://mta-sts.there.example/else")),
     ],
-    ["a page", "sts-policy-fetch-error", (site) => void (site.type = "text/html")],
-    ["nonsense", "sts-policy-invalid", (site) => void (site.body = "hello")],
-    ["too much", "sts-policy-fetch-error", (site) => void (site.body = `${ENFORCE}${"x: y\r\n".repeat(20_000)}`)],
+    ["an HTML page", "sts-policy-fetch-error", (site) => void (site.type = "text/html")],
+    ["an invalid policy", "sts-policy-invalid", (site) => void (site.body = "hello")],
+    [
+      "an oversized policy",
+      "sts-policy-fetch-error",
+      (site) => void (site.body = `${ENFORCE}${"x: y\r\n".repeat(20_000)}`),
+    ],
   ];
   for (const [what, type, change] of cases) {
     const { site, policyFor, clock } = await open(t, await temporary(t));
@@ -179,7 +183,7 @@ test("an invalid policy, or one from an unauthorized host, leaves the domain wit
   assert.equal(wrong.site.fetched, 0, "the certificate is for another name");
   const inside = await open(t, await temporary(t), { mayConnect: (address) => address !== "127.0.0.1" });
   assert.equal(failing(await inside.policyFor("there.example")), "opportunistic sts-policy-fetch-error");
-  assert.equal(inside.site.fetched, 0, "nothing is fetched from inside");
+  assert.equal(inside.site.fetched, 0, "nothing is fetched from a private address");
 });
 
 test("fetches nothing without a record; the modes testing and none do not hold back mail", async (t) => {
@@ -203,14 +207,14 @@ test("fetches nothing without a record; the modes testing and none do not hold b
 test("mail to a domain in enforce mode goes to the hosts listed in the policy, over verified TLS, or waits", async (t) => {
   const mx = selfSigned("mx.there.example");
   for (const [what, { pair, host, outcome }] of Object.entries({
-    "a certificate that verifies": { pair: mx, host: "mx.there.example", outcome: "delivered" },
-    "a certificate of another name": {
+    "a valid certificate": { pair: mx, host: "mx.there.example", outcome: "delivered" },
+    "a certificate for another name": {
       pair: selfSigned("mx.else.example"),
       host: "mx.there.example",
       outcome: "temporary",
     },
     "no TLS": { pair: undefined, host: "mx.there.example", outcome: "temporary" },
-    "a host that the policy does not name": {
+    "a host that the policy does not list": {
       pair: selfSigned("mx.else.example"),
       host: "mx.else.example",
       outcome: "temporary",

@@ -48,7 +48,7 @@ export function queueConformance(engine: TestEngine): void {
       );
       assert.deepEqual(refused, []);
       assert.equal((await bodies()).length, 1);
-      assert.deepEqual(await keysOf(objects), [], "a small body is a row");
+      assert.deepEqual(await keysOf(objects), [], "a small body is stored in the database");
       const delivery = await nth(1);
       assert.deepEqual([delivery.domain, delivery.raw], ["there.example", "Subject: x\r\n\r\nhello\r\n"]);
       assert.deepEqual(
@@ -190,7 +190,7 @@ export function queueConformance(engine: TestEngine): void {
         waits.push((nextTry.getTime() - clock.now()) / MINUTE);
         clock.advance(nextTry.getTime() - clock.now() - 1);
         await settleDown();
-        assert.equal(deliveries.length, n, "not a moment too early");
+        assert.equal(deliveries.length, n, "not before the scheduled time");
         clock.advance(1000);
       }
       for (const [i, wanted] of [1, 5, 15, 60, 120, 240, 240, 240].entries())
@@ -217,7 +217,7 @@ export function queueConformance(engine: TestEngine): void {
         ["b@there.example expired 450 later"],
       );
       assert.equal(events.at(-1)!.step, "bounced");
-      assert.equal((await bodies()).length, 1, "kept for a while");
+      assert.equal((await bodies()).length, 1, "the body is kept for some time");
     });
 
     test("has a separate result for every recipient, and reports each failure once, while the content is still available", async (t) => {

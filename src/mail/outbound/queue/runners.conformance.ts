@@ -100,7 +100,10 @@ export function runnersConformance(engine: TestEngine): void {
       );
       service.start();
       for (const id of quick) await until(async () => (await stateOf(service, id)) === "delivered");
-      assert.ok(deliveries.filter(({ domain }) => domain === "slow.example").length <= 2, "no success, no more lanes");
+      assert.ok(
+        deliveries.filter(({ domain }) => domain === "slow.example").length <= 2,
+        "no lanes are added without a success",
+      );
     });
 
     test("have a maximum number of messages in progress, which grows to the limit with success", async (t) => {
@@ -216,7 +219,7 @@ export function runnersConformance(engine: TestEngine): void {
       await noneUnderWay();
       await settleDown();
       const first = deliveries.length;
-      assert.ok(first >= 3 && first <= 12, `${first} messages to find out`);
+      assert.ok(first >= 3 && first <= 12, `${first} messages were attempted before the pause`);
       assert.equal(service.paused()[0]!.name, "gone.example");
       clock.advance(30_000);
       await settleDown();
@@ -225,7 +228,7 @@ export function runnersConformance(engine: TestEngine): void {
       await until(() => deliveries.length === first + 1);
       await noneUnderWay();
       await settleDown();
-      assert.equal(deliveries.length, first + 1, "one is enough to find out");
+      assert.equal(deliveries.length, first + 1, "one message probes the destination");
       for (let n = 0; n < 125; n++) {
         clock.advance(HOUR);
         await settleDown(3);

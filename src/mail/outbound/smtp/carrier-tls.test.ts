@@ -8,49 +8,49 @@ const good = selfSigned("mx.there.example");
 const other = selfSigned("elsewhere.example");
 
 for (const [what, { server, level, ca, expect }] of Object.entries({
-  "any certificate does for the opportunist": {
+  "opportunistic TLS accepts any certificate": {
     server: other,
     level: "opportunistic",
     ca: undefined,
     expect: "delivered TLS",
   },
-  "where TLS is not offered the opportunist goes without": {
+  "opportunistic TLS falls back to plaintext if TLS is not offered": {
     server: undefined,
     level: "opportunistic",
     ca: undefined,
     expect: "delivered plain",
   },
-  "any certificate does where TLS is required": {
+  "required TLS accepts any certificate": {
     server: other,
     level: "require",
     ca: undefined,
     expect: "delivered TLS",
   },
-  "where TLS is required nothing goes without": {
+  "required TLS never falls back to plaintext": {
     server: undefined,
     level: "require",
     ca: undefined,
     expect: "temporary 4",
   },
-  "a certificate that nobody vouches for is not verified": {
+  "a certificate that is not trusted fails verification": {
     server: good,
     level: "verified",
     ca: undefined,
     expect: "temporary 4.7.5",
   },
-  "a certificate of another name is not verified": {
+  "a certificate for another name fails verification": {
     server: other,
     level: "verified",
     ca: other.cert,
     expect: "temporary 4.7.5",
   },
-  "a certificate that names the host is verified": {
+  "a trusted certificate for the host name passes verification": {
     server: good,
     level: "verified",
     ca: good.cert,
     expect: "delivered TLS",
   },
-  "no TLS where none is wanted": { server: good, level: "none", ca: undefined, expect: "delivered plain" },
+  "level none does not use TLS": { server: good, level: "none", ca: undefined, expect: "delivered plain" },
 } as const)) {
   test(what, async () => {
     const sink = await startSink(server === undefined ? {} : server);
@@ -141,12 +141,12 @@ test("sends everything to the first working smart host, with a password", async 
   assert.match(
     resultLines(await wrong.carry("anywhere.example", parcelOf(["b@anywhere.example"]), NEVER))[0]!,
     /^b temporary 451 4\.4\.0 .*answered: 535/,
-    "a wrong password returns no mail",
+    "a wrong password does not bounce the message",
   );
 });
 
 test("never sends a password in plain text", async () => {
-  const sink = await startSink({ authOptional: true, onAuth: () => assert.fail("it was said") });
+  const sink = await startSink({ authOptional: true, onAuth: () => assert.fail("the password was sent") });
   const { carry } = open(sink, {
     smartHosts: [{ host: "127.0.0.1", port: sink.port, auth: { user: "u", pass: "p" }, tls: "opportunistic" }],
   });

@@ -7,11 +7,11 @@ import { NEVER, open, resultLines } from "./carrier.testing.ts";
 const phases: Record<string, { greeting?: string; script: Script }> = {
   greeting: { greeting: HANG, script: () => undefined },
   EHLO: { script: (command) => (command.startsWith("EHLO") ? HANG : undefined) },
-  "half an EHLO": { script: (command) => (command.startsWith("EHLO") ? "250-there" : undefined) },
+  "an incomplete EHLO reply": { script: (command) => (command.startsWith("EHLO") ? "250-there" : undefined) },
   MAIL: { script: (command) => (command.startsWith("MAIL") ? HANG : undefined) },
   RCPT: { script: (command) => (command.startsWith("RCPT") ? HANG : undefined) },
   DATA: { script: (command) => (command === "DATA" ? HANG : undefined) },
-  "the message": { script: (command) => (command === "." ? HANG : undefined) },
+  "the end of the message": { script: (command) => (command === "." ? HANG : undefined) },
 };
 
 test("delivers a message byte for byte, and returns the reply of the host that accepted it", async () => {
@@ -69,7 +69,7 @@ test("recipients rejected at RCPT keep their own reply if the message is rejecte
   assert.deepEqual(resultLines(carried), ["yes permanent 554 5.7.1 spam", "no permanent 550 5.1.1 unknown"]);
   const again = await carry("there.example", parcelOf(["no@there.example"]), NEVER);
   assert.deepEqual(resultLines(again), ["no permanent 550 5.1.1 unknown"]);
-  assert.equal(sink.connections, 1, "the connection stays good after a refusal");
+  assert.equal(sink.connections, 1, "the connection is reused after a rejection");
 });
 
 test("a rejected sender is the result for all recipients", async () => {
@@ -141,7 +141,7 @@ test("a host that reads slowly is abandoned only when it stops reading", async (
   };
   const carried = await carry("there.example", big, NEVER);
   assert.equal(carried.results[0]!.outcome, "temporary");
-  assert.ok(read >= 4_000_000, `it took ${read} octets first`);
+  assert.ok(read >= 4_000_000, `only ${read} octets were read`);
 });
 
 test("does not try another host if the connection is lost after the message, which may have arrived", async () => {
@@ -245,7 +245,7 @@ test("sends SIZE, 8BITMIME, SMTPUTF8 and the DSN parameters if they are supporte
     NEVER,
   );
   assert.ok(carried.results.every(({ outcome }) => outcome === "delivered"));
-  assert.equal(sink.mails.length, 2, "two wishes, two transactions");
+  assert.equal(sink.mails.length, 2, "different parameters require separate transactions");
   const { args, rcptArgs } = sink.mails[0]!;
   assert.deepEqual(
     [args["SIZE"], args["BODY"], args["SMTPUTF8"], args["RET"], args["ENVID"]],
@@ -299,7 +299,7 @@ test("sends mail for a local domain to the local listener, or by its MX records,
     {
       resolver,
       localHop: async (domain) => (isMine(domain) ? { host: "127.0.0.1", port: sink.port, tls: "none" } : undefined),
-      daneFor: () => assert.fail("it is nobody's business"),
+      daneFor: () => assert.fail("DANE was looked up for a local hop"),
       mayConnect: () => false,
     },
   );

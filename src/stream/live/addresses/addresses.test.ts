@@ -83,7 +83,7 @@ test("an input initially resolves to nothing, then to its broadcast, then to its
   for (let n = 0; n < 100; n++) await found();
   clock.advance(9000);
   await found();
-  assert.equal(asked.lists, before, "what runs is not looked for again");
+  assert.equal(asked.lists, before, "a running broadcast is not looked up again");
   set(FIRST, "ready");
   assert.equal(await found(), FIRST);
   add(SECOND, "live-inprogress");
@@ -146,7 +146,7 @@ test("access rules of an input apply to its live video under every uid and never
   assert.deepEqual(
     (await access.check(INPUT, "play", { ip: "" })).allowedOrigins,
     ["other.example"],
-    "pages send the rules of the input",
+    "pages send the access rules of the live input",
   );
   // Under its own uid, a recording has only its own rules; under the input uid, both apply.
   set(FIRST, "ready");

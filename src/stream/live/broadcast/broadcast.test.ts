@@ -174,7 +174,7 @@ test("a waiting process does not finish the broadcast of a publisher that reconn
   assert.equal(
     (third.signal.reason as { kind: string }).kind,
     "liveInputBusy",
-    "there is one publisher at a time, whichever process it comes to",
+    "there is only one publisher at a time across all processes",
   );
   await Promise.all([here, there].map(({ broadcasts }) => broadcasts.close()));
 });
@@ -190,7 +190,7 @@ test("broadcasts start and finish while the database is unavailable", async () =
         ? Object.fromEntries(
             ["take", "wait", "drop", "renew", "lapsed", "adopt", "find"].map((name) => [
               name,
-              () => Promise.reject(new Error("the database is away")),
+              () => Promise.reject(new Error("database unavailable")),
             ]),
           )
         : calls,
@@ -326,15 +326,16 @@ test("an input never has two controllers, and every broadcast ends as a recordin
           before.videos.size > 0 &&
           killedAt <= before.endedAt!;
         if (!quiet || now.videos.size === 0) continue;
-        if (gap < TIMEOUT) assert.deepEqual([...now.videos], [[...before.videos].at(-1)], `back after ${gap} ms`);
+        if (gap < TIMEOUT)
+          assert.deepEqual([...now.videos], [[...before.videos].at(-1)], `reconnected after ${gap} ms`);
         if (gap > TIMEOUT + LEASE + LOOKED)
-          assert.ok(!before.videos.has([...now.videos][0]!), `back after ${gap} ms, too late`);
+          assert.ok(!before.videos.has([...now.videos][0]!), `reconnected after ${gap} ms, too late`);
       }
       open()?.end(streamErrors.livePublisherLost());
       await world.advance(TIMEOUT + 3 * LEASE);
       const states = new Set([...world.videos.values()].map(({ state }) => state));
       states.delete("ready");
-      assert.deepEqual([...states], [], "everything is ready");
+      assert.deepEqual([...states], [], "every video is ready");
       assert.deepEqual([world.making.size, world.leases.rows.size, here.broadcasts.count()], [0, 0, 0]);
       for (const uid of world.videos.keys())
         assert.ok(world.assembled.includes(uid) && world.kept.get(uid)!.runs.length > 0);

@@ -158,8 +158,8 @@ export function createWorld() {
         videos: found,
         endedAt: undefined,
         signal: over.signal,
-        health: () => assert.fail("not asked here"),
-        subscribe: () => assert.fail("not asked here"),
+        health: () => assert.fail("not expected in this test"),
+        subscribe: () => assert.fail("not expected in this test"),
         wantKeyFrame() {},
         end(reason) {
           if (over.signal.aborted) return;
@@ -188,7 +188,8 @@ export function createWorld() {
       encode(given, begin) {
         const session = given as TestSession & { onChange(listener: () => void): void };
         const one = { process, session };
-        for (const other of making) assert.fail(`two are made at once, ${other.session.id} and ${session.id}`);
+        for (const other of making)
+          assert.fail(`two sessions start concurrently: ${other.session.id} and ${session.id}`);
         making.add(one);
         const done = Promise.withResolvers<void>();
         let sink: RunSink | undefined;
@@ -242,7 +243,7 @@ export function createWorld() {
         async begin(account: string, uid: string, draft: { liveInput: string }) {
           if (world.quota) throw streamErrors.quotaExceeded({});
           for (const video of videos.values())
-            assert.notEqual(video.state, "live-inprogress", "one video of an input at a time");
+            assert.notEqual(video.state, "live-inprogress", "an input has at most one live video");
           const video = newVideo({ uid, account, now: clock.now(), state: "live-inprogress" }, draft);
           videos.set(uid, video);
           return video;
@@ -268,8 +269,8 @@ export function createWorld() {
         async open(video: string, { onFault }: { onFault: (err: unknown) => void }) {
           world.fault = onFault;
           const one = kept.getOrInsertComputed(video, () => ({ runs: [], ended: false, openBy: undefined }));
-          assert.equal(one.openBy, undefined, "a recording is open once");
-          assert.equal(one.ended, false, "nothing is added to a recording that is over");
+          assert.equal(one.openBy, undefined, "a recording is opened only once");
+          assert.equal(one.ended, false, "nothing is appended to a finished recording");
           one.openBy = process;
           return {
             timeline: { video, runs: [], segments: [], ended: false },
@@ -279,7 +280,7 @@ export function createWorld() {
               init() {},
               end() {},
               fragment({ rendition }: { rendition: string }) {
-                if (process.alive) assert.equal(one.openBy, process, "nothing comes into a recording that is not open");
+                if (process.alive) assert.equal(one.openBy, process, "fragments are added only to an open recording");
                 one.runs.push(run.id);
                 sessionOf(rendition)!.videos.add(video);
               },
@@ -288,11 +289,11 @@ export function createWorld() {
           };
         },
         async recover(video: string) {
-          assert.equal(kept.get(video)?.openBy, undefined, "what is open is not recovered");
+          assert.equal(kept.get(video)?.openBy, undefined, "an open recording is not recovered");
         },
         async finish(video: string) {
           const one = kept.getOrInsertComputed(video, () => ({ runs: [], ended: false, openBy: undefined }));
-          assert.equal(one.openBy, undefined, "what is open is not finished");
+          assert.equal(one.openBy, undefined, "an open recording is not finalized");
           one.ended = true;
           return { segments: one.runs.length, duration: one.runs.length, size: 1, width: 1, height: 1 };
         },

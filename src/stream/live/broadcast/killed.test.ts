@@ -15,7 +15,7 @@ import { openBroadcasts } from "./real.testing.ts";
 /** Polls until the condition holds. */
 async function until(what: () => Promise<boolean> | boolean, ms = 60_000): Promise<void> {
   for (const end = Date.now() + ms; !(await what()); await new Promise((resolve) => setTimeout(resolve, 20)))
-    assert.ok(Date.now() < end, "it did not come to that");
+    assert.ok(Date.now() < end, "timed out");
 }
 
 test("a killed process loses less than two seconds of a broadcast, and the next one makes a recording of the rest", async (t) => {
@@ -41,7 +41,7 @@ test("a killed process loses less than two seconds of a broadcast, and the next 
   await until(async () => (await world.videos.list("a".repeat(32))).every(({ state }) => state === "ready"));
   const [video, ...others] = await world.videos.list("a".repeat(32));
   assert.equal(others.length, 0);
-  assert.ok(handedOver - video!.duration <= 1, `${video!.duration} of ${handedOver} seconds are kept`);
+  assert.ok(handedOver - video!.duration <= 1, `${video!.duration} of ${handedOver} seconds were stored`);
   assert.ok(video!.duration <= handedOver + 0.5);
   const timeline = (await world.recordings.timeline(video!.uid))!;
   assert.ok(timeline.ended && timeline.segments.length >= 2);
@@ -66,7 +66,7 @@ test("a recording is ready within a second after the reconnect time of its publi
   await until(() => world.settled.length === 1);
   assert.ok(
     Date.now() - ended < 20_000,
-    `ready ${Date.now() - ended} ms after a publisher who had one second to come back`,
+    `ready ${Date.now() - ended} ms after a publisher that had one second to reconnect`,
   );
   const [video] = await world.videos.list("a".repeat(32));
   assert.deepEqual([video!.state, video!.input], ["ready", { width: 320, height: 180 }]);
@@ -74,7 +74,7 @@ test("a recording is ready within a second after the reconnect time of its publi
 
 test("after a full disk in mid-broadcast, the stored part becomes a recording once there is space again", async (t) => {
   const disk = mountSmallDisk(t, 20);
-  if (disk === undefined) return t.skip("no small disk can be mounted here");
+  if (disk === undefined) return t.skip("cannot mount a small disk here");
   const world = await openBroadcasts({ folder: disk.folder, clock: systemClock, ids: randomIds, log: silentLog });
   t.after(world.close);
   world.broadcasts.start();

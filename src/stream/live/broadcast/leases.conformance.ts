@@ -22,7 +22,7 @@ const claim = (owner: string, now: number, more: Partial<LeaseClaim> = {}): Leas
 export function leasesConformance(engine: TestEngine): void {
   const kinds: [string, (t: Parameters<TestEngine["open"]>[0]) => Promise<BroadcastLeases>][] = [
     ["in the database", async (t) => createLeasesTable((await engine.open(t, broadcastMigrations)).db)],
-    ["of other tests", async () => createMemoryLeases()],
+    ["in memory", async () => createMemoryLeases()],
   ];
   for (const [where, open] of kinds) {
     test(`the leases ${where}: one process controls an input, another takes over when it waits or its lease expires`, async (t) => {
@@ -39,7 +39,7 @@ export function leasesConformance(engine: TestEngine): void {
       assert.deepEqual(
         await leases.take(claim(THERE, 1031, { video: TWO })),
         { kind: "continued", video: ONE },
-        "nothing was heard of the other",
+        "the lease of the other process has expired",
       );
       assert.equal(await leases.wait(here, 5), false);
       assert.equal(await leases.drop(here), false);
@@ -49,7 +49,7 @@ export function leasesConformance(engine: TestEngine): void {
       assert.deepEqual(
         await leases.take(claim(HERE, 1035)),
         { kind: "continued", video: ONE },
-        "who waits is not asked",
+        "the lease of a waiting process can be taken over",
       );
       assert.deepEqual(await leases.find(INPUT), {
         input: INPUT,
@@ -83,7 +83,7 @@ export function leasesConformance(engine: TestEngine): void {
       assert.deepEqual(
         (await leases.take(claim(HERE, 2001))).kind,
         "over",
-        "what is not recorded is another broadcast",
+        "a session that is not recorded is a separate broadcast",
       );
       await leases.drop(here);
       await leases.take(claim(HERE, 3000));

@@ -144,10 +144,10 @@ export async function openBroadcasts({
       signal: over.signal,
       wantKeyFrame() {},
       health: () => {
-        throw new Error("not asked here");
+        throw new Error("not expected in this test");
       },
       subscribe: () => {
-        throw new Error("not asked here");
+        throw new Error("not expected in this test");
       },
       end: (reason) => over.abort(reason),
       onMade: (listener) => void made.set(id, listener),

@@ -140,7 +140,7 @@ export async function openMaking(t: TestContext, { tools, encoders = 2, ladder =
       maker.encode(session, (run) => {
         assert.ok(
           runs.every(({ ended }) => ended),
-          "a run begins before the one before it has ended",
+          "a run starts before the previous one has ended",
         );
         const taken: TakenRun = { run, inits: new Map(), fragments: [], ended: false };
         runs.push(taken);
@@ -217,13 +217,13 @@ export const madeUpTo = (taken: TakenRun, seconds: number) =>
       taken.run.renditions.every(({ name }) =>
         taken.fragments.some(({ rendition, time, duration }) => rendition === name && time + duration > seconds),
       ),
-    `everything up to ${seconds} s`,
+    `all renditions up to ${seconds} s`,
   );
 
 export async function until(condition: () => boolean, what: string): Promise<void> {
   const late = performance.now() + 60_000;
   while (!condition()) {
-    assert.ok(performance.now() < late, `waited a minute for ${what}`);
+    assert.ok(performance.now() < late, `timed out after a minute, waiting for ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }

@@ -12,7 +12,7 @@ import { keysOf, madeUpTo, openMaking, packetsOf, shownTimes, until } from "./en
 
 const ZERO_DELAY = [...X264, "-bf", "0"];
 const B_FRAMES = ["-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p", "-bf", "2"];
-const none: Pick<MediaTools, "live"> = { live: () => assert.fail("nothing is to be encoded") };
+const none: Pick<MediaTools, "live"> = { live: () => assert.fail("something was encoded") };
 const near = (actual: readonly number[], expected: readonly number[], within: number) => {
   assert.equal(actual.length, expected.length);
   for (const [i, time] of actual.entries())
@@ -72,7 +72,7 @@ describe("runs", needsFfmpeg, () => {
         .slice(1))
         assert.ok(
           cuts.some((cut) => Math.abs(cut - time - offset) < 0.011),
-          `${time + offset} of ${cuts}`,
+          `no cut at ${time + offset}: ${cuts}`,
         );
     });
 
@@ -267,7 +267,7 @@ describe("runs", needsFfmpeg, () => {
       if (round > 3) continue;
       await until(
         () => making.runs[round]!.fragments.some(({ rendition }) => rendition === "360p"),
-        "a fragment of the encoder",
+        "a fragment from the encoder",
       );
       children.at(-1)!.kill();
       await children.at(-1)!.done.catch(() => {});
@@ -411,7 +411,7 @@ test(
     making.send(again(packets, 1, 2));
     await until(
       () => making.runs[1]?.fragments.some(({ rendition }) => rendition === "360p") === true,
-      "a fragment of the second run's encoder",
+      "a fragment from the encoder of the second run",
     );
     await making.finish();
     assert.deepEqual(

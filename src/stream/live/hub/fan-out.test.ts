@@ -39,7 +39,7 @@ test("a subscriber that fails on its initial packets is notified before it can u
   const fanOut = createFanOut(silentLog);
   fanOut.run({ video: H264! }, { id: "1", started: 0 });
   const { notes, subscriber } = createNotes();
-  const leave = fanOut.subscribe({ ...subscriber, tracks: () => assert.fail("no") });
+  const leave = fanOut.subscribe({ ...subscriber, tracks: () => assert.fail("tracks() was called") });
   assert.deepEqual(notes, ["end"]);
   leave();
   fanOut.end();

@@ -153,7 +153,7 @@ export const someInput = (): LiveInput => ({
 export async function until(what: string, condition: () => boolean): Promise<void> {
   const deadline = performance.now() + 60_000;
   while (!condition()) {
-    if (performance.now() > deadline) throw new Error(`after a minute still not: ${what}`);
+    if (performance.now() > deadline) throw new Error(`timed out after a minute: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }

@@ -66,7 +66,7 @@ export function liveInputsConformance(engine: TestEngine): void {
     const rows = JSON.stringify(
       await db.tables<{ stream_live_inputs: object }>().selectFrom("stream_live_inputs").selectAll().execute(),
     );
-    for (const key of [keys.publish, keys.playback]) assert.ok(!rows.includes(key), "keys are sealed");
+    for (const key of [keys.publish, keys.playback]) assert.ok(!rows.includes(key), "keys are encrypted");
   });
 
   test("stores and validates settings, and supports partial updates", async (t) => {
@@ -120,7 +120,7 @@ export function liveInputsConformance(engine: TestEngine): void {
       for (const work of [() => inputs.create(A, wrong), () => inputs.update(A, uid, wrong)])
         assert.match(await refusal(work()), /^badParameter/, JSON.stringify(wrong).slice(0, 100));
     }
-    assert.deepEqual((await inputs.get(A, uid)).input, input, "what is refused changes nothing");
+    assert.deepEqual((await inputs.get(A, uid)).input, input, "a rejected update changes nothing");
   });
 
   test("reports failed_to_reconnect for a rejected publisher while its broadcast is waiting for a reconnect", async (t) => {
@@ -284,7 +284,7 @@ export function liveInputsConformance(engine: TestEngine): void {
           .execute()
       ).length,
       1,
-      "what is over is forgotten",
+      "expired idempotency keys are deleted",
     );
     for (const bad of ["", "x".repeat(256)])
       assert.match(await refusal(inputs.create(A, {}, { idempotencyKey: bad })), /^badParameter/);

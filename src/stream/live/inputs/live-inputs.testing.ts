@@ -35,7 +35,7 @@ export async function openLiveInputs(t: TestContext, engine: TestEngine, late: P
     settings: { min_deletion_days: 30, allow_private: false },
   };
   const onEvent = async (event: LiveEvent) => {
-    if (state.deaf) throw new Error("the line is dead");
+    if (state.deaf) throw new Error("connection lost");
     told.push(event);
   };
   const room = createLiveInputs({ db, ...parts });

@@ -45,7 +45,7 @@ async function open(t: TestContext) {
   const delivery = createDelivery({
     routes: [],
     publicRoutes: routes,
-    access: { check: () => assert.fail("access is not checked") },
+    access: { check: () => assert.fail("access was checked") },
     address: () => "127.0.0.1",
     origin: () => "http://localhost",
     log: silentLog,

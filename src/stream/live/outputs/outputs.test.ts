@@ -136,9 +136,9 @@ describe("a broadcast is restreamed", needsFfmpeg, () => {
         "there",
       );
       await publish(3.5);
-      await until("it is connected", () => outputs.last("one")?.state === "connected");
+      await until("the output is connected", () => outputs.last("one")?.state === "connected");
       await publish(6);
-      await until("all of it is there", () => pictures(target.studio).length === 75);
+      await until("all frames have arrived", () => pictures(target.studio).length === 75);
       const sent = pictures(studio).slice(75);
       assert.deepEqual(
         pictures(target.studio).map(({ data, pts, dts, key }) => [data, pts - dts, key]),
@@ -150,8 +150,8 @@ describe("a broadcast is restreamed", needsFfmpeg, () => {
         ["there", "FMLE/3.0 (compatible; Reelpost)"],
       );
       end();
-      await until("the other side is told", () => target.studio.published[0]!.ended === "clean");
-      await until("nothing runs", () => runner.running === 0);
+      await until("the target sees a clean end", () => target.studio.published[0]!.ended === "clean");
+      await until("nothing is running", () => runner.running === 0);
       assert.deepEqual(outputs.states("one"), ["connecting", "connected", "ended"]);
     });
   }
@@ -190,13 +190,13 @@ describe("a broadcast is restreamed", needsFfmpeg, () => {
     outputs.add("wrong", `srt://127.0.0.1:${(await listen(["-f", "null", "-"])).port}`, "another passphrase");
     outputs.add("right", `srt://127.0.0.1:${port}?streamid=x&latency=200`, "0123456789abc");
     await publish(1.5);
-    await until("the wrong passphrase is refused", () => outputs.last("wrong")?.state === "error");
+    await until("the wrong passphrase is rejected", () => outputs.last("wrong")?.state === "error");
     assert.match(outputs.last("wrong")!.reason!, /did not answer, or refused the stream id or the passphrase/);
     outputs.change("wrong", { enabled: false });
-    await until("it is connected", () => outputs.last("right")?.state === "connected");
+    await until("the output is connected", () => outputs.last("right")?.state === "connected");
     // Packets in flight at the end of the broadcast may be lost: the clip is longer than that.
     await publish(6);
-    await until("most of it is there", () => (statSync(file, { throwIfNoEntry: false })?.size ?? 0) > 150_000);
+    await until("most frames have arrived", () => (statSync(file, { throwIfNoEntry: false })?.size ?? 0) > 150_000);
     end();
     await closed;
     const frames = await countFrames(file);
@@ -214,23 +214,26 @@ describe("a broadcast is restreamed", needsFfmpeg, () => {
     outputs.add("one", `rtmp://127.0.0.1:${port}/app`, "there");
     outputs.add("refused", `rtmp://127.0.0.1:${port}/app`, "a secret key");
     await publish(1);
-    await until("it fails", () => outputs.last("one")?.state === "error");
+    await until("the output fails", () => outputs.last("one")?.state === "error");
     assert.match(outputs.last("one")!.reason!, /^127\.0\.0\.1 cannot be reached: .*ECONNREFUSED/);
     const target = await targetServer(t, port);
-    await until("it is connected at last", () => outputs.last("one")?.state === "connected");
-    await until("the other one is refused", () =>
+    await until("the output connects after retries", () => outputs.last("one")?.state === "connected");
+    await until("the other output is rejected", () =>
       /BadName: Unknown stream key/.test(outputs.last("refused")?.reason ?? ""),
     );
     target.studio.published[0]!.abort(new Error("gone") as never);
     await until(
-      "it is connected again",
+      "the output is connected again",
       () => outputs.states("one").filter((state) => state === "connected").length === 2,
     );
     outputs.change("one", { url: `rtmp://127.0.0.1:${port}/elsewhere` });
-    await until("it is sent there", () => outputs.states("one").filter((state) => state === "connected").length === 3);
+    await until(
+      "the output uses the new URL",
+      () => outputs.states("one").filter((state) => state === "connected").length === 3,
+    );
     outputs.change("one", { enabled: false });
     outputs.change("refused", { enabled: false });
-    await until("nothing runs", () => runner.running === 0);
+    await until("nothing is running", () => runner.running === 0);
     assert.deepEqual([outputs.last("one")!.state, target.studio.published[2]!.ended], ["ended", "clean"]);
   });
 
@@ -238,7 +241,7 @@ describe("a broadcast is restreamed", needsFfmpeg, () => {
     const { outputs, publish } = await world(t, { addresses: { allowPrivate: false } });
     outputs.add("one", "rtmp://127.0.0.1:1935/app", "there");
     await publish(1);
-    await until("it is refused", () => outputs.last("one")?.state === "error");
+    await until("the output is rejected", () => outputs.last("one")?.state === "error");
     assert.match(outputs.last("one")!.reason!, /does not resolve to a public IP address/);
     await assert.rejects(
       addressesOf("internal.example", { allowPrivate: false, lookup: () => Promise.resolve(["10.0.0.1", "::1"]) }),
@@ -264,7 +267,7 @@ describe("a broadcast is restreamed", needsFfmpeg, () => {
     const [wary, target] = await Promise.all([world(t, { ca: other.cert }), targetServer(t)]);
     wary.outputs.add("two", `rtmps://localhost:${target.server.securePort}/app`, "there");
     await wary.publish(1);
-    await until("it is not trusted", () => wary.outputs.last("two")?.state === "error");
+    await until("the certificate is rejected", () => wary.outputs.last("two")?.state === "error");
     assert.match(wary.outputs.last("two")!.reason!, /certificate/);
   });
 
@@ -287,7 +290,7 @@ describe("a broadcast is restreamed", needsFfmpeg, () => {
     t.after(() => server.close());
     outputs.add("one", `rtmp://127.0.0.1:${server.port}/app`, "a secret key");
     await publish(1);
-    await until("it is refused", () => outputs.last("one")?.state === "error");
+    await until("the output is rejected", () => outputs.last("one")?.state === "error");
     assert.match(outputs.last("one")!.reason!, /^127\.0\.0\.1 refused it \(NetStream\.Publish\.BadName: .*not \(key\)/);
   });
 
@@ -298,7 +301,7 @@ describe("a broadcast is restreamed", needsFfmpeg, () => {
     t.after(() => void server.close());
     outputs.add("one", `rtmp://127.0.0.1:${(server.address() as { port: number }).port}/app`, "there");
     await publish(1);
-    await until("it is refused", () => outputs.last("one")?.state === "error");
+    await until("the output is rejected", () => outputs.last("one")?.state === "error");
     assert.match(outputs.last("one")!.reason!, /does not speak RTMP/);
   });
 });
@@ -341,10 +344,10 @@ test("changed tracks start another ffmpeg, while the first one writes the remain
   const write = (word: string) =>
     publication.write({ kind: "audio", dts: 0, pts: 0, key: true, data: Buffer.from(word) });
   sound(48_000);
-  await until("the first one runs", () => runs.length === 1);
+  await until("the first run has started", () => runs.length === 1);
   write("first");
   sound(44_100);
-  await until("the second one runs", () => runs.length === 2);
+  await until("the second run has started", () => runs.length === 2);
   write("second");
   const all = runs.map(({ written }) => Buffer.concat(written).toString("latin1"));
   assert.deepEqual(
@@ -365,7 +368,7 @@ test("changed tracks start another ffmpeg, while the first one writes the remain
   assert.equal(readFileSync(file, "utf8"), "srt_streamid=#!::r=mine\npassphrase=0123456789\n");
   assert.equal(statSync(file).mode & 0o077, 0);
   publication.end(true);
-  await until("it has ended", () => outputs.last("one")?.state === "ended");
+  await until("the output has ended", () => outputs.last("one")?.state === "ended");
   assert.deepEqual(readdirSync(folder), []);
 });
 
@@ -408,10 +411,10 @@ test("retries outputs that cannot be read with increasing delays, until the broa
   }
   broken = false;
   clock.advance(4000);
-  await until("it is tried", () => outputs.states("one").includes("connecting"));
+  await until("the output connects", () => outputs.states("one").includes("connecting"));
   broken = true;
   outputs.change("one", { enabled: false });
-  await until("it is read", () => asked === 5);
+  await until("the list is read", () => asked === 5);
   // Closes immediately.
   await runner.close();
 });

@@ -92,7 +92,7 @@ test("a steady broadcast has segments of two seconds and parts of eight frames, 
   ]);
   let heard = 0;
   for (const { n, duration } of playlist("audio").segments)
-    assert.ok(Math.abs((heard += duration) - 2 * (n + 1)) <= 512 / 48_000, `sound ends at ${heard}`);
+    assert.ok(Math.abs((heard += duration) - 2 * (n + 1)) <= 512 / 48_000, `audio ends at ${heard}`);
   assert.deepEqual(
     cuts.map(({ segment }) => [segment.n, segment.run, segment.start]),
     [
@@ -122,7 +122,7 @@ test("a reconnected publisher continues the numbers, with a discontinuity and an
     ))
       sink.fragment(fragment);
     sink.end();
-    assert.equal(playlist().hint, undefined, "nobody knows what comes");
+    assert.equal(playlist().hint, undefined, "the next segment is unknown");
   }
   const { segments } = playlist();
   assert.deepEqual(
@@ -182,7 +182,7 @@ test("a process that continues the timeline of another process continues its num
       [3, 1],
     ],
   );
-  assert.equal(first.broadcast.timeline().segments.length, 2, "what was given is not changed");
+  assert.equal(first.broadcast.timeline().segments.length, 2, "an earlier snapshot does not change");
 });
 
 test("a rendition that stops leaves gaps, and does not delay the others", () => {
@@ -214,9 +214,9 @@ test("a rendition that stops leaves gaps, and does not delay the others", () => 
       [8000, 2],
       [10_000, 2],
     ],
-    "gaps are where the leading rendition has its segments",
+    "the gaps match the segments of the leading rendition",
   );
-  assert.ok(playlist().segments.length >= 13, "the others go on");
+  assert.ok(playlist().segments.length >= 13, "the other renditions continue");
 });
 
 test("audio continues without video, and an endless GOP is cut", () => {
@@ -250,7 +250,7 @@ test("bounds memory: only the last segments of an hour are kept", () => {
   assert.deepEqual(
     [playlist("source", { what: "window" }).sequence, playlist("source", { what: "dvr" }).sequence],
     [1784, 1769],
-    "half a minute, and the minute that may be gone back",
+    "a window of half a minute, and a DVR window of one minute",
   );
   assert.ok(broadcast.recent.of("source").length <= 15);
   assert.equal(broadcast.timeline().segments.length, 1799);

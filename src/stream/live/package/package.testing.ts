@@ -97,7 +97,7 @@ interface ReadPart {
 export function readPlaylist(text: string): ReadPlaylist {
   const lines = text.split("\n");
   assert.equal(lines.shift(), "#EXTM3U");
-  assert.equal(lines.pop(), "", "the last line ends");
+  assert.equal(lines.pop(), "", "the playlist ends with a newline");
   const read: ReadPlaylist = {
     version: 1,
     target: 0,
@@ -146,7 +146,7 @@ export function readPlaylist(text: string): ReadPlaylist {
     else if (tag === "EXT-X-ENDLIST") read.ended = true;
     else if (["EXT-X-INDEPENDENT-SEGMENTS", "EXT-X-PLAYLIST-TYPE", "EXT-X-START"].includes(tag)) continue;
     else {
-      assert.doesNotMatch(line, /^#|^$/, `an unknown line: ${line}`);
+      assert.doesNotMatch(line, /^#|^$/, `unknown line: ${line}`);
       read.segments.push({
         ...next,
         uri: line,
@@ -171,33 +171,36 @@ const fresh = () => ({
 /** Requirements of rfc8216bis for one playlist. */
 export function assertValid({ target, partTarget, segments, open, version, control, ended }: ReadPlaylist): void {
   for (const { uri, duration, gap, parts } of segments) {
-    assert.ok(duration > 0 && Math.round(duration) <= target, `${uri} lasts ${duration} of ${target}`);
+    assert.ok(
+      duration > 0 && Math.round(duration) <= target,
+      `${uri} has a duration of ${duration}, the target is ${target}`,
+    );
     if (gap) assert.ok(version >= 8, "EXT-X-GAP");
     if (parts.length > 0)
       assert.ok(
         Math.abs(parts.reduce((sum, part) => sum + part.duration, 0) - duration) < 1e-4,
-        `the parts of ${uri} are ${duration} long`,
+        `the parts of ${uri} do not add up to its duration of ${duration}`,
       );
   }
   const parts = [...segments.flatMap((segment) => segment.parts), ...open];
   if (parts.length === 0) return;
   assert.ok(
     partTarget !== undefined && parts.every(({ duration }) => duration <= partTarget + 1e-6),
-    "no part is longer than their target",
+    "no part exceeds the part target",
   );
   assert.ok(ended || Number(control["PART-HOLD-BACK"]) >= 2 * partTarget - 1e-6);
 }
 
 /** Requirements for two playlists read in succession (6.2.1): published content may not be removed or changed. */
 export function assertFollows(before: ReadPlaylist, after: ReadPlaylist): void {
-  assert.ok(after.sequence >= before.sequence, "the sequence number goes back");
+  assert.ok(after.sequence >= before.sequence, "the sequence number decreased");
   assert.ok(after.target >= before.target);
   const last = (one: ReadPlaylist) => one.sequence + one.skipped + one.segments.length;
-  assert.ok(last(after) >= last(before), "segments are taken back");
+  assert.ok(last(after) >= last(before), "the last segment was removed");
   for (const old of before.segments) {
     const now = after.segments.find(({ n }) => n === old.n);
     if (now === undefined) {
-      assert.ok(old.n < after.sequence + after.skipped, `segment ${old.n} is left out`);
+      assert.ok(old.n < after.sequence + after.skipped, `segment ${old.n} is missing`);
       continue;
     }
     const { parts, at, init, ...rest } = now;
@@ -212,5 +215,5 @@ export function assertFollows(before: ReadPlaylist, after: ReadPlaylist): void {
   if (before.open.length === 0) return;
   const grown =
     last(after) === last(before) ? after.open : (after.segments.find(({ n }) => n === last(before))?.parts ?? []);
-  if (grown.length > 0) assert.deepEqual(grown.slice(0, before.open.length), before.open, "parts change");
+  if (grown.length > 0) assert.deepEqual(grown.slice(0, before.open.length), before.open, "parts changed");
 }

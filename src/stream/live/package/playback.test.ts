@@ -30,7 +30,7 @@ function feed(sink: RunSink, seconds: number, { from = 0, renditions = RENDITION
 }
 async function until(met: () => boolean): Promise<void> {
   for (const began = Date.now(); !met(); await setTimeout(5))
-    assert.ok(Date.now() - began < 60_000, "it did not come to pass within a minute");
+    assert.ok(Date.now() - began < 60_000, "timed out after a minute");
 }
 const uris = (playlist: string) => playlist.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
 
@@ -100,7 +100,7 @@ test("clientBandwidthHint selects the rendition with the nearest measured bitrat
       for (const { name } of RENDITIONS)
         sink.fragment({ ...piece(name, at, third), ...(name === "90p" && { bytes: Buffer.alloc(100_000) }) });
   const all = (await get("manifest/video.m3u8")).text;
-  assert.match(all, /BANDWIDTH=2410000,AVERAGE-BANDWIDTH=2410000,.*\n90p/, "more than the estimate of 300 kbit/s");
+  assert.match(all, /BANDWIDTH=2410000,AVERAGE-BANDWIDTH=2410000,.*\n90p/, "higher than the estimate of 300 kbit/s");
   for (const [hint, name] of [
     ["0.2", "source"],
     ["2", "90p"],
@@ -118,7 +118,7 @@ test("responds to a blocking request when the part is available, with a response
   assert.deepEqual(
     [before.segments.length, before.open.length, before.hint],
     [4, 0, "../segments/source/4.0.m4s"],
-    "a key frame follows: the segment ends with its last part",
+    "a key frame follows, so the segment ends with its last part",
   );
   const waiting = get("manifest/source.m3u8?protocol=llhls&_HLS_msn=4&_HLS_part=1");
   const next = get("segments/source/4.0.m4s");
@@ -140,7 +140,7 @@ test("responds to a blocking request when the part is available, with a response
   assert.equal(
     readPlaylist((await get("manifest/source.m3u8?protocol=llhls&_HLS_msn=3&_HLS_part=40")).text).open.length,
     2,
-    "a part that a segment does not have is the first of the next",
+    "a part number beyond the end of a segment means the first part of the next segment",
   );
   for (const query of ["_HLS_msn=9", "_HLS_part=1", "_HLS_msn=x", "_HLS_msn=-1"])
     assert.equal((await get(`manifest/source.m3u8?protocol=llhls&${query}`)).status, 400, query);
@@ -158,13 +158,13 @@ test("completes blocking requests when the broadcast ends, without removing anyt
   await until(() => broadcast.waiting === 2);
   sink.end();
   broadcast.end();
-  assert.equal(broadcast.waiting, 0, "nobody waits any longer");
+  assert.equal(broadcast.waiting, 0, "no request is still waiting");
   assert.equal((await part).status, 404);
   const { text, cache } = await waiting;
   const after = readPlaylist(text);
   assert.deepEqual([after.ended, cache], [true, "public, max-age=2"]);
   assertFollows(before, after);
-  assert.ok(after.sequence > 0, "what has gone does not come back for those who follow");
+  assert.ok(after.sequence > 0, "removed segments do not reappear");
 
   for (const ask of [get, getElsewhere]) {
     const multi = await ask("manifest/video.m3u8?protocol=llhls");
@@ -180,7 +180,7 @@ test("completes blocking requests when the broadcast ends, without removing anyt
       [read.segments.length, read.ended, read.segments.reduce((sum, { duration }) => sum + duration, 0)],
       [30, true, 60],
     );
-    assert.match((await ask("segments/source/0.m4s")).text, /^source@0\+0;/, "kept, no longer in memory");
+    assert.match((await ask("segments/source/0.m4s")).text, /^source@0\+0;/, "stored, no longer in memory");
     assert.equal((await ask("manifest/source.m3u8?protocol=llhls")).text.includes("ENDLIST"), true);
   }
 });
@@ -208,7 +208,7 @@ test("lists only the stored segments as soon as a partly unsaved broadcast has e
   room.segments = 4;
   assert.ok(
     readPlaylist((await get("manifest/source.m3u8")).text).segments.length > room.segments,
-    "the broadcast itself continues from memory",
+    "the process of the broadcast still serves from memory",
   );
   sink.end();
   broadcast.end();
@@ -240,12 +240,12 @@ test("serves the whole broadcast for seeking back, and delta updates", async (t)
   assert.deepEqual(
     readPlaylist(other.text).segments.map(({ uri, duration, at }) => [uri, duration, at]),
     whole.segments.map(({ uri, duration, at }) => [uri, duration, at]),
-    "another process tells the same",
+    "another process serves the same playlist",
   );
   assert.deepEqual(
     uris((await getElsewhere("manifest/video.m3u8?protocol=llhls")).text)[0],
     "source.m3u8?protocol=hls",
-    "and has no parts",
+    "without parts",
   );
 });
 
@@ -256,7 +256,11 @@ test("a reconnected publisher gives one playlist with a discontinuity, and conse
   first.end();
   assert.equal(readPlaylist((await get("manifest/source.m3u8?protocol=llhls")).text).hint, undefined);
   feed(broadcast.run(runOf(2, { renditions: [SOURCE, SOUND] })), 5, { from: 2, renditions: [SOURCE, SOUND] });
-  assert.deepEqual(uris((await get("manifest/video.m3u8")).text), ["source.m3u8?protocol=hls"], "what is made now");
+  assert.deepEqual(
+    uris((await get("manifest/video.m3u8")).text),
+    ["source.m3u8?protocol=hls"],
+    "only the renditions that are being encoded",
+  );
   const { segments } = readPlaylist((await get("manifest/source.m3u8?protocol=hls")).text);
   assert.deepEqual(
     segments.map(({ discontinuity, init }) => [discontinuity, init!.slice(-5)]),
@@ -273,7 +277,11 @@ test("a reconnected publisher gives one playlist with a discontinuity, and conse
     /presentationTimeOffset="0" [^>]*startNumber="3">\s*<SegmentTimeline>\s*<S t="2000000" d="2000000" r="1"\/>/,
   );
   broadcast.end();
-  assert.deepEqual(uris((await get("manifest/video.m3u8")).text), ["source.m3u8"], "what all of it has");
+  assert.deepEqual(
+    uris((await get("manifest/video.m3u8")).text),
+    ["source.m3u8"],
+    "only the renditions that cover the whole broadcast",
+  );
   const ended = (await get("manifest/video.mpd")).text;
   assert.match(ended, /type="static" mediaPresentationDuration="PT10.001S"/);
   assert.match(ended, /<Period id="0{31}2" start="PT5S" duration="PT5.001S">[^]*presentationTimeOffset="2000000"/);
@@ -338,7 +346,7 @@ test("a dropped rendition remains available while part of it is listed, and its 
     assert.equal(
       readPlaylist((await get(`manifest/${gone}.m3u8?protocol=hls`)).text).ended,
       true,
-      "followers receive the end",
+      "clients of a removed rendition receive the end",
     );
   }
 });

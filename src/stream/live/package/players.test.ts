@@ -151,7 +151,7 @@ describe("players of a running broadcast", { skip: needsFfmpeg.skip || withoutCh
       assert.ok(seen.parts > 0);
       assert.ok(Math.abs(seen.holdBack - 0.63) < 0.001, `the hold-back is ${seen.holdBack} s`);
       // A second on an idle machine; without parts it would be more than three.
-      assert.ok(seen.behind < 6000, `${seen.behind} ms behind what is published`);
+      assert.ok(seen.behind < 6000, `${seen.behind} ms behind the newest published frame`);
 
       await first.done;
       const second = feed(world.broadcast.run(runOf(2, { started: Date.now(), renditions: media.renditions })), {
@@ -163,7 +163,7 @@ describe("players of a running broadcast", { skip: needsFfmpeg.skip || withoutCh
       world.broadcast.end();
       await page.waitForFunction("video.ended", undefined, { timeout: 60_000 });
       const end = await page.evaluate<number>("video.currentTime");
-      assert.ok(Math.abs(end - 9.6) < 0.1, `it ended at ${end}`);
+      assert.ok(Math.abs(end - 9.6) < 0.1, `playback ended at ${end}`);
       assert.deepEqual(await page.evaluate("problems"), []);
       assert.deepEqual(problems, []);
     },
@@ -209,7 +209,7 @@ describe("players of a running broadcast", { skip: needsFfmpeg.skip || withoutCh
           await page.evaluate("void (video.currentTime = 12)");
           await page.waitForFunction("video.ended", undefined, { timeout: 60_000, polling: 50 });
           const end = await page.evaluate<number>("video.currentTime");
-          assert.ok(Math.abs(end - 12.8) < 0.1, `${name} ended at ${end}`);
+          assert.ok(Math.abs(end - 12.8) < 0.1, `${name}: playback ended at ${end}`);
           assert.deepEqual(await page.evaluate("problems"), [], name);
           assert.deepEqual(problems, [], name);
           await page.context().close();

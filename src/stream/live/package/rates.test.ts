@@ -76,5 +76,5 @@ test("the part target is the longest part plus timestamp jitter, and never decre
     assert.equal(targets.of("source"), expected);
   }
   targets.add("audio", (9 * 1024) / 48_000);
-  assert.equal(targets.of("audio"), 0.2, "each rendition has its own");
+  assert.equal(targets.of("audio"), 0.2, "each rendition has its own target");
 });

@@ -164,7 +164,7 @@ test(
     assert.deepEqual([now.colour, now.size, now.cache], ["green", "160x90", 5]);
     shown.segments = 3;
     assert.equal((await get("height=90")).colour, "green");
-    assert.equal(drawn(), 1, "it is the same for everybody for some seconds");
+    assert.equal(drawn(), 1, "the image is cached for a few seconds");
     clock.advance(5000);
     assert.equal((await get("height=90")).colour, "blue");
     for (const [time, colour] of [

@@ -60,7 +60,7 @@ async function open(t: TestContext) {
     };
     events.subscribe("stream.video", () => void look().catch(whole.reject));
     assembly.start();
-    const timer = setTimeout(() => whole.reject(new Error("there is no file after a minute")), 60_000);
+    const timer = setTimeout(() => whole.reject(new Error("no file after a minute")), 60_000);
     const video = await whole.promise.finally(() => clearTimeout(timer));
     return { video, path: (await objects.file(video.sourceKey!))! };
   }
@@ -111,7 +111,7 @@ test("runs of different sizes, or without audio, are transcoded into one file", 
   await recordClip(recording, await clip({ seconds: 2, audio: false }), { run: "3", first: next, sound: false });
   const { video, path } = await finish();
   await decoded(path);
-  assert.ok(Math.abs((await countFrames(path)) - 240) <= 3, "30 a second, as most have it");
+  assert.ok(Math.abs((await countFrames(path)) - 240) <= 3, "30 fps, the most common rate");
   const lengths = await lengthsOf(path);
   assert.ok(Math.abs(lengths["video"]! - 8) < 0.15 && Math.abs(lengths["audio"]! - 8) < 0.15, JSON.stringify(lengths));
   assert.deepEqual(

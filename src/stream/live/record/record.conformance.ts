@@ -61,7 +61,7 @@ export function recordConformance(engine: TestEngine): void {
     assert.deepEqual(
       await keysOf(objects, `stream/${VIDEO}/live/open/`),
       [],
-      "pages go when what is on them is in segments",
+      "journal pages are deleted when their fragments are in segments",
     );
 
     await recording.close();
@@ -113,7 +113,7 @@ export function recordConformance(engine: TestEngine): void {
     );
     assert.equal(next.timeline.segments.length, 4);
     const lost = 28 - 24 - (2 * next.timeline.segments[3]!.durations["source"]!) / 0.5;
-    assert.ok(lost >= 0 && lost <= 2, `${lost} of the fragments are lost`);
+    assert.ok(lost >= 0 && lost <= 2, `${lost} fragments were lost`);
     for (const n of [0, 1, 2]) {
       for (const name of ["source", "audio"])
         assert.deepEqual(

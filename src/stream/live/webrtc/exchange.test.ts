@@ -161,7 +161,7 @@ describe("WHIP and WHEP by HTTP", () => {
     const early = await send("POST", `/${hub.input.uid}/webRTC/play`, sdp);
     assert.equal(early.status, 409);
     assert.match(await early.text(), /has no publisher/);
-    assert.match([...hosts].join(), /^127\.0\.0\.1:\d+$/, "the name that was asked decides whose broadcasts there are");
+    assert.match([...hosts].join(), /^127\.0\.0\.1:\d+$/, "the requested host name is passed on to the access check");
   });
 
   test("limits the number of connections", async (t) => {

@@ -70,7 +70,7 @@ test("a new viewer gets everything since the last key frame, with its parameter 
   first.end();
   assert.equal(feeds.of(hub.input.uid), feed);
   end();
-  assert.notEqual(feeds.of(hub.input.uid), feed, "nobody watched it any more");
+  assert.notEqual(feeds.of(hub.input.uid), feed, "a feed without viewers is replaced");
   feeds.close();
 });
 

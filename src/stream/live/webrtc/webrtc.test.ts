@@ -84,17 +84,17 @@ describe("a browser", { skip: withoutChromium(), concurrency: 4 }, () => {
     const pictures = hub.packets.filter(({ kind }) => kind === "video");
     assert.equal(pictures[0]!.key, true);
     const keys = pictures.filter(({ key }) => key).map(({ pts }) => pts);
-    assert.ok(keys[1]! - keys[0]! > 1_000_000, "a key frame is asked for every two seconds");
+    assert.ok(keys[1]! - keys[0]! > 1_000_000, "a key frame is requested every two seconds");
     for (const kind of ["video", "audio"]) {
       const times = hub.packets.filter((packet) => packet.kind === kind).map(({ dts }) => dts);
       assert.ok(
         times.every((time, i) => i === 0 || time >= times[i - 1]!),
-        `${kind} goes on`,
+        `${kind} timestamps increase`,
       );
     }
     const sound = hub.packets.filter(({ kind }) => kind === "audio");
     t.diagnostic(
-      `${pictures.length} pictures, ${sound.length} packets of sound, keys at ${keys.map((us) => (us / 1e6).toFixed(2)).join(" ")}`,
+      `${pictures.length} frames, ${sound.length} audio packets, key frames at ${keys.map((us) => (us / 1e6).toFixed(2)).join(" ")}`,
     );
     assert.equal(await page.evaluate(`fetch(answer.location, { method: "DELETE" }).then(({ status }) => status)`), 200);
     await until("the publication ends", () => hub.ends.length > 0);
@@ -107,9 +107,9 @@ describe("a browser", { skip: withoutChromium(), concurrency: 4 }, () => {
     await until("the first packet", () => hub.packets.length > 0);
     const answer = await play(page, hub.input.uid);
     assert.equal(answer.status, 201, answer.sdp);
-    await until("pictures are shown", () => page.evaluate("window.firstFrame !== undefined"));
-    t.diagnostic(`first picture after ${Math.round((await page.evaluate("firstFrame")) as number)} ms`);
-    await until("sound and pictures come", async () => {
+    await until("frames are shown", () => page.evaluate("window.firstFrame !== undefined"));
+    t.diagnostic(`first frame after ${Math.round((await page.evaluate("firstFrame")) as number)} ms`);
+    await until("audio and video arrive", async () => {
       const { video, audio } = (await page.evaluate("received()")) as Record<
         string,
         { frames: number; samples: number }
@@ -133,19 +133,19 @@ describe("a browser", { skip: withoutChromium(), concurrency: 4 }, () => {
     await publish(page, hub);
     await until("the first packet", () => hub.packets.length > 0);
     assert.equal((await play(page, hub.input.uid)).status, 201);
-    for (const err of [undefined, streamErrors.liveNotPublished(), new Error("the database is away")]) {
+    for (const err of [undefined, streamErrors.liveNotPublished(), new Error("database unavailable")]) {
       access.answer = async () => {
         if (err !== undefined) throw err;
       };
       const before = access.asked;
-      await until("it was asked again, twice", () => access.asked > before + 2);
+      await until("the access check ran two more times", () => access.asked > before + 2);
       assert.equal(webrtc.connections(), 2);
     }
     access.answer = () => Promise.reject(streamErrors.signedUrlNeeded());
     await until("the viewer is gone", () => webrtc.connections() === 1);
     const { asked } = access;
     assert.equal((await play(page, hub.input.uid)).status, 401);
-    assert.equal(access.asked, asked + 1, "nobody asks for who is gone");
+    assert.equal(access.asked, asked + 1, "closed connections are not re-authorized");
   });
 
   test("disconnects a viewer as soon as the input's access rules exclude it", async (t) => {
@@ -188,7 +188,7 @@ describe("a browser", { skip: withoutChromium(), concurrency: 4 }, () => {
     const played = await play(page, hub.input.uid, { way: true });
     assert.deepEqual([played.status, webrtc.connections(), viewers.size], [201, 2, 0]);
     await take(page, "viewer", played, portOf(played));
-    await until("it is counted", () => viewers.size === 1);
+    await until("the viewer is counted", () => viewers.size === 1);
     assert.equal(
       await page.evaluate(
         `fetch(${JSON.stringify(played.location)}, { method: "DELETE" }).then(({ status }) => status)`,
@@ -206,7 +206,7 @@ describe("a browser", { skip: withoutChromium(), concurrency: 4 }, () => {
     assert.deepEqual(Object.keys(hub.tracks[0]!), ["audio"]);
     assert.equal((await play(page, hub.input.uid)).status, 201);
     await until(
-      "sound comes",
+      "audio arrives",
       async () =>
         (((await page.evaluate("received()")) as Record<string, { samples: number }>)["audio"]?.samples ?? 0) > 24_000,
     );
@@ -220,10 +220,10 @@ describe("a browser", { skip: withoutChromium(), concurrency: 4 }, () => {
     assert.equal(hub.tracks[0]!.audio, undefined);
     await play(page, hub.input.uid);
     await page.evaluate("readClock()");
-    await until("pictures are read", () => page.evaluate("latencies.length > 60"));
+    await until("the clock is read from frames", () => page.evaluate("latencies.length > 60"));
     const sorted = ((await page.evaluate("latencies.slice(20)")) as number[]).sort((a, b) => a - b);
     const at = (part: number) => sorted[Math.floor(sorted.length * part)];
-    t.diagnostic(`from canvas to canvas: ${at(0.5)} ms in the middle, ${at(0.95)} ms of 95 in a hundred`);
+    t.diagnostic(`canvas-to-canvas latency: median ${at(0.5)} ms, 95th percentile ${at(0.95)} ms`);
     // This verifies that the frames were really drawn and the result is not noise; it does not measure latency.
     assert.ok(at(0.5)! < 20_000);
   });
@@ -238,13 +238,13 @@ describe("a browser", { skip: withoutChromium(), concurrency: 4 }, () => {
     const played = await play(page, hub.input.uid, { way: true });
     const back = await startLossyWay(t, portOf(played), 20);
     await take(page, "viewer", played, back.port);
-    await until("pictures come", async () => (await framesOf(page)) > 40);
+    await until("frames arrive", async () => (await framesOf(page)) > 40);
     const pictures = () => hub.packets.filter(({ kind }) => kind === "video");
     const sent = () => page.evaluate("sent()") as Promise<number>;
     // An incomplete frame loses all frames up to the next key frame. A busy machine sometimes requests too late: one
     // section must be complete.
     let before = { sent: await sent(), came: pictures().length };
-    await until("almost all pictures of a stretch come", async () => {
+    await until("almost all frames of one section arrive", async () => {
       const [of, came] = [(await sent()) - before.sent, pictures().length - before.came];
       if (of < 60) return false;
       if (came >= of * 0.85) return true;
@@ -252,9 +252,11 @@ describe("a browser", { skip: withoutChromium(), concurrency: 4 }, () => {
       return false;
     });
     t.diagnostic(
-      `${way.lost()} packets were dropped on the way here and ${hub.lost()} never came; of ${pictures().length} pictures ${pictures().filter(({ key }) => key).length} are key frames`,
+      `${way.lost()} packets from the publisher were dropped and ${hub.lost()} never arrived; of ${pictures().length} frames ${pictures().filter(({ key }) => key).length} are key frames`,
     );
-    t.diagnostic(`${back.lost()} on the way to the viewer: ${JSON.stringify(await page.evaluate("received()"))}`);
+    t.diagnostic(
+      `${back.lost()} packets to the viewer were dropped: ${JSON.stringify(await page.evaluate("received()"))}`,
+    );
     assert.ok(way.lost() > 5);
   });
 
@@ -265,7 +267,7 @@ describe("a browser", { skip: withoutChromium(), concurrency: 4 }, () => {
     await until("the first packet", () => hub.packets.length > 0);
     await sendNonsense(portOf(published), 3000);
     const count = hub.packets.length;
-    await until("packets go on", () => hub.packets.length > count + 50);
+    await until("packets continue to arrive", () => hub.packets.length > count + 50);
     assert.deepEqual(hub.ends, []);
     assert.equal(await page.evaluate("publisher.connectionState"), "connected");
   });
@@ -291,7 +293,7 @@ describe("a browser", { skip: withoutChromium(), concurrency: 4 }, () => {
     assert.equal(status[0], 200);
     assert.notEqual(status[1], etag);
     const count = hub.packets.length;
-    await until("packets go on", () => hub.packets.length > count + 100);
+    await until("packets continue to arrive", () => hub.packets.length > count + 100);
     assert.equal(await page.evaluate("publisher.connectionState"), "connected");
     assert.deepEqual(hub.ends, []);
   });
@@ -316,17 +318,17 @@ describe("a browser", { skip: withoutChromium(), concurrency: 4 }, () => {
     assert.deepEqual(await page.evaluate("[played.status, played.patched]"), [201, 204]);
     const restart = `fetch(played.location, { method: "PATCH", headers: { "content-type": "application/trickle-ice-sdpfrag" }, body: "a=ice-ufrag:other\\r\\na=ice-pwd:0123456789abcdefghijkl\\r\\n" })`;
     assert.equal(await page.evaluate(`${restart}.then(({ status }) => status)`), 400);
-    await until("pictures come", async () => (await framesOf(page)) > 20);
+    await until("frames arrive", async () => (await framesOf(page)) > 20);
     await page.evaluate(`fetch(answer.location, { method: "DELETE" })`);
     await until("the publication ends", () => hub.ends.length === 1);
     const before = await framesOf(page);
     await publish(page, hub, { codec: "video/VP8" });
-    await until("pictures go on", async () => (await framesOf(page)) > before + 20);
+    await until("frames continue to arrive", async () => (await framesOf(page)) > before + 20);
     assert.equal(await page.evaluate("viewer.connectionState"), "connected");
   });
 
   for (const [what, options] of [
-    ["H.264 and AAC as OBS sends it by RTMP", ["-bf", "0"]],
+    ["H.264 and AAC as OBS sends them over RTMP", ["-bf", "0"]],
     ["B-frames", ["-preset", "veryfast", "-bf", "2"]],
   ] as const) {
     test(`plays ${what}`, needsFfmpeg, async (t) => {
@@ -344,12 +346,12 @@ describe("a browser", { skip: withoutChromium(), concurrency: 4 }, () => {
       t.after(tools.close);
       t.after(() => control.abort());
       const published = publishAtPace(hub, readFlv(file), control.signal);
-      await until("a second is published", () => (hub.packets.at(-1)?.dts ?? 0) > 1_000_000);
+      await until("one second has been published", () => (hub.packets.at(-1)?.dts ?? 0) > 1_000_000);
       const answer = await play(page, hub.input.uid);
       assert.equal(answer.status, 201, answer.sdp);
-      await until("pictures are shown", () => page.evaluate("window.firstFrame !== undefined"));
-      t.diagnostic(`first picture after ${Math.round((await page.evaluate("firstFrame")) as number)} ms`);
-      await until("sound and pictures come", async () => {
+      await until("frames are shown", () => page.evaluate("window.firstFrame !== undefined"));
+      t.diagnostic(`first frame after ${Math.round((await page.evaluate("firstFrame")) as number)} ms`);
+      await until("audio and video arrive", async () => {
         const { video, audio } = (await page.evaluate("received()")) as Record<
           string,
           { frames: number; samples: number }

@@ -277,5 +277,5 @@ export async function startWebrtc(
 
 export async function until(what: string, condition: () => unknown): Promise<void> {
   for (const deadline = Date.now() + 60_000; Date.now() < deadline; await setTimeout(20)) if (await condition()) return;
-  throw new Error(`not within a minute: ${what}`);
+  throw new Error(`timed out after a minute: ${what}`);
 }

@@ -217,7 +217,7 @@ describe("D1 databases", () => {
       existsSync(join(directory, "x.sqlite-wal"));
       await new Promise((resolve) => setTimeout(resolve, 10))
     )
-      assert.ok(Date.now() < until, "not closed");
+      assert.ok(Date.now() < until, "the database was not closed");
     assert.deepEqual(await run(databases, "x", "select count(*) from t"), [[0]]);
   });
 
@@ -254,7 +254,7 @@ describe("D1 databases", () => {
         hosts.some((pid) => existsSync(`/proc/${pid}`));
         await new Promise((resolve) => setTimeout(resolve, 50))
       )
-        assert.ok(Date.now() < until, "still there");
+        assert.ok(Date.now() < until, "the processes are still running");
     },
   );
 

@@ -171,7 +171,7 @@ export function databaseListConformance(engine: TestEngine): void {
         [await list.isLive(account, id), await elsewhere.isLive(account, id), await list.isLive(stranger, id)],
         [true, true, false],
       );
-      assert.equal(list.isLive(account, id), true, "not asked again");
+      assert.equal(list.isLive(account, id), true, "served from memory");
       await list.delete(account, id);
       assert.equal(await list.isLive(account, id), false);
       clock.advance(10_000);

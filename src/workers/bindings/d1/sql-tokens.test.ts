@@ -8,11 +8,11 @@ const split = (sql: string) => splitStatements(sql).map((statement) => statement
 
 describe("splitting SQL", () => {
   const cases: [what: string, sql: string, statements: string[]][] = [
-    ["cuts at semicolons", "select 1; select 2", ["select 1", "select 2"]],
-    ["leaves out what is only comments and white space", " -- a\n;; /* b */ ;\n", []],
+    ["splits at semicolons", "select 1; select 2", ["select 1", "select 2"]],
+    ["omits statements that consist only of comments and white space", " -- a\n;; /* b */ ;\n", []],
     ["keeps comments within a statement", "select /* ; */ 1 -- ; \n + 2;", ["select /* ; */ 1 -- ; \n + 2"]],
     [
-      "sees quotes of every kind",
+      "recognizes all kinds of quotes",
       `select ';', ";", \`;\`, [;], 'it''s;'; select 2`,
       [`select ';', ";", \`;\`, [;], 'it''s;'`, "select 2"],
     ],
@@ -22,17 +22,17 @@ describe("splitting SQL", () => {
       ["create trigger x after insert on t begin select 1; select case when 1 then 2 end; end", "select 3"],
     ],
     [
-      "knows temporary and explained triggers",
+      "recognizes temporary and explained triggers",
       "explain query plan create temp trigger x after insert on t begin select 1; end; select 3",
       ["explain query plan create temp trigger x after insert on t begin select 1; end", "select 3"],
     ],
     [
-      "cuts a table named trigger",
+      "does not mistake a table for a trigger",
       "create table trigger_log(a); select 1",
       ["create table trigger_log(a)", "select 1"],
     ],
-    ["gives what never ends to SQLite", "select 'a; select 2", ["select 'a; select 2"]],
-    ["gives a comment that never ends to nobody", "select 1; /* select 2;", ["select 1"]],
+    ["passes an unterminated string to SQLite", "select 'a; select 2", ["select 'a; select 2"]],
+    ["omits an unterminated comment", "select 1; /* select 2;", ["select 1"]],
   ];
   for (const [what, sql, statements] of cases) test(what, () => assert.deepEqual(split(sql), statements));
 

@@ -74,7 +74,7 @@ else
       const later = createKvNamespaces({ db, store });
       assert.equal(await later.exists(ACCOUNT, id), false);
       const left = await count(store, id);
-      assert.ok(left > 0 && left < ENTRIES - 1, `${left} entries are left`);
+      assert.ok(left > 0 && left < ENTRIES - 1, `${left} entries remain`);
       await later.sweep();
       assert.deepEqual([await count(store, id), await count(store, other)], [0, 1]);
       await db.close();

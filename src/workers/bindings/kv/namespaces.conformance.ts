@@ -150,7 +150,7 @@ export function namespacesConformance(engine: TestEngine): void {
       const elsewhere = createKvNamespaces({ db, store, clock });
       const { id } = await namespaces.create(account, "bound");
       assert.deepEqual([await namespaces.isLive(account, id), await elsewhere.isLive(account, id)], [true, true]);
-      assert.equal(namespaces.isLive(account, id), true, "not asked again");
+      assert.equal(namespaces.isLive(account, id), true, "served from memory");
       assert.equal(await namespaces.isLive("f".repeat(32), id), false);
       await namespaces.delete(account, id);
       assert.equal(await namespaces.isLive(account, id), false);

@@ -140,7 +140,7 @@ export function bucketListConformance(engine: TestEngine): void {
         const [deleted, ...written] = await Promise.allSettled([list.delete(account, name), write("a"), write("b")]);
         const kept = written.filter(({ status }) => status === "fulfilled");
         if (deleted!.status === "fulfilled")
-          assert.deepEqual(kept, [], "a write was acknowledged, and the bucket deleted");
+          assert.deepEqual(kept, [], "a write was acknowledged although the bucket was deleted");
         else assert.equal(await list.exists(account, name), true);
       }
     });

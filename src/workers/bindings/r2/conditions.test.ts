@@ -50,7 +50,7 @@ const cases: [conditions: Conditions, whenThere: boolean, whenAbsent: boolean][]
 
 test("conditions combine as in RFC 9110", () => {
   for (const [conditions, whenThere, whenAbsent] of cases) {
-    assert.equal(holds(conditions, current), whenThere, `there: ${JSON.stringify(conditions)}`);
+    assert.equal(holds(conditions, current), whenThere, `present: ${JSON.stringify(conditions)}`);
     assert.equal(holds(conditions, undefined), whenAbsent, `absent: ${JSON.stringify(conditions)}`);
   }
 });

@@ -15,9 +15,9 @@ test("the successor of a prefix separates its keys from the following ones", () 
       const next = successor(prefix);
       if (next === undefined) return assert.match(prefix, /^\u{10ffff}*$/u);
       assert.ok(next.isWellFormed());
-      assert.ok(before(prefix + rest, next), "what has the prefix comes before");
+      assert.ok(before(prefix + rest, next), "keys with the prefix sort before its successor");
       if (!rest.startsWith(prefix) && before(prefix, rest))
-        assert.ok(!before(rest, next), "what comes after the prefix without having it is not before the successor");
+        assert.ok(!before(rest, next), "later keys without the prefix do not sort before its successor");
     }),
     { numRuns: 1000 },
   );

@@ -41,7 +41,7 @@ async function killAfter(lines: number, folder: string): Promise<Map<string, Las
     if (++seen === lines) child.kill("SIGKILL");
   }
   const [, signal] = await exited;
-  assert.equal(signal, "SIGKILL", "the child was writing until it was killed");
+  assert.equal(signal, "SIGKILL", "the child was killed while it was writing");
   return last;
 }
 
@@ -108,7 +108,7 @@ else
             const allowed = [done, begun].map(({ round, length }) =>
               length === null ? null : valueOf(key, round, length),
             );
-            assert.ok(allowed.includes(value), `${key}: ${value?.slice(0, 40)} is neither acknowledged nor begun`);
+            assert.ok(allowed.includes(value), `${key}: ${value?.slice(0, 40)} was neither acknowledged nor started`);
           }
           await r2.sweep();
           await r2.close();

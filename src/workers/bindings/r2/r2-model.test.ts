@@ -91,7 +91,7 @@ onEveryDatabase((engine) => {
         for (const name of KEYS) await compare(r2, bucket, model, name);
         const parts = model.uploads.reduce((sum, { state, parts: { size } }) => sum + (state === "open" ? size : 0), 0);
         const objects = [...model.objects.values()].reduce((sum, { blobs }) => sum + blobs, 0);
-        assert.equal(await blobsOf(bucket), objects + parts, "nothing is left in the store but what is wanted");
+        assert.equal(await blobsOf(bucket), objects + parts, "no unreferenced blobs remain in the store");
       }),
       { numRuns: engine.name === "sqlite" ? 25 : 5 },
     );
@@ -217,7 +217,7 @@ async function listAll(r2: R2Buckets, bucket: string, { prefix, delimiter, limit
   do {
     const page = await r2.list(bucket, { prefix, delimiter, limit, startAfter, cursor });
     const count = page.objects.length + page.delimitedPrefixes.length;
-    assert.ok(count <= limit && (page.cursor === undefined || count === limit), "every page but the last is full");
+    assert.ok(count <= limit && (page.cursor === undefined || count === limit), "every page except the last is full");
     keys.push(...page.objects.map(({ key }) => key));
     prefixes.push(...page.delimitedPrefixes);
     cursor = page.cursor;

@@ -204,7 +204,7 @@ describe("the R2 binding's protocol", () => {
       );
       assert.equal((await put({ method: "put", object: "fine" }, "b")).status, 200);
     }
-    assert.equal(connections.size, 0, "all of it went over the connection that was there");
+    assert.equal(connections.size, 0, "all requests used the existing connection");
   });
 
   test("escapes texts that a header cannot hold", async () => {
@@ -225,7 +225,7 @@ describe("the R2 binding's protocol", () => {
     } finally {
       failing = false;
     }
-    assert.equal(logged.filter((line) => line.includes("the disk is on fire")).length, 2);
+    assert.equal(logged.filter((line) => line.includes("disk failure")).length, 2);
     logged.length = 0;
     assert.equal((await get({ method: "get", object: "large" })).bytes.length, 3_000_000);
   });
@@ -292,12 +292,12 @@ describe("the R2 binding's protocol", () => {
 /** The store itself, until it is set to fail. */
 const breakable = (objects: ObjectStore, fails: () => boolean): ObjectStore => ({
   ...objects,
-  put: async (...args) => (fails() ? Promise.reject(new Error("the disk is on fire")) : objects.put(...args)),
+  put: async (...args) => (fails() ? Promise.reject(new Error("disk failure")) : objects.put(...args)),
   async open(key) {
     const handle = await objects.open(key);
     const half = async function* () {
       yield Buffer.alloc(1000);
-      throw new Error("the disk is on fire");
+      throw new Error("disk failure");
     };
     return handle && fails() ? { ...handle, read: () => Readable.from(half()) } : handle;
   },

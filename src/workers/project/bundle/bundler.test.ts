@@ -55,7 +55,7 @@ type Bundler = Awaited<ReturnType<typeof project>>["bundler"];
 
 async function refusal(bundler: Bundler): Promise<string> {
   const error = await bundler.build().then(
-    () => assert.fail("the build went through"),
+    () => assert.fail("the build succeeded"),
     (thrown: unknown) => thrown,
   );
   assert.ok(error instanceof UserError, String(error));

@@ -65,7 +65,7 @@ test("a storage binding without a server id cannot be deployed, and each is repo
     env: { staging: { kv_namespaces: [{ binding: "KV" }] } },
   });
   const refused = await readProject({ cwd: root, clock, purpose: "deploy" }).then(
-    () => assert.fail("it was taken"),
+    () => assert.fail("the configuration was accepted"),
     (thrown: UserError) => thrown,
   );
   assert.equal(

@@ -27,7 +27,7 @@ const read = (cwd: string, options: Partial<ReadProjectOptions> = {}) =>
 
 async function refusal(cwd: string, options: Partial<ReadProjectOptions> = {}): Promise<string> {
   const error = await read(cwd, options).then(
-    () => assert.fail("the configuration was taken"),
+    () => assert.fail("the configuration was accepted"),
     (thrown: unknown) => thrown,
   );
   assert.ok(error instanceof UserError, String(error));

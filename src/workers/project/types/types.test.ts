@@ -123,7 +123,7 @@ export default {
   await writeTypes({ cwd: root, clock });
   const tsc = join(packages, ".bin/tsc");
   const failed = await run(tsc, ["-p", root], { cwd: root }).then(
-    () => assert.fail("tsc found nothing wrong"),
+    () => assert.fail("tsc found no errors"),
     (error: { stdout: string }) => error.stdout,
   );
   assert.deepEqual(

@@ -79,7 +79,7 @@ describe("lookups", () => {
       const { resolve4, servers } = await lookups(t, [bad, good]);
       assert.deepEqual(await resolve4("x.test"), ["192.0.2.1"]);
       assert.deepEqual(await resolve4("y.test"), ["192.0.2.1"]);
-      assert.equal(servers[0]!.queries.length, 1, "the one that answered is queried first from then on");
+      assert.equal(servers[0]!.queries.length, 1, "the server that responded is queried first from then on");
     }
     const code = async (script: Script) =>
       (await lookups(t, [script, script])).resolve4("x.test").then(

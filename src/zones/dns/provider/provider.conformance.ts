@@ -105,7 +105,7 @@ export function providerConformance(name: string, open: (t: TestContext) => Prom
       );
       assert.deepEqual(await state(opened), before);
       await opened.provider.apply(opened.zone, { ...ROUTING, add: [SPF], mustBeAbsent: [] });
-      assert.deepEqual((await state(opened)).length, 2, "where nothing has to be absent, nothing is in the way");
+      assert.deepEqual((await state(opened)).length, 2, "without records that must be absent, nothing conflicts");
     });
 
     test("foreign TXT records are not a conflict, but a second SPF record is", async (t) => {

@@ -80,7 +80,7 @@ onEveryDatabase((engine) => {
 });
 
 for (const filters of [true, false]) {
-  providerConformance(`powerdns ${filters ? "of today" : "that lists whole zones"}`, async (t) => {
+  providerConformance(`powerdns ${filters ? "with filters" : "without filters"}`, async (t) => {
     const { url, sets } = await startFakePowerDns(t, { filters });
     return {
       provider: createPowerDnsProvider({ url, apiKey: "secret", fetch }),

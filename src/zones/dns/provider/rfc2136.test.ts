@@ -134,7 +134,7 @@ function onKnot() {
     const codes = [];
     for (let time = 0; time < 2; time++)
       codes.push((await exchange(knot, signMessage(update, knot.key, Date.now()).signed))[3]! & 15);
-    assert.deepEqual(codes, [0, 7], "the second is told YXRRSET");
+    assert.deepEqual(codes, [0, 7], "the second update is rejected with YXRRSET");
   });
 }
 

@@ -69,7 +69,7 @@ async function start(t: TestContext, engine: TestEngine, provider: DnsProvider) 
     /** Waits for a condition: pushes run in the background. */
     async until(is: () => boolean | Promise<boolean>) {
       for (const deadline = Date.now() + 60_000; !(await is()); await sleep(25))
-        assert.ok(Date.now() < deadline, "it did not come about in a minute");
+        assert.ok(Date.now() < deadline, "timed out after a minute");
     },
   };
 }

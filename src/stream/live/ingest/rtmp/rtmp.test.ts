@@ -68,7 +68,7 @@ async function publisher(t: TestContext, { server }: Given, key = "key"): Promis
   t.after(() => client.socket.destroy());
   await client.open();
   client.command("publish", key, "live");
-  await until("publish is answered", () => client.status() !== undefined);
+  await until("the publish command gets a response", () => client.status() !== undefined);
   return client;
 }
 
@@ -97,8 +97,8 @@ async function h264(size: `${number}x${number}` = "320x180") {
 
 describe("a real ffmpeg", needsFfmpeg, () => {
   for (const [name, options] of [
-    ["RTMP, as it is", []],
-    ["RTMPS, with pictures in another order", ["-bf", "2", "-b_strategy", "0"]],
+    ["RTMP, unmodified", []],
+    ["RTMPS, with reordered frames", ["-bf", "2", "-b_strategy", "0"]],
   ] as const) {
     test(`publishes by ${name}: every packet arrives with its times`, async (t) => {
       const given = await serve(t);
@@ -123,7 +123,7 @@ describe("a real ffmpeg", needsFfmpeg, () => {
         `${name.startsWith("RTMPS") ? given.secureUrl : given.url}/key`,
       ]);
       const [got] = given.studio.published;
-      await until("it has ended", () => got!.ended !== undefined);
+      await until("the publication has ended", () => got!.ended !== undefined);
       assert.equal(got!.ended, "clean");
       assert.equal(got!.claim.protocol, name.startsWith("RTMPS") ? "rtmps" : "rtmp");
       assert.deepEqual([got!.claim.credential, got!.claim.address, got!.lost], ["key", "127.0.0.1", 0]);
@@ -142,13 +142,10 @@ describe("a real ffmpeg", needsFfmpeg, () => {
         );
         const offset = Number(sent[0]![2]) - packets[0]!.dts / 1e6;
         for (const [i, packet] of packets.entries()) {
-          assert.ok(
-            Math.abs(Number(sent[i]![2]) - offset - packet.dts / 1e6) < 0.0021,
-            `${kind} ${i} is decoded at its time`,
-          );
+          assert.ok(Math.abs(Number(sent[i]![2]) - offset - packet.dts / 1e6) < 0.0021, `decode time of ${kind} ${i}`);
           assert.ok(
             Math.abs(Number(sent[i]![1]) - offset - packet.pts / 1e6) < 0.0021,
-            `${kind} ${i} is shown at its time`,
+            `presentation time of ${kind} ${i}`,
           );
         }
       }
@@ -166,14 +163,14 @@ describe("a real ffmpeg", needsFfmpeg, () => {
       const source = await clip({ seconds: 2, fps: "25", keyframeSeconds: 1 });
       const base = secure ? given.secureUrl : given.url;
       const publishing = runFfmpeg(["-re", "-i", source, "-c", "copy", "-f", "flv", `${base}/key`]);
-      await until("it is on air", () => given.studio.all().length > 0);
+      await until("the broadcast is live", () => given.studio.all().length > 0);
       const played = await runFfmpeg(["-i", `${base}/watch`, "-c", "copy", "-f", "flv", "-"]);
       await publishing;
       const tags = [...readTags(played.subarray(13))];
       const [got] = given.studio.published;
       const pictures = tags.filter(({ type, data }) => type === MESSAGE.video && data[1] === 1);
-      assert.ok(pictures.length >= 25 && pictures.length <= 50, `${pictures.length} pictures came`);
-      assert.equal(pictures[0]!.data[0]! >> 4, 1, "the first picture is a key frame");
+      assert.ok(pictures.length >= 25 && pictures.length <= 50, `${pictures.length} frames arrived`);
+      assert.equal(pictures[0]!.data[0]! >> 4, 1, "the first frame is a key frame");
       const sent = got!.packets.filter(({ kind }) => kind === "video").slice(-pictures.length);
       assert.deepEqual(
         pictures.map(({ data }) => data.subarray(5).toString("hex", 0, 64)),
@@ -208,11 +205,11 @@ describe("a real ffmpeg", needsFfmpeg, () => {
       { stdio: "ignore" },
     );
     t.after(() => child.kill("SIGKILL"));
-    await until("some pictures are there", () => (given.studio.published[0]?.packets.length ?? 0) > 10);
+    await until("some frames have arrived", () => (given.studio.published[0]?.packets.length ?? 0) > 10);
     child.kill("SIGKILL");
-    await until("it is over", () => given.studio.published[0]!.ended !== undefined);
+    await until("the publication has ended", () => given.studio.published[0]!.ended !== undefined);
     assert.equal(given.studio.published[0]!.ended, "broken");
-    await until("its place is free", () => given.server.load().admitted === 0);
+    await until("its connection slot is free", () => given.server.load().admitted === 0);
   });
 
   test("gets an error text for an unknown key and for playback without a broadcast", async (t) => {
@@ -237,18 +234,18 @@ test("a rejection contains a sentence with the fix", async (t) => {
     code: "NetStream.Publish.BadName",
     description: "Unknown stream key. Copy it from the live input; rotating the keys revokes earlier ones.",
   });
-  await until("it is hung up on", () => wrong.closed);
+  await until("the connection is closed", () => wrong.closed);
   // A client that sends without waiting for responses still receives all of them.
   const hasty = createTestClient(given.server.port!);
   await hasty.open();
   hasty.command("publish", "wrong", "live");
   for (let i = 0; i < 400; i++) send(hasty, MESSAGE.video, i, Buffer.alloc(8000, 0x27));
-  await until("it is hung up on", () => hasty.closed);
+  await until("the connection is closed", () => hasty.closed);
   assert.equal(hasty.status()!.code, "NetStream.Publish.BadName");
   const player = createTestClient(given.server.port!);
   await player.open();
   player.command("play", "watch");
-  await until("it is hung up on", () => player.closed);
+  await until("the connection is closed", () => player.closed);
   assert.equal(player.status()!.code, "NetStream.Play.StreamNotFound");
   assert.match(player.status()!.description, /has no publisher/);
 });
@@ -266,13 +263,13 @@ test("a publisher that does not wait for responses loses no data, and neither do
     for (const [i, data] of frames.entries()) send(client, MESSAGE.audio, 20 * i, writeFrame("aac", data));
   }
   await until(
-    "all of it is there",
+    "all frames have arrived",
     () =>
       given.studio.published.length === 2 &&
       given.studio.published.every(({ packets }) => packets.length === frames.length),
   );
   for (const { packets } of given.studio.published)
-    for (const [i, { data }] of packets.entries()) assert.ok(data.equals(frames[i]!), `frame ${i} is as it was sent`);
+    for (const [i, { data }] of packets.entries()) assert.ok(data.equals(frames[i]!), `frame ${i} is unchanged`);
 });
 
 test("rejects a second publisher, and any client when all slots are taken", async (t) => {
@@ -280,13 +277,13 @@ test("rejects a second publisher, and any client when all slots are taken", asyn
   given.studio.add("other", "other-watch");
   const client = await publisher(t, given);
   soundOnly(client);
-  await until("it is on air", () => given.studio.all().length > 0);
+  await until("the broadcast is live", () => given.studio.all().length > 0);
   assert.match((await publisher(t, given)).status()!.description, /^Another publisher is live on this input/);
   const player = createTestClient(given.server.port!);
   t.after(() => player.socket.destroy());
   await player.open();
   player.command("play", "watch");
-  await until("it plays", () => given.server.load().admitted === 2);
+  await until("playback has started", () => given.server.load().admitted === 2);
   assert.match((await publisher(t, given, "other")).status()!.description, /maximum of 2 live connections/);
 });
 
@@ -294,18 +291,18 @@ test("a revoked key ends the broadcast, and a revoked playback key the playback,
   const given = await serve(t);
   const client = await publisher(t, given);
   soundOnly(client);
-  await until("it is on air", () => given.studio.all().length > 0);
+  await until("the broadcast is live", () => given.studio.all().length > 0);
   const player = createTestClient(given.server.port!);
   await player.open();
   player.command("play", "/watch?token=1");
-  await until("it plays", () => player.messages.some(({ type }) => type === MESSAGE.audio));
+  await until("playback has started", () => player.messages.some(({ type }) => type === MESSAGE.audio));
   assert.deepEqual([...given.viewers.values()], [given.studio.published[0]!.input]);
   given.studio.revoke("watch");
-  await until("the player is hung up on", () => player.closed);
+  await until("the player is disconnected", () => player.closed);
   assert.equal(given.viewers.size, 0);
   assert.match(player.status()!.description, /revoked/);
   given.studio.published[0]!.abort(streamErrors.liveKeyRevoked());
-  await until("the publisher is hung up on", () => client.closed);
+  await until("the publisher is disconnected", () => client.closed);
   assert.deepEqual([client.status()!.code, given.studio.published[0]!.ended], ["NetStream.Publish.BadName", "broken"]);
   assert.equal(given.server.load().admitted, 0);
 });
@@ -320,12 +317,12 @@ test(
     for (let time = 10; time <= 1100; time += 20)
       send(client, MESSAGE.audio, time, writeFrame("aac", Buffer.from("sound")));
     const [got] = given.studio.published;
-    await until("it is configured", () => got!.tracks.length === 1);
+    await until("the first configuration has arrived", () => got!.tracks.length === 1);
     assert.deepEqual(got!.tracks[0], { audio: { codec: "aac", config: AAC, ...soundOfAac(AAC)! } });
     const [small, large] = [await h264(), await h264("640x360")];
     for (const [i, tag] of [...small.slice(0, 3), small[0]!, ...large.slice(0, 3)].entries())
       send(client, MESSAGE.video, 1200 + 40 * i, tag);
-    await until("all of it is there", () => got!.packets.filter(({ kind }) => kind === "video").length === 4);
+    await until("all frames have arrived", () => got!.packets.filter(({ kind }) => kind === "video").length === 4);
     assert.deepEqual(
       got!.tracks.slice(1).map(({ video, audio }) => [video!.width, video!.height, audio!.codec]),
       [
@@ -334,10 +331,10 @@ test(
       ],
     );
     client.command("deleteStream", 1);
-    await until("it has ended", () => got!.ended === "clean");
+    await until("the publication has ended", () => got!.ended === "clean");
     // The connection can be used for another stream.
     client.command("publish", "key", "live");
-    await until("it is published again", () => given.studio.published.length === 2);
+    await until("the second publication has started", () => given.studio.published.length === 2);
   },
 );
 
@@ -363,7 +360,7 @@ test("accepts codecs by their FourCC, writes four-octet NAL lengths, and unwraps
   send(client, MESSAGE.video, 0x10, writePicture("hevc", { key: false, composition: 0, data: Buffer.from([0, 1, 7]) }));
   send(client, MESSAGE.video, 0x20, writePicture("hevc", { key: false, composition: 0, data: Buffer.from([0, 9, 7]) }));
   const [got] = given.studio.published;
-  await until("all of it is there", () => got!.lost === 1);
+  await until("all frames have arrived", () => got!.lost === 1);
   assert.deepEqual([got!.tracks[0]!.video!.width, got!.tracks[0]!.video!.config[21]], [1280, 0xff]);
   assert.deepEqual(
     got!.packets.map(({ data }) => [...data]),
@@ -382,7 +379,7 @@ test("an unsupported codec ends the broadcast with an error text", async (t) => 
   const given = await serve(t);
   const client = await publisher(t, given);
   send(client, MESSAGE.video, 0, Buffer.from([0x12, 1, 2, 3]));
-  await until("it is hung up on", () => client.closed);
+  await until("the connection is closed", () => client.closed);
   assert.match(client.status()!.description, /its video is Sorenson H\.263\. Publish H\.264 and AAC\./);
   assert.deepEqual(given.studio.published[0]!.unsupported, ["video Sorenson H.263"]);
 });
@@ -402,14 +399,14 @@ test("garbage at any point ends only its own connection", async (t) => {
           client.peer.send(6, { type: MESSAGE.video, stream: 1, time: 0, data: Buffer.from(octets) });
         }
         client.socket.end(Buffer.from(octets));
-        await until("it is gone", () => client.closed);
+        await until("the connection is closed", () => client.closed);
       },
     ),
     { numRuns: 40 },
   );
   send(good, MESSAGE.audio, 0, writeAudioConfig("aac", AAC)!);
   send(good, MESSAGE.video, 0, Buffer.alloc(100_000, 0x91));
-  await until("the broken one is hung up on", () => good.closed);
+  await until("the broken connection is closed", () => good.closed);
   assert.equal(given.server.load().admitted, 0);
 });
 
@@ -421,8 +418,8 @@ test("disconnects a silent client: during the handshake, before it publishes, an
   await greeted.open();
   const publishing = await publisher(t, given);
   const all = [silent, halfway, greeted, publishing];
-  await until("all are gone", () => all.every(({ closed }) => closed));
-  await until("the broadcast is over", () => given.studio.published[0]!.ended === "broken");
+  await until("all connections are closed", () => all.every(({ closed }) => closed));
+  await until("the broadcast has ended", () => given.studio.published[0]!.ended === "broken");
   assert.deepEqual(given.server.load(), { admitted: 0, waiting: 0 });
 });
 
@@ -434,7 +431,7 @@ test("a thousand silent connections do not lock out any client", async (t) => {
   t.after(() => idle.forEach((socket) => socket.destroy()));
   // The publisher's own connection used one additional slot.
   await until(
-    "they have their share of places and no more",
+    "they use exactly their share of connection slots",
     () => given.server.load().waiting === 200 && idle.filter(({ closed }) => closed).length === 800,
   );
   const client = await publisher(t, given);
@@ -446,18 +443,21 @@ test("reports the backlog of a player as its lag", async (t) => {
   const given = await serve(t);
   const client = await publisher(t, given);
   soundOnly(client);
-  await until("it is on air", () => given.studio.all().length > 0);
+  await until("the broadcast is live", () => given.studio.all().length > 0);
   const player = createTestClient(given.server.port!);
   await player.open();
   player.command("play", "watch");
-  await until("it plays", () => player.messages.some(({ type }) => type === MESSAGE.audio));
+  await until("playback has started", () => player.messages.some(({ type }) => type === MESSAGE.audio));
   assert.deepEqual(given.studio.lags(), [0]);
   player.socket.pause();
   const chunk = writeFrame("aac", Buffer.alloc(1024 * 1024));
   for (let i = 0; i < 20; i++) send(client, MESSAGE.audio, 20 * i, chunk);
-  await until("it lags", () => given.studio.lags()[0]! > 8 * 1024 * 1024);
+  await until("the player lags", () => given.studio.lags()[0]! > 8 * 1024 * 1024);
   player.socket.resume();
-  await until("it has all", () => player.messages.filter(({ data }) => data.length > 1024 * 1024).length === 20);
+  await until(
+    "the player has received everything",
+    () => player.messages.filter(({ data }) => data.length > 1024 * 1024).length === 20,
+  );
   assert.deepEqual(given.studio.lags(), [0]);
 });
 
@@ -465,7 +465,7 @@ test("a closing server notifies its clients and accepts no new ones", async (t) 
   const given = await serve(t);
   const client = await publisher(t, given);
   await given.server.close();
-  await until("it is hung up on", () => client.closed);
+  await until("the connection is closed", () => client.closed);
   assert.match(client.status()!.description, /shutting down/);
   await assert.rejects(
     startRtmpServer({

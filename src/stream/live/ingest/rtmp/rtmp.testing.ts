@@ -117,7 +117,7 @@ export function createTestClient(port: number, socket: Socket = connect({ port, 
       }),
     async open() {
       peer.opening();
-      await until("the server has said hello", () => peer.greeted);
+      await until("the server has responded to the handshake", () => peer.greeted);
       peer.send(3, {
         type: MESSAGE.command,
         stream: 0,
@@ -125,7 +125,7 @@ export function createTestClient(port: number, socket: Socket = connect({ port, 
         data: writeCommand("connect", transaction++, { app: "live", flashVer: "test" }),
       });
       client.command("createStream");
-      await until("createStream is answered", () => commands.length >= 2);
+      await until("createStream gets a response", () => commands.length >= 2);
     },
     status() {
       const last = commands.findLast(({ name }) => name === "onStatus")?.args.at(-1) as

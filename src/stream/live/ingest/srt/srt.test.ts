@@ -37,7 +37,7 @@ function assertWhole({ packets }: Published, seconds: number) {
     assert.ok(i === 0 || Math.abs(dts - video[i - 1]!.dts - 40_000) < 20, `${dts} after ${video[i - 1]?.dts}`);
   for (const [i, { dts }] of audio.entries())
     assert.ok(i === 0 || Math.abs(dts - audio[i - 1]!.dts - 21_333) < 20, `${dts} after ${audio[i - 1]?.dts}`);
-  assert.ok(Math.abs(audio.length * 0.021333 - video.length / 25) < 0.1, `${audio.length} frames of sound`);
+  assert.ok(Math.abs(audio.length * 0.021333 - video.length / 25) < 0.1, `${audio.length} audio frames`);
 }
 
 describe("publishers", { ...needsFfmpeg, concurrency: true }, () => {
@@ -58,7 +58,7 @@ describe("publishers", { ...needsFfmpeg, concurrency: true }, () => {
       ended.map(({ code }) => code),
       [0, 0, 0, 0],
     );
-    await until("all to be over", () => published.every(({ ended }) => ended !== undefined));
+    await until("all publications have ended", () => published.every(({ ended }) => ended !== undefined));
     assert.deepEqual(published.map(({ claim }) => claim.credential).sort(), [...names].sort());
     for (const one of published) {
       assert.equal(one.ended, "clean");
@@ -101,7 +101,10 @@ describe("publishers", { ...needsFfmpeg, concurrency: true }, () => {
       [0, 0, 0, 0],
     );
     const get = (name: string) => published.find(({ claim }) => claim.credential === name)!;
-    await until("all to be over", () => published.length === 4 && published.every(({ ended }) => ended === "clean"));
+    await until(
+      "all publications have ended",
+      () => published.length === 4 && published.every(({ ended }) => ended === "clean"),
+    );
     assert.ok(videoOf(get("late")).some(({ pts, dts }) => pts > dts));
     assert.deepEqual([get("late").tracks[0]!.audio!.codec, get("late").tracks[0]!.audio!.sampleRate], ["mp3", 48_000]);
     const { video, audio } = get("hevc").tracks[0]!;
@@ -135,7 +138,7 @@ describe("publishers", { ...needsFfmpeg, concurrency: true }, () => {
       address(line.port, "far", SECRET, "&latency=2000000&connect_timeout=20000"),
     ]).done;
     assert.equal(code, 0);
-    await until("it to be over", () => published[0]?.ended !== undefined);
+    await until("the publication has ended", () => published[0]?.ended !== undefined);
     assert.ok(line.dropped > 20, `${line.dropped} datagrams were lost`);
     // A receiver cannot detect the loss of the last packets before the sender disconnects: a loaded machine may lose two seconds.
     assertWhole(published[0]!, 3);
@@ -172,7 +175,7 @@ describe("publishers", { ...needsFfmpeg, concurrency: true }, () => {
     assert.equal(refusals.length, length, "a refused player is not recorded as a publisher");
     // The connection is established before the codec is known.
     await publish(address(port, "other"), ["-c:v", "mpeg2video"]);
-    await until("it to be refused", () => published[0]?.ended === "broken");
+    await until("the publication is rejected", () => published[0]?.ended === "broken");
     assert.deepEqual([published[0]!.unsupported, published[0]!.packets], [["video MPEG-2 video"], []]);
   });
 
@@ -180,18 +183,18 @@ describe("publishers", { ...needsFfmpeg, concurrency: true }, () => {
     const { port, add, published, server } = await openSrt(t);
     add("one", SECRET);
     const first = ffmpeg(t, [...live(60), "-f", "mpegts", address(port, "one", SECRET)]);
-    await until("it to publish", () => (published[0]?.packets.length ?? 0) > 0);
+    await until("the publication has started", () => (published[0]?.packets.length ?? 0) > 0);
     const second = await ffmpeg(t, [...live(1), "-f", "mpegts", address(port, "one", SECRET)]).done;
     assert.notEqual(second.code, 0);
     assert.deepEqual([published.length, published[0]!.ended], [1, undefined]);
     first.kill();
-    await until("it to be missed", () => published[0]!.ended !== undefined);
+    await until("the lost connection is noticed", () => published[0]!.ended !== undefined);
     assert.deepEqual([published[0]!.ended, server.load()], ["broken", 0]);
     const third = ffmpeg(t, [...live(60), "-f", "mpegts", address(port, "one", SECRET)]);
-    await until("it to publish", () => (published[1]?.packets.length ?? 0) > 0);
+    await until("the publication has started", () => (published[1]?.packets.length ?? 0) > 0);
     published[1]!.abort(streamErrors.liveKeyRevoked());
     assert.notEqual((await third.done).code, 0);
-    await until("it to be gone", () => server.load() === 0);
+    await until("the connection is closed", () => server.load() === 0);
   });
 });
 
@@ -208,7 +211,7 @@ describe("players", { ...needsFfmpeg, concurrency: true }, () => {
       "mpegts",
       address(port, "show", SECRET),
     ]);
-    await until("it to publish", () => published[0] !== undefined && videoOf(published[0]).length > 30);
+    await until("the publication has started", () => published[0] !== undefined && videoOf(published[0]).length > 30);
     const line = await relay(t, port, { loss: 0.05, delayMs: 10 });
     const [near, far] = [
       ffmpeg(t, ["-i", address(port, "playshow", SECRET), "-c", "copy", join(to, "near.ts")]),
@@ -220,7 +223,7 @@ describe("players", { ...needsFfmpeg, concurrency: true }, () => {
         join(to, "far.ts"),
       ]),
     ];
-    await until("both to play", () => viewers.size === 2);
+    await until("both players receive data", () => viewers.size === 2);
     await publisher.done;
     assert.deepEqual([(await near.done).code, (await far.done).code], [0, 0]);
     assert.equal(viewers.size, 0);
@@ -228,7 +231,7 @@ describe("players", { ...needsFfmpeg, concurrency: true }, () => {
     for (const name of ["near.ts", "far.ts"]) {
       const path = join(to, name);
       const frames = await countFrames(path);
-      assert.ok(frames >= 75 && frames <= 150, `${frames} pictures in ${name}`);
+      assert.ok(frames >= 75 && frames <= 150, `${frames} frames in ${name}`);
       // The recording has no errors: lost packets were retransmitted.
       await runFfmpeg(["-xerror", "-err_detect", "explode", "-i", path, "-f", "null", "-"]);
       const said = await runFfmpeg(
@@ -246,16 +249,16 @@ describe("players", { ...needsFfmpeg, concurrency: true }, () => {
     const { port, add, change, published, server, viewers } = await openSrt(t);
     const { uid } = add("show", SECRET);
     const publisher = ffmpeg(t, [...live(60), "-f", "mpegts", address(port, "show", SECRET)]);
-    await until("it to publish", () => (published[0]?.packets.length ?? 0) > 0);
+    await until("the publication has started", () => (published[0]?.packets.length ?? 0) > 0);
     const play = (url: string) => ffmpeg(t, ["-i", url, "-c", "copy", "-f", "null", "-"]);
     assert.notEqual((await play(address(port, "playshow", "wrong-horse-battery")).done).code, 0);
     assert.notEqual((await play(address(port, "playnothing", SECRET)).done).code, 0);
     const player = play(address(port, "playshow", SECRET));
-    await until("it to play", () => server.load() === 2);
+    await until("the player receives data", () => server.load() === 2);
     assert.deepEqual([...viewers.values()], [uid]);
     change("show", { passphrase: "another-horse-battery" });
     await player.done;
-    await until("it to be gone", () => server.load() === 1);
+    await until("the connection is closed", () => server.load() === 1);
     assert.equal(viewers.size, 0);
     publisher.kill();
   });
@@ -304,6 +307,6 @@ test("sends no response to garbage, and connections are unaffected", async (t) =
   induction.writeUInt32BE(1, 36);
   const before = answers;
   await send(induction);
-  await until("an answer", () => answers > before);
+  await until("a response has arrived", () => answers > before);
   assert.equal(server.load(), 0);
 });

@@ -14,7 +14,7 @@ for (const [codec, frame, samples] of [
   ["aac", aac, 1024],
   ["mp3", mp3, 1152],
 ] as const) {
-  test(`the time of a unit is that of the first ${codec.toUpperCase()} frame that begins in it, wherever units are cut`, () => {
+  test(`the timestamp of a unit is that of the first ${codec.toUpperCase()} frame that starts in it, wherever units are split`, () => {
     const frames = Array.from({ length: 40 }, (_, n) => frame(n));
     const bytes = Buffer.concat(frames);
     const size = frames[0]!.length;
@@ -42,7 +42,7 @@ for (const [codec, frame, samples] of [
         }
         assert.equal(got.length, Math.floor(Math.min(at, bytes.length) / size));
         for (const [n, { pts, dts, data }] of got.entries()) {
-          assert.ok(Math.abs(pts - wanted[n]!) <= 2 && dts === pts, `${n}: ${pts} and not ${wanted[n]}`);
+          assert.ok(Math.abs(pts - wanted[n]!) <= 2 && dts === pts, `${n}: ${pts} instead of ${wanted[n]}`);
           assert.ok(data.equals(codec === "aac" ? frames[n]!.subarray(7) : frames[n]!));
         }
       }),

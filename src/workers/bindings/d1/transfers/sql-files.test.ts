@@ -238,7 +238,7 @@ describe("a SQL file", () => {
       !existsSync(log) || statSync(log).size < 70_000_000;
       await new Promise((resolve) => setTimeout(resolve, 20))
     )
-      assert.ok(Date.now() < until, "nothing is written");
+      assert.ok(Date.now() < until, "nothing was written");
     const gone = once(server, "exit");
     server.kill("SIGKILL");
     await gone;

@@ -108,10 +108,10 @@ function clientOf(kit: Kit, { url }: ServerProcess, token: string): LoadClient {
 const listPath = (zone: string) => `/client/v4/zones/${zone}/dns_records?page=1&per_page=20`;
 const getPath = (zone: string, id: string) => `/client/v4/zones/${zone}/dns_records/${id}`;
 
-/** `anew`: adds a meaningless parameter that makes every request unique, so that none is served from memory. */
-function requestsOf({ client, zone, records }: Side, anew: boolean): Record<"list" | "get", () => Promise<void>> {
+/** `uncached`: adds a meaningless parameter that makes every request unique, so that none is served from memory. */
+function requestsOf({ client, zone, records }: Side, uncached: boolean): Record<"list" | "get", () => Promise<void>> {
   let next = 0;
-  const different = (mark: string) => (anew ? `${mark}_=${next++}` : "");
+  const different = (mark: string) => (uncached ? `${mark}_=${next++}` : "");
   const ask = async (path: string) => {
     const { status, body } = await client.get(path);
     if (status !== 200 || !body.startsWith('{"success":true'))
@@ -124,8 +124,8 @@ function requestsOf({ client, zone, records }: Side, anew: boolean): Record<"lis
 }
 
 /** Requests per second of the server's own CPU time, independent of other load. */
-function perCpuArms(who: string, side: Side, anew = false): Arm[] {
-  return Object.entries(requestsOf(side, anew)).map(([what, request]) => ({
+function perCpuArms(who: string, side: Side, uncached = false): Arm[] {
+  return Object.entries(requestsOf(side, uncached)).map(([what, request]) => ({
     name: `${who} ${what}`,
     unit: "requests/CPU-s",
     async sample() {

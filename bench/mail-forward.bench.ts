@@ -35,7 +35,7 @@ const bench: Bench = {
         content: { file },
       });
     await send(1);
-    await expectWholeWay(ours, zone);
+    await expectCompletePath(ours, zone);
     return {
       peers: {},
       arms: [
@@ -57,7 +57,7 @@ const bench: Bench = {
 export default bench;
 
 /** Checks that messages complete the whole path: a message that failed on the way would use little CPU time. */
-async function expectWholeWay({ call }: Ours, zone: string): Promise<void> {
+async function expectCompletePath({ call }: Ours, zone: string): Promise<void> {
   const [entry] = await call("GET", `/zones/${zone}/email/activity`);
   const found = `${entry?.status} spf=${entry?.spf} dkim=${entry?.dkim} dmarc=${entry?.dmarc}`;
   if (found !== "delivered spf=pass dkim=pass dmarc=pass")

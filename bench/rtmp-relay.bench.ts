@@ -80,7 +80,7 @@ function arm(name: string, { port, pid, keys, early }: Relay, tags: readonly Flv
             clients.push(publisher, ...players);
             // Sends the codec configuration and the first frame, which arrive on another connection.
             let sent = await publisher.send(tags.slice(0, 8));
-            const [player = await patiently(() => startPlayer(port, play))] = players;
+            const [player = await withRetries(() => startPlayer(port, play))] = players;
             clients.push(player);
             sent += await publisher.send(tags.slice(8));
             await arrived(player, sent);
@@ -94,7 +94,7 @@ function arm(name: string, { port, pid, keys, early }: Relay, tags: readonly Flv
   };
 }
 
-async function patiently<T>(attempt: () => Promise<T>): Promise<T> {
+async function withRetries<T>(attempt: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
       return await attempt();
@@ -112,7 +112,7 @@ async function arrived(player: Player, sent: number): Promise<void> {
     if (last >= sent) return;
     await new Promise((resolve) => void setTimeout(resolve, 300));
   }
-  const { octets, pictures } = player.received();
+  const { octets, frames } = player.received();
   if (octets < sent * COMPLETE)
-    throw new Error(`${sent} octets of video were sent, but ${octets} arrived, in ${pictures} messages`);
+    throw new Error(`${sent} octets of video were sent, but ${octets} arrived, in ${frames} messages`);
 }

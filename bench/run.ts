@@ -5,17 +5,17 @@ import { parseArgs } from "node:util";
 import type { Bench } from "./harness/bench.ts";
 import { runRounds } from "./harness/rounds.ts";
 
-const fewestRounds = 5;
+const minRounds = 5;
 const say = (line: string) => void process.stderr.write(`${line}\n`);
 
 async function main(): Promise<void> {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
-    options: { json: { type: "boolean" }, rounds: { type: "string", default: String(fewestRounds) } },
+    options: { json: { type: "boolean" }, rounds: { type: "string", default: String(minRounds) } },
   });
   const rounds = Number(values.rounds);
-  if (!Number.isInteger(rounds) || rounds < fewestRounds)
-    throw new Error(`--rounds must be a whole number of at least ${fewestRounds}, not "${values.rounds}"`);
+  if (!Number.isInteger(rounds) || rounds < minRounds)
+    throw new Error(`--rounds must be a whole number of at least ${minRounds}, not "${values.rounds}"`);
   const bench = await benchNamed(positionals[0]);
   const result = await run(bench, rounds);
   if (!values.json) for (const [key, value] of Object.entries(result.figures)) say(`${key.padEnd(28)} ${value}`);

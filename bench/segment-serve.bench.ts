@@ -18,15 +18,15 @@ const main = join(import.meta.dirname, "..", "src", "cli", "main.ts");
 const bench: Bench = {
   name: "segment-serve",
   async setup(kit) {
-    const asItIs = await startOurs(kit, "kept", {});
+    const cached = await startOurs(kit, "kept", {});
     const fromFiles = await startOurs(kit, "files", { REELPOST_STREAM_SEGMENT_CACHE_MB: "0" });
-    const nginx = await startNginx(kit, asItIs.library.root);
+    const nginx = await startNginx(kit, cached.library.root);
     return {
       peers: { nginx: nginx.version },
       arms: [
-        arm(kit, "reelpost", asItIs.server, asItIs.library, ({ address }) => address),
+        arm(kit, "reelpost", cached.server, cached.library, ({ address }) => address),
         arm(kit, "reelpost, from files", fromFiles.server, fromFiles.library, ({ address }) => address),
-        arm(kit, "nginx", nginx, asItIs.library, ({ file }) => `/${file}`),
+        arm(kit, "nginx", nginx, cached.library, ({ file }) => `/${file}`),
       ],
       figures: (of) => ({
         ratio_vs_nginx: of("reelpost") / of("nginx"),

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Bench } from "./harness/bench.ts";
 import { ffmpeg, ffmpegVersion, makeSourceClip } from "./vod-ladder/source-clip.ts";
-import { openStudio } from "./vod-ladder/studio.ts";
+import { openPipeline } from "./vod-ladder/pipeline.ts";
 
 const SECONDS = 32;
 const RUNGS = [
@@ -25,7 +25,7 @@ const bench: Bench = {
     const source = await makeSourceClip(kit.dir, SECONDS);
     // Bubblewrap exits before its sandboxed process, so the system does not attribute that CPU time to any parent. Its
     // own cost is a hundredth of a second.
-    const studio = await openStudio(kit, { sandbox: "prlimit" });
+    const pipeline = await openPipeline(kit, { sandbox: "prlimit" });
     let wall = 0;
     return {
       peers: { ffmpeg: await ffmpegVersion() },
@@ -36,8 +36,8 @@ const bench: Bench = {
           async sample() {
             const before = cpuSecondsOfAll();
             const started = performance.now();
-            const uid = await studio.upload(source);
-            const { model } = await studio.until(uid, ({ state }) => state === "ready");
+            const uid = await pipeline.upload(source);
+            const { model } = await pipeline.until(uid, ({ state }) => state === "ready");
             wall = (performance.now() - started) / 1000;
             const used = cpuSecondsOfAll() - before;
             const rungs = model!.ladder
@@ -49,7 +49,7 @@ const bench: Bench = {
               throw new Error(
                 `${model!.segments.frames} frames of ${rungs} were encoded instead of ${SECONDS * 30} of ${expected}`,
               );
-            await studio.remove(uid);
+            await pipeline.remove(uid);
             return used;
           },
         },

@@ -155,11 +155,12 @@ async function startHostileSink(kit: Kit): Promise<{ port: number; endings: Reco
       }
     });
   });
-  function reply(socket: Socket, command: string, [at, said]: (typeof ENDINGS)[number]): boolean {
+  function reply(socket: Socket, command: string, [at, action]: (typeof ENDINGS)[number]): boolean {
     if (command === at) {
-      endings[`${command} ${said.slice(0, 4).trim()}`] = (endings[`${command} ${said.slice(0, 4).trim()}`] ?? 0) + 1;
-      if (said === "drop") socket.destroy();
-      else socket.write(`${said}\r\n`);
+      endings[`${command} ${action.slice(0, 4).trim()}`] =
+        (endings[`${command} ${action.slice(0, 4).trim()}`] ?? 0) + 1;
+      if (action === "drop") socket.destroy();
+      else socket.write(`${action}\r\n`);
       return false;
     }
     socket.write(

@@ -34,23 +34,23 @@ export async function startServerProcess({
     stdio: ["ignore", "pipe", "pipe"],
     env: { ...process.env, NO_COLOR: "1", ...FREE_PORTS, ...env },
   });
-  const said: string[] = [];
-  const remember = (line: string) => {
-    said.push(line);
-    if (said.length > 40) said.shift();
+  const output: string[] = [];
+  const record = (line: string) => {
+    output.push(line);
+    if (output.length > 40) output.shift();
   };
   try {
     const url = await new Promise<string>((resolve, reject) => {
       const timer = setTimeout(() => fail(`was not ready after ${readyTimeoutMs / 1000} s`), readyTimeoutMs);
       const fail = (why: string) => {
         clearTimeout(timer);
-        reject(new Error(`${name} ${why}. Last output:\n${said.join("\n")}`));
+        reject(new Error(`${name} ${why}. Last output:\n${output.join("\n")}`));
       };
       child.once("error", (err) => fail(`failed to start: ${err.message}`));
       child.once("exit", (code, signal) => fail(`exited before it was ready (${signal ?? `exit code ${code}`})`));
-      createInterface({ input: child.stderr }).on("line", remember);
+      createInterface({ input: child.stderr }).on("line", record);
       createInterface({ input: child.stdout }).on("line", (line) => {
-        remember(line);
+        record(line);
         const found = ready(line);
         if (found === undefined) return;
         clearTimeout(timer);

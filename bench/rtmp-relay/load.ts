@@ -28,7 +28,7 @@ export interface Publisher {
 
 export interface Player {
   /** Bytes and number of received video messages. */
-  received(): { octets: number; pictures: number };
+  received(): { octets: number; frames: number };
   close(): void;
 }
 
@@ -59,19 +59,19 @@ function open(
     socket.once("connect", peer.opening).once("error", reject);
     socket.on("data", (bytes: Buffer) => {
       for (const message of peer.push(bytes)) {
-        const heard = readCommand(message);
-        if (heard === undefined) onMedia(message);
-        else if (heard.name === "_result" && heard.transaction === 1) {
+        const reply = readCommand(message);
+        if (reply === undefined) onMedia(message);
+        else if (reply.name === "_result" && reply.transaction === 1) {
           peer.setChunkSize(CHUNK_SIZE);
           command("createStream", 2, null);
-        } else if (heard.name === "_result" && heard.transaction === 2) {
-          client.stream = heard.args[0] as number;
+        } else if (reply.name === "_result" && reply.transaction === 2) {
+          client.stream = reply.args[0] as number;
           act(client);
-        } else if (heard.name === "onStatus" && readStatus(heard).code === wanted) {
+        } else if (reply.name === "onStatus" && readStatus(reply).code === wanted) {
           clearTimeout(timer);
           resolve(client);
-        } else if (heard.name === "onStatus" && readStatus(heard).level === "error")
-          reject(new Error(readStatus(heard).code));
+        } else if (reply.name === "onStatus" && readStatus(reply).level === "error")
+          reject(new Error(readStatus(reply).code));
       }
       if (!peer.greeted || requested) return;
       requested = true;
@@ -116,7 +116,7 @@ export async function startPublisher(port: number, key: string): Promise<Publish
 
 export async function startPlayer(port: number, key: string): Promise<Player> {
   let octets = 0;
-  let pictures = 0;
+  let frames = 0;
   const { socket } = await open(
     port,
     "NetStream.Play.Start",
@@ -130,8 +130,8 @@ export async function startPlayer(port: number, key: string): Promise<Player> {
     ({ type, data }) => {
       if (type !== MESSAGE.video) return;
       octets += data.length;
-      pictures++;
+      frames++;
     },
   );
-  return { received: () => ({ octets, pictures }), close: () => socket.destroy() };
+  return { received: () => ({ octets, frames }), close: () => socket.destroy() };
 }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 /** The data a player fetches before it shows the first frame and plays the first audio. */
-interface Start {
+interface PlaybackStart {
   /** Name of the first variant, with which players start. */
   variant: string;
   /** Arrival time of the last byte, by performance.now(). */
@@ -15,7 +15,7 @@ const PATIENCE_MS = 120_000;
  * Polls the manifest until it exists, then fetches the first entries it lists: initialization and first segment of
  * video and audio.
  */
-export async function startPlaying(url: string, uid: string): Promise<Start> {
+export async function startPlaying(url: string, uid: string): Promise<PlaybackStart> {
   const manifest = `${url}/${uid}/manifest/video.m3u8`;
   let text: string | undefined;
   for (const since = performance.now(); text === undefined; await sleep(POLL_MS)) {
@@ -30,13 +30,13 @@ export async function startPlaying(url: string, uid: string): Promise<Start> {
   const stream = lines.findIndex((line) => line.startsWith("#EXT-X-STREAM-INF:"));
   const variant = lines[stream + 1]!;
   const group = /AUDIO="([^"]+)"/.exec(lines[stream]!)?.[1];
-  const sound = lines.find(
+  const audio = lines.find(
     (line) =>
       line.startsWith("#EXT-X-MEDIA:TYPE=AUDIO") &&
       line.includes(`GROUP-ID="${group}"`) &&
       line.includes("DEFAULT=YES"),
   );
-  const playlists = [variant, ...(sound === undefined ? [] : [/URI="([^"]+)"/.exec(sound)![1]!])];
+  const playlists = [variant, ...(audio === undefined ? [] : [/URI="([^"]+)"/.exec(audio)![1]!])];
   await Promise.all(playlists.map((playlist) => takeFirst(new URL(playlist, manifest))));
   return { variant: variant.replace(".m3u8", ""), at: performance.now() };
 }

@@ -116,15 +116,15 @@ function textOf(outcome: TestOutcome): string {
 }
 
 /** Each place processes one item at a time, in order. */
-async function inParallel<Item, Place>(
+async function inParallel<Item, Slot>(
   items: readonly Item[],
-  places: readonly Place[],
-  work: (item: Item, place: Place) => Promise<void>,
+  slots: readonly Slot[],
+  work: (item: Item, slot: Slot) => Promise<void>,
 ): Promise<void> {
   const left = items[Symbol.iterator]();
   await Promise.all(
-    places.map(async (place) => {
-      for (const item of left) await work(item, place);
+    slots.map(async (slot) => {
+      for (const item of left) await work(item, slot);
     }),
   );
 }

@@ -61,8 +61,8 @@ export async function runTest({ root, test, name, timeoutMs, scratch, signal }: 
       const timer = setTimeout(() => resolve({ kind: "timed out" }), timeoutMs);
       signal?.addEventListener("abort", () => resolve({ kind: "broken", problem: "interrupted" }), { once: true });
       createInterface({ input: child.stdout }).on("line", (line) => {
-        const [, failed, excused] = NOT_OK.exec(line) ?? [];
-        if (failed !== undefined && excused === undefined) resolve({ kind: "failed", test: failed });
+        const [, failed, skipReason] = NOT_OK.exec(line) ?? [];
+        if (failed !== undefined && skipReason === undefined) resolve({ kind: "failed", test: failed });
         tests = Number(COUNT.exec(line)?.[1] ?? tests);
       });
       createInterface({ input: child.stderr }).on("line", (line) => {

@@ -95,19 +95,19 @@ export function tokensConformance(engine: TestEngine): void {
 
     test("stop working in another process within a few seconds if the notification is lost", async (t) => {
       const { another, clock, module, admin, reader, mine } = await setUp(engine, t);
-      const deaf = createAccounts({
+      const withoutEvents = createAccounts({
         db: await another(),
         clock,
         ids: randomIds,
         events: createLocalEvents({ log: silentLog }),
         log: silentLog,
       });
-      t.after(() => deaf.close());
+      t.after(() => withoutEvents.close());
       const { token, value } = await module.tokens.create(mine, reader, admin);
-      assert.ok(await deaf.authenticate({ secret: value }));
+      assert.ok(await withoutEvents.authenticate({ secret: value }));
       await module.tokens.delete(mine, token.id);
       clock.advance(5000);
-      assert.equal(await deaf.authenticate({ secret: value }), undefined);
+      assert.equal(await withoutEvents.authenticate({ secret: value }), undefined);
     });
 
     test("are valid from not_before until expires_on", async (t) => {

@@ -17,7 +17,7 @@ export const TEST_ZONE = "b".repeat(32);
 export const TEST_TOKEN = "test-token";
 const TEST_USER = { id: "c".repeat(32), email: "admin@example.com" };
 
-export const almighty: Caller = {
+export const unrestrictedCaller: Caller = {
   tokenId: "d".repeat(32),
   user: TEST_USER,
   accounts: [TEST_ACCOUNT],
@@ -68,7 +68,7 @@ export async function startApi(
   scope: { after(end: () => Promise<void>): void },
   {
     routes,
-    caller = almighty,
+    caller = unrestrictedCaller,
     gate,
     clock = systemClock,
     log = silentLog,

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { Script } from "node:vm";
 import { z } from "@hono/zod-openapi";
 import { defineErrors } from "../kernel/index.ts";
-import { almighty, startApi, TEST_ACCOUNT, TEST_ZONE } from "./api.testing.ts";
+import { unrestrictedCaller, startApi, TEST_ACCOUNT, TEST_ZONE } from "./api.testing.ts";
 import { answer, pageAnswer, route } from "./operation.ts";
 import { pageQuery, pageRequest } from "./paging.ts";
 
@@ -129,7 +129,7 @@ test("authenticates the caller first", async (t) => {
 test("distinguishes a missing permission, an unknown account and an unknown zone", async (t) => {
   const { call } = await startApi(t, {
     routes,
-    caller: { ...almighty, allows: (permission) => permission === "DNS Read" },
+    caller: { ...unrestrictedCaller, allows: (permission) => permission === "DNS Read" },
   });
   const refused = await call("get", base);
   assert.deepEqual([refused.status, refused.body.errors[0].code], [403, 9109]);
@@ -223,7 +223,7 @@ test("rejects a network that guesses tokens without looking them up, and still s
     routes,
     rateLimit: { requests: 3, seconds: 60 },
     gate: {
-      authenticate: async ({ secret }) => (asked++, secret === "valid" ? almighty : undefined),
+      authenticate: async ({ secret }) => (asked++, secret === "valid" ? unrestrictedCaller : undefined),
       isKnown: (secret) => secret === "valid",
       accountExists: async () => true,
       zoneAccount: async () => TEST_ACCOUNT,

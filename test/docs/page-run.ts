@@ -3,7 +3,7 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { blocksOf, fillIn, matches, type Block } from "./blocks.ts";
-import { readyLine } from "./desk.ts";
+import { readyLine } from "./page-environment.ts";
 
 const commandTimeoutMs = 60_000;
 /** Background encoding only gets idle CPU time, which is scarce while other tests run. */

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, test } from "node:test";
 import { blocksOf, fillIn, matches } from "./blocks.ts";
 import { needsFfmpeg } from "../support/media.ts";
-import { setUpDesk } from "./desk.ts";
+import { setUpEnvironment } from "./page-environment.ts";
 import { runPage } from "./page-run.ts";
 
 const root = join(import.meta.dirname, "..", "..");
@@ -25,11 +25,11 @@ describe("every command on every page works as described", { concurrency: 2 }, (
       ? needsFfmpeg
       : {};
     test(page, needs, async () => {
-      const desk = await setUpDesk();
+      const environment = await setUpEnvironment();
       try {
-        await runPage(text, desk);
+        await runPage(text, environment);
       } finally {
-        await desk.close();
+        await environment.close();
       }
     });
   }

@@ -26,7 +26,7 @@ const OTHER_REFUSALS: Record<string, [status: number, code: number]> = {
 };
 
 /** Resources of an account, keyed by the names of path parameters. */
-type Things = Record<string, string>;
+type ResourceIds = Record<string, string>;
 
 describe("the API under abuse", () => {
   const scope = createScope();
@@ -52,7 +52,7 @@ describe("the API under abuse", () => {
       { effect: "allow", permission_groups: groupsOf(`${ACCOUNT}.zone`), resources: zonesOf(account) },
     ]);
 
-  async function fill(account: string, name: string): Promise<Things> {
+  async function fill(account: string, name: string): Promise<ResourceIds> {
     const at = createApi({ ...server, account: { id: account } }, TOKEN);
     const kv = (await at.ok("post", "storage/kv/namespaces", { body: { title: name } })).id;
     await at.ok("put", `storage/kv/namespaces/${kv}/values/k`, { body: SECRET });
@@ -105,9 +105,9 @@ describe("the API under abuse", () => {
       const { paths } = (await api.call("get", "/openapi.json")).body as {
         paths: Record<string, Record<string, unknown>>;
       };
-      const with_ = (path: string, things: Things) =>
-        path.replace(/\{(\w+)\}/g, (_, name: string) => things[name] ?? "none");
-      const strangers = new Set(
+      const with_ = (path: string, ids: ResourceIds) =>
+        path.replace(/\{(\w+)\}/g, (_, name: string) => ids[name] ?? "none");
+      const foreignIds = new Set(
         Object.entries(theirs).flatMap(([name, value]) => (mine[name] === value ? [] : [value])),
       );
       const others: Record<string, [status: number, code: number]> = {};
@@ -124,7 +124,7 @@ describe("the API under abuse", () => {
           const found = JSON.stringify(body.result ?? body);
           assert.ok(status < 500, `${method} ${path}: ${status}`);
           assert.ok(
-            status >= 400 || ![...strangers].some((id) => id.length >= 32 && found.includes(id)),
+            status >= 400 || ![...foreignIds].some((id) => id.length >= 32 && found.includes(id)),
             `${method} ${path} exposes another account: ${found}`,
           );
           called++;

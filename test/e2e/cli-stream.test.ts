@@ -16,18 +16,18 @@ import { programMain } from "../support/program.ts";
  * A proxy to the server that can inject failures: one action, performed once, on a connection that has carried a given
  * number of bytes to the server.
  */
-interface Way {
+interface FaultyProxy {
   port: number;
   /** Target port. */
   to: number;
-  trouble: { after: number; happens: (client: Socket) => void } | undefined;
+  fault: { after: number; happens: (client: Socket) => void } | undefined;
 }
 
-async function openWay(scope: Scope): Promise<Way> {
-  const way: Way = { port: 0, to: 0, trouble: undefined };
+async function openFaultyProxy(scope: Scope): Promise<FaultyProxy> {
+  const proxy: FaultyProxy = { port: 0, to: 0, fault: undefined };
   const open = new Set<Socket>();
   const server = createServer((client) => {
-    const upstream = connect(way.to, "127.0.0.1");
+    const upstream = connect(proxy.to, "127.0.0.1");
     let carried = 0;
     for (const [socket, other] of [
       [client, upstream],
@@ -43,20 +43,20 @@ async function openWay(scope: Scope): Promise<Way> {
     }
     client.on("data", (piece: Buffer) => {
       carried += piece.length;
-      const { trouble } = way;
-      if (trouble === undefined || carried < trouble.after) return;
-      way.trouble = undefined;
-      trouble.happens(client);
+      const { fault } = proxy;
+      if (fault === undefined || carried < fault.after) return;
+      proxy.fault = undefined;
+      fault.happens(client);
     });
     client.pipe(upstream).pipe(client);
   });
   await listening(server);
-  way.port = (server.address() as AddressInfo).port;
+  proxy.port = (server.address() as AddressInfo).port;
   scope.after(() => {
     for (const socket of open) socket.destroy();
     server.close();
   });
-  return way;
+  return proxy;
 }
 
 const listening = (server: Server) => once(server.listen(0, "127.0.0.1"), "listening");
@@ -76,12 +76,12 @@ describe("the command line uploads, shows and downloads videos", needsFfmpeg, ()
   const scope = createScope();
   let server: ServeProcess;
   let data: string;
-  let way: Way;
+  let proxy: FaultyProxy;
   let uid: string;
   const cli = (...args: string[]): Promise<Ran> =>
     runCli(args, {
       cwd: data,
-      env: { API_BASE_URL: `http://127.0.0.1:${way.port}/client/v4`, API_TOKEN: server.ready.token! },
+      env: { API_BASE_URL: `http://127.0.0.1:${proxy.port}/client/v4`, API_TOKEN: server.ready.token! },
     });
   const run = async (...args: string[]): Promise<Ran> => {
     const ran = await cli("stream", ...args);
@@ -96,16 +96,16 @@ describe("the command line uploads, shows and downloads videos", needsFfmpeg, ()
 
   before(async () => {
     data = await temporaryFolder(scope);
-    way = await openWay(scope);
+    proxy = await openFaultyProxy(scope);
     server = await spawnServe(scope, {
       dataDirectory: data,
       env: {
-        REELPOST_HTTP_PUBLIC_URL: `http://127.0.0.1:${way.port}`,
+        REELPOST_HTTP_PUBLIC_URL: `http://127.0.0.1:${proxy.port}`,
         REELPOST_STREAM_ALLOW_PRIVATE: "true",
         REELPOST_STREAM_MIN_DELETION_DAYS: "0",
       },
     });
-    way.to = Number(new URL(server.ready.url).port);
+    proxy.to = Number(new URL(server.ready.url).port);
     await writeFile(join(data, "clip.mp4"), await readFile(await clip({ seconds: 3 })));
   });
   after(() => scope.close());
@@ -137,9 +137,9 @@ describe("the command line uploads, shows and downloads videos", needsFfmpeg, ()
   test("an upload resumes from the data received so far after its connection breaks", async () => {
     const file = padded(await readFile(join(data, "clip.mp4")), 12 * 1024 * 1024);
     await writeFile(join(data, "large.mp4"), file);
-    way.trouble = { after: 5 * 1024 * 1024, happens: (client) => void client.resetAndDestroy() };
+    proxy.fault = { after: 5 * 1024 * 1024, happens: (client) => void client.resetAndDestroy() };
     const { json: video } = await run("upload", "large.mp4", "--wait", "--json");
-    assert.equal(way.trouble, undefined);
+    assert.equal(proxy.fault, undefined);
     assert.deepEqual([video.size, video.readyToStream], [file.length, true]);
     assert.ok(file.equals(await readFile(join(data, "objects", "stream", video.uid, "source"))));
   });
@@ -147,7 +147,7 @@ describe("the command line uploads, shows and downloads videos", needsFfmpeg, ()
   test("Ctrl-C stops an upload and prints how to resume it", async () => {
     const held = new Promise<void>(
       (resolve) =>
-        (way.trouble = {
+        (proxy.fault = {
           after: 3 * 1024 * 1024,
           happens(client) {
             client.unpipe();
@@ -160,7 +160,7 @@ describe("the command line uploads, shows and downloads videos", needsFfmpeg, ()
       env: {
         PATH: process.env.PATH,
         HOME: data,
-        API_BASE_URL: `http://127.0.0.1:${way.port}/client/v4`,
+        API_BASE_URL: `http://127.0.0.1:${proxy.port}/client/v4`,
         API_TOKEN: server.ready.token!,
       },
       stdio: ["ignore", "ignore", "pipe"],
@@ -352,8 +352,14 @@ describe("the command line uploads, shows and downloads videos", needsFfmpeg, ()
       /it is not an upload URL/,
     );
     assert.match(
-      (await refused("upload", "clip.mp4", "--resume", `http://127.0.0.1:${way.port}/upload/${uid}/${"x".repeat(32)}`))
-        .stderr,
+      (
+        await refused(
+          "upload",
+          "clip.mp4",
+          "--resume",
+          `http://127.0.0.1:${proxy.port}/upload/${uid}/${"x".repeat(32)}`,
+        )
+      ).stderr,
       /rejected the upload \(status 404\)[^]*fix: Upload the file again/,
     );
     assert.match(

@@ -74,7 +74,7 @@ export async function serve(t: Scope, folder: string, options: Partial<DevOption
     log: silentLog,
     report: (event) => {
       events.push(event);
-      for (const tell of waiting) tell(event);
+      for (const listener of waiting) listener(event);
     },
     ...options,
   });
@@ -83,12 +83,12 @@ export async function serve(t: Scope, folder: string, options: Partial<DevOption
     new Promise<DevEvent>((resolve) => {
       const past = events.find(found);
       if (past !== undefined) return resolve(past);
-      const tell = (next: DevEvent) => {
+      const listener = (next: DevEvent) => {
         if (!found(next)) return;
-        waiting.delete(tell);
+        waiting.delete(listener);
         resolve(next);
       };
-      waiting.add(tell);
+      waiting.add(listener);
     });
   return {
     ...server,

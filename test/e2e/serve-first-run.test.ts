@@ -15,7 +15,7 @@ import { FREE_PORTS } from "../support/free-ports.ts";
 const main = join(import.meta.dirname, "..", "..", "src", "cli", "main.ts");
 const longToken = "a".repeat(32);
 const secretsKey = randomBytes(32).toString("base64");
-const whoMayNot = (kind: string, about: RegExp) => (err: UserError) =>
+const isStartupError = (kind: string, about: RegExp) => (err: UserError) =>
   err.kind === kind && about.test(`${err.message} ${err.fix}`);
 
 /** Settings with free ports and without a token, so that the server creates one. */
@@ -169,17 +169,17 @@ describe("a server that cannot start", { concurrency: 2 }, () => {
   ];
   for (const [what, env, kind, about] of refusals) {
     test(what, async (t) => {
-      await assert.rejects(servePlatform(t, { env }), whoMayNot(kind, about));
+      await assert.rejects(servePlatform(t, { env }), isStartupError(kind, about));
     });
   }
 
   test("a role that does not exist, and separate roles without a shared database", async (t) => {
     await assert.rejects(
       servePlatform(t, { roles: ["api", "video"] }),
-      whoMayNot("unknownRole", /"video".*api, workers, smtp, outbound, dns, encode, live, playback/),
+      isStartupError("unknownRole", /"video".*api, workers, smtp, outbound, dns, encode, live, playback/),
     );
     for (const roles of [["api"], ["workers"], ["smtp"]])
-      await assert.rejects(servePlatform(t, { roles }), whoMayNot("rolesApart", /database\.url/));
+      await assert.rejects(servePlatform(t, { roles }), isStartupError("rolesApart", /database\.url/));
     const server = await servePlatform(t, { roles: ["api", "workers"] });
     assert.deepEqual([server.roles, server.smtp, server.workersMail], [["api", "workers"], undefined, undefined]);
   });
@@ -193,7 +193,7 @@ describe("a server that cannot start", { concurrency: 2 }, () => {
     for (const variable of ["REELPOST_HTTP_PORT", "REELPOST_SMTP_PORT"]) {
       await assert.rejects(
         servePlatform(t, { dataDir, env: { [variable]: String(port) } }),
-        whoMayNot("portBusy", new RegExp(`${port}`)),
+        isStartupError("portBusy", new RegExp(`${port}`)),
         variable,
       );
     }
@@ -205,7 +205,7 @@ describe("a server that cannot start", { concurrency: 2 }, () => {
     const { dataDir } = await servePlatform(t);
     await assert.rejects(
       servePlatform(t, { dataDir }),
-      whoMayNot("dataDirectoryBusy", new RegExp(`process ${process.pid}.*--data-dir`)),
+      isStartupError("dataDirectoryBusy", new RegExp(`process ${process.pid}.*--data-dir`)),
     );
     const { code, stdout } = await run(["--json", "--data-dir", dataDir, "--port", "0", "--smtp-port", "0"]);
     assert.equal(code, 1);
@@ -229,7 +229,7 @@ describe("a server that cannot start", { concurrency: 2 }, () => {
     await assert.rejects(stat(join(folder, "data")), { code: "ENOENT" }, "no data directory was created");
     await assert.rejects(
       startServe({ cwd: folder, env: {}, settingsFile: "none.jsonc", version: "0" }),
-      whoMayNot("unreadable", /none\.jsonc/),
+      isStartupError("unreadable", /none\.jsonc/),
     );
   });
 

@@ -23,7 +23,7 @@ const WORKER = `
     },
   };`;
 
-const ANYBODY = "sender.example";
+const SENDER_DOMAIN = "sender.example";
 const FORGED = "forged.example";
 
 let gone = false;
@@ -53,7 +53,7 @@ describe("mail through the platform", () => {
     const newZone = (name: string) => api.ok("post", "/zones", { body: { name, account: { id: api.account } } });
     // The senders' domains are also zones on this server, so their lookups are resolved from its own tables.
     for (const [domain, spf] of [
-      [ANYBODY, "v=spf1 ip4:127.0.0.1 -all"],
+      [SENDER_DOMAIN, "v=spf1 ip4:127.0.0.1 -all"],
       [FORGED, "v=spf1 -all"],
     ] as const) {
       const { id } = await newZone(domain);
@@ -89,7 +89,7 @@ describe("mail through the platform", () => {
   after(() => scope.close());
 
   const send = (to: string | string[], subject?: string) =>
-    sendMail(server, to, { from: `ada@${ANYBODY}`, ...(subject !== undefined && { subject }) });
+    sendMail(server, to, { from: `ada@${SENDER_DOMAIN}`, ...(subject !== undefined && { subject }) });
   const got = async (matches: (mail: SinkMail) => boolean): Promise<SinkMail> => {
     for (
       const start = performance.now();
@@ -103,7 +103,7 @@ describe("mail through the platform", () => {
   };
 
   /** Authenticates the message like a server that finds the platform's keys in the zone. */
-  async function judged({ raw, from }: SinkMail) {
+  async function authenticate({ raw, from }: SinkMail) {
     const records: { name: string; type: string; content: string }[] = await api.ok(
       "get",
       `/zones/${zone.id}/dns_records?per_page=100`,
@@ -157,7 +157,7 @@ describe("mail through the platform", () => {
       "X-Forwarded-For",
     ]);
     assert.match(forwarded.raw, /\r\nAuthentication-Results: mx\.fwd\.example;\r\n\tspf=pass/);
-    const { dkim } = await judged(forwarded);
+    const { dkim } = await authenticate(forwarded);
     assert.deepEqual(
       dkim.map(({ domain, result }) => `${domain} ${result}`),
       ["fwd.example neutral", "routed.example pass"],
@@ -200,18 +200,18 @@ describe("mail through the platform", () => {
       responseCode: 550,
     });
     await bounce("");
-    const back = await got(({ to }) => to[0] === `ada@${ANYBODY}`);
+    const back = await got(({ to }) => to[0] === `ada@${SENDER_DOMAIN}`);
     assert.equal(back.from, "");
-    await assert.rejects(bounce(`ada@${ANYBODY}`), { responseCode: 550 });
+    await assert.rejects(bounce(`ada@${SENDER_DOMAIN}`), { responseCode: 550 });
     transport.close();
   });
 
   test("a worker's reply is signed with the domain of the recipient address", async () => {
     assert.equal((await send("desk@routed.example", "two")).code, 250);
     const reply = await got(({ from }) => from === "desk@routed.example");
-    assert.deepEqual(reply.to, [`ada@${ANYBODY}`]);
+    assert.deepEqual(reply.to, [`ada@${SENDER_DOMAIN}`]);
     assert.deepEqual(
-      (await judged(reply)).dkim.map(({ domain, result }) => `${domain} ${result}`),
+      (await authenticate(reply)).dkim.map(({ domain, result }) => `${domain} ${result}`),
       ["routed.example pass"],
     );
   });
@@ -226,7 +226,9 @@ describe("mail through the platform", () => {
     assert.equal((await send(["info@routed.example", "desk@routed.example"], "refuse")).code, 250);
     const report = await got(
       ({ raw, to }) =>
-        to[0] === `ada@${ANYBODY}` && /report-type="?delivery-status/i.test(raw) && raw.includes("desk@routed.example"),
+        to[0] === `ada@${SENDER_DOMAIN}` &&
+        /report-type="?delivery-status/i.test(raw) &&
+        raw.includes("desk@routed.example"),
     );
     assert.match(report.raw, /Final-Recipient: rfc822; ?desk@routed\.example/i);
     assert.match(report.raw, /not this one/);

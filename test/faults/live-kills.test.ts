@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { createScope } from "../interop/platform.ts";
 import { clip, needsFfmpeg } from "../support/media.ts";
-import { deadLine, push, rtmp, rtmpPort, srt } from "./live/publishers.ts";
+import { openCuttableProxy, push, rtmp, rtmpPort, srt } from "./live/publishers.ts";
 import { picturesOf, readRuns } from "./live/recorded.ts";
 import { descendantsOf, startLiveServer, type Input, type LiveServer } from "./live/server.ts";
 import { until } from "./stream/server.ts";
@@ -74,7 +74,7 @@ describe("processes killed during broadcasts", { ...needsFfmpeg, concurrency: tr
     { timeout: 110_000 },
     async () => {
       const show = await server.input("half-open", { timeoutSeconds: 20 });
-      const line = await deadLine(scope, rtmpPort(show));
+      const line = await openCuttableProxy(scope, rtmpPort(show));
       push(scope, await small(), ["-f", "flv", `rtmp://127.0.0.1:${line.port}/live/${show.rtmp.streamKey}`]);
       await playing(show, 2);
       line.cut();
@@ -103,21 +103,24 @@ describe("processes killed during broadcasts", { ...needsFfmpeg, concurrency: tr
     { timeout: 110_000 },
     async () => {
       const [show, other] = [await server.input("encoded"), await server.input("beside")];
-      const [publisher, beside] = [push(scope, await larger(), rtmp(show)), push(scope, await small(), rtmp(other))];
+      const [publisher, unaffected] = [
+        push(scope, await larger(), rtmp(show)),
+        push(scope, await small(), rtmp(other)),
+      ];
       await Promise.all([playing(show, 3), playing(other, 1)]);
       const encoders = descendantsOf(server.child.pid!, "ffmpeg").filter((pid) => pid !== publisher.pid);
       assert.ok(encoders.length > 0, "an encoder is running");
       for (const pid of encoders) process.kill(pid, "SIGKILL");
       await playing(show, 7);
-      await Promise.all([publisher.stop(), beside.stop()]);
+      await Promise.all([publisher.stop(), unaffected.stop()]);
       const [video, video2] = await Promise.all([server.recording(show), server.recording(other)]);
       // The frames in the killed encoder, and those up to the next key frame, exist only in the original size.
       const runs = await readRuns(video.playback.hls, 3);
       assert.equal(runs.length, 2);
       for (const run of runs) assert.equal(run.length, 3, JSON.stringify(run));
-      const undisturbed = await readRuns(video2.playback.hls);
-      assert.equal(undisturbed.length, 1);
-      assert.ok(Math.abs(picturesOf(undisturbed) - video2.duration * 25) < 3, JSON.stringify(undisturbed));
+      const unaffectedRuns = await readRuns(video2.playback.hls);
+      assert.equal(unaffectedRuns.length, 1);
+      assert.ok(Math.abs(picturesOf(unaffectedRuns) - video2.duration * 25) < 3, JSON.stringify(unaffectedRuns));
       await server.noted(other, ["connected", "client_disconnect"]);
     },
   );

@@ -117,7 +117,7 @@ test(
       assert.ok(driftMs < MAX_DRIFT * 1000 && firstsApartMs < MAX_DRIFT * 1000, JSON.stringify(recorded));
     }
     assert.ok(
-      watched.every(({ segments, mistakes }) => segments > MINUTES * 20 && mistakes === 0),
+      watched.every(({ segments, failures }) => segments > MINUTES * 20 && failures === 0),
       JSON.stringify(watched),
     );
     assert.ok(

@@ -10,12 +10,12 @@ import { startLiveServer } from "./live/server.ts";
 const MINUTES = Number(process.env["REELPOST_PLAYERS_MINUTES"] ?? 10);
 
 /** Player errors that are recoverable on a busy machine or after a seek: buffer stalls, gaps and aborted requests. */
-const MENDED = "/^(aborted|buffer(StalledError|SeekOverHole|NudgeOnStall))$/";
+const RECOVERED = "/^(aborted|buffer(StalledError|SeekOverHole|NudgeOnStall))$/";
 const PLAYERS = {
   "hls.js": {
     script: "hls.js/dist/hls.js",
     load: `const hls = new Hls({ enableWorker: false, lowLatencyMode: true });
-      hls.on(Hls.Events.ERROR, (_name, data) => (${MENDED}.test(data.details) ? mended++ : problems.push(data.type + " " + data.details + " " + (data.frag?.relurl ?? "") + " " + (data.error?.message ?? ""))));
+      hls.on(Hls.Events.ERROR, (_name, data) => (${RECOVERED}.test(data.details) ? recovered++ : problems.push(data.type + " " + data.details + " " + (data.frag?.relurl ?? "") + " " + (data.error?.message ?? ""))));
       hls.loadSource(url);
       hls.attachMedia(video);`,
   },
@@ -56,7 +56,7 @@ test(
             `/${name}`,
             {
               type: "text/html",
-              body: `<!doctype html><video muted></video><script src="/${name}.js"></script><script>const problems = []; let mended = 0; const video = document.querySelector("video"); async function begin(url) { ${load} await video.play(); }</script>`,
+              body: `<!doctype html><video muted></video><script src="/${name}.js"></script><script>const problems = []; let recovered = 0; const video = document.querySelector("video"); async function begin(url) { ${load} await video.play(); }</script>`,
             },
           ],
           [`/${name}.js`, { type: "text/javascript", file: clientFile(script) }],
@@ -80,7 +80,7 @@ test(
       pages.map(async ({ name, page, problems }) => ({
         name,
         problems: [...problems, ...((await page.evaluate("problems")) as string[])],
-        mended: await page.evaluate("mended"),
+        recovered: await page.evaluate("recovered"),
         seconds: (await page.evaluate("video.currentTime")) as number,
       })),
     );

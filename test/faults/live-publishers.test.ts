@@ -45,16 +45,16 @@ describe("faulty publishers while another broadcast continues", { ...needsFfmpeg
   });
 
   /** Checks that there is a single run, with audio alongside its video. */
-  async function oneRun(input: Input, pictures: number, sound = true): Promise<RecordedTrack[]> {
+  async function oneRun(input: Input, videoFrames: number, sound = true): Promise<RecordedTrack[]> {
     const {
       playback: { hls },
     } = await server.recording(input);
     const runs = await readRuns(hls);
     assert.equal(runs.length, 1, JSON.stringify(runs));
-    assert.ok(Math.abs(picturesOf(runs) - pictures) <= 1, `${picturesOf(runs)} of ${pictures} frames`);
+    assert.ok(Math.abs(picturesOf(runs) - videoFrames) <= 1, `${picturesOf(runs)} of ${videoFrames} frames`);
     const whole = await readWhole(hls);
-    assert.deepEqual([whole.words, whole.pictures], ["", picturesOf(runs)]);
-    assert.equal(whole.sounds > 0, sound);
+    assert.deepEqual([whole.words, whole.videoFrames], ["", picturesOf(runs)]);
+    assert.equal(whole.audioFrames > 0, sound);
     return runs[0]!;
   }
 
@@ -64,8 +64,8 @@ describe("faulty publishers while another broadcast continues", { ...needsFfmpeg
     const publisher = push(scope, file, rtmp(show));
     await until(async () => (await server.health(show))?.bFrames === true, "the health status reports B-frames");
     assert.equal(await publisher.ended, 0, publisher.words());
-    const [pictures, sound] = await oneRun(show, await countFrames(file));
-    assert.ok(Math.abs(pictures!.last - sound!.last) < 0.3, JSON.stringify([pictures, sound]));
+    const [videoFrames, sound] = await oneRun(show, await countFrames(file));
+    assert.ok(Math.abs(videoFrames!.last - sound!.last) < 0.3, JSON.stringify([videoFrames, sound]));
   });
 
   test(
@@ -174,7 +174,8 @@ describe("faulty publishers while another broadcast continues", { ...needsFfmpeg
       Math.abs(picturesOf(runs) - 225) <= 3 && Math.abs(video.duration - 9) < 0.5,
       JSON.stringify([video.duration, runs]),
     );
-    for (const [pictures, sound] of runs) assert.ok(Math.abs(pictures!.last - sound!.last) < 0.3, JSON.stringify(runs));
+    for (const [videoFrames, sound] of runs)
+      assert.ok(Math.abs(videoFrames!.last - sound!.last) < 0.3, JSON.stringify(runs));
   });
 
   test("a thousand silent connections, and random data at every port", { timeout: 110_000 }, async () => {

@@ -55,7 +55,7 @@ test(
         minutes: minute().toFixed(1),
         runs: runs.length,
         segments: watched.map(({ segments }) => segments),
-        mistakes: watched.map(({ mistakes }) => mistakes),
+        failures: watched.map(({ failures }) => failures),
         kib: [sampled[0]!.kib, Math.max(...sampled.map(({ kib }) => kib)), sampled.at(-1)!.kib],
         growthKibPerMinute: Math.round(growth),
         driftMs: ms(drifts),
@@ -68,7 +68,7 @@ test(
     // Needs at least 20 minutes: over a shorter time, garbage collection makes memory growth too noisy.
     if (MINUTES >= 20) assert.ok(growth < MAX_GROWTH, `${growth} KiB per minute`);
     assert.ok(
-      watched.every(({ segments, mistakes }) => segments > MINUTES * 10 && mistakes === 0),
+      watched.every(({ segments, failures }) => segments > MINUTES * 10 && failures === 0),
       JSON.stringify(watched),
     );
     assert.ok(!server.log().includes('"level":50'), server.log().slice(-3000));

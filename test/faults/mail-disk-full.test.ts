@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { TOKEN } from "../e2e/serve-client.ts";
-import { letter, mailWorldOf, sendRaw, toSmartHost, until } from "../support/mail-world.ts";
+import { letter, mailWorldOf, sendRaw, smartHostEnv, until } from "../support/mail-world.ts";
 import { startNextHop } from "../support/next-hop.ts";
 import { spawnServe } from "../support/serve.ts";
 import { mountSmallDisk } from "../support/small-disk.ts";
@@ -20,7 +20,7 @@ test("a full disk: mail that cannot be stored remains with its sender, mail that
       REELPOST_API_TOKEN: TOKEN,
       REELPOST_SMTP_NAME: "mx.routed.example",
       REELPOST_EMAIL_FORWARD_DOMAIN: "fwd.routed.example",
-      ...toSmartHost(hop.port),
+      ...smartHostEnv(hop.port),
     },
   });
   const world = await mailWorldOf(ready, "routed.example");

@@ -6,10 +6,10 @@ import { writeSync } from "node:fs";
 import { setImmediate } from "node:timers/promises";
 import { randomIds, silentLog, systemClock } from "../../src/kernel/index.ts";
 import { createJobs, createLocalEvents, openFsObjects } from "../../src/store/index.ts";
-import { bytesOf, type KillTables, openWhere, runEffect, type Where } from "./store-kill.shared.ts";
+import { bytesOf, type KillTables, openDatabaseAt, runEffect, type DatabaseLocation } from "./store-kill.shared.ts";
 
-const { where, folder, run } = JSON.parse(process.argv[2]!) as { where: Where; folder: string; run: string };
-const db = await openWhere(where);
+const { where, folder, run } = JSON.parse(process.argv[2]!) as { where: DatabaseLocation; folder: string; run: string };
+const db = await openDatabaseAt(where);
 const objects = await openFsObjects({ folder });
 const jobs = createJobs({
   db,

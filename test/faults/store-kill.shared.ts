@@ -2,9 +2,9 @@ import { createHash } from "node:crypto";
 import { sql } from "kysely";
 import { type Db, type Job, type Migration, openPostgres, openSqlite } from "../../src/store/index.ts";
 
-export type Where = { path: string } | { url: string };
+export type DatabaseLocation = { path: string } | { url: string };
 
-export const openWhere = async (where: Where): Promise<Db> =>
+export const openDatabaseAt = async (where: DatabaseLocation): Promise<Db> =>
   "path" in where ? openSqlite(where) : await openPostgres({ ...where, connections: 4 });
 
 export interface KillTables {

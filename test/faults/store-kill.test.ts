@@ -19,7 +19,7 @@ import {
   openFsObjects,
 } from "../../src/store/index.ts";
 import { onEveryDatabase } from "../support/databases.ts";
-import { bytesOf, killMigration, type KillTables, runEffect, type Where } from "./store-kill.shared.ts";
+import { bytesOf, killMigration, type KillTables, runEffect, type DatabaseLocation } from "./store-kill.shared.ts";
 
 const ROUNDS = 8;
 const PROCESSES = 2;
@@ -49,7 +49,7 @@ onEveryDatabase((engine) => {
  * Resolves with the acknowledged lines of one process, killed at a random point after a few hundred of them, with at
  * least one of each kind.
  */
-async function writeUntilKilled(order: { where: Where; folder: string; run: string }): Promise<string[][]> {
+async function writeUntilKilled(order: { where: DatabaseLocation; folder: string; run: string }): Promise<string[][]> {
   const child = spawn(process.execPath, [join(import.meta.dirname, "store-kill.child.ts"), JSON.stringify(order)], {
     stdio: ["ignore", "pipe", "pipe"],
   });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { randomInt } from "node:crypto";
 import { test } from "node:test";
 import { needsFfmpeg } from "../support/media.ts";
-import { killAgainAndAgain } from "./stream/kills.ts";
+import { killRepeatedly } from "./stream/kills.ts";
 
 test(
   "kill -9, 50 times, at random moments of uploads and encoding: every acknowledged video becomes ready, with every frame in every rendition",
@@ -10,7 +10,7 @@ test(
   async (t) => {
     const seed = Number(process.env["SEED"] ?? randomInt(2 ** 31));
     t.diagnostic(`seed ${seed}`);
-    const figures = await killAgainAndAgain(t, { kills: 50, clients: 3, seed, backlog: 8, settleMs: 300_000 });
+    const figures = await killRepeatedly(t, { kills: 50, clients: 3, seed, backlog: 8, settleMs: 300_000 });
     t.diagnostic(JSON.stringify(figures));
     assert.equal(figures.kills, 50);
     assert.ok(figures.during.upload >= 10 && figures.during.encoding >= 10, JSON.stringify(figures.during));

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { randomInt } from "node:crypto";
 import { test } from "node:test";
 import { needsFfmpeg } from "../support/media.ts";
-import { killAgainAndAgain } from "./stream/kills.ts";
+import { killRepeatedly } from "./stream/kills.ts";
 
 test(
   "kill -9 during uploads and encoding: every acknowledged video becomes ready, with every frame in every rendition",
@@ -10,7 +10,7 @@ test(
   async (t) => {
     const seed = randomInt(2 ** 31);
     t.diagnostic(`seed ${seed}`);
-    const figures = await killAgainAndAgain(t, {
+    const figures = await killRepeatedly(t, {
       kills: 3,
       clients: 2,
       seed,

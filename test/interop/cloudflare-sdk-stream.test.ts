@@ -12,7 +12,7 @@ import { startSite, startVideoPlatform, type ShownVideo, type Site, type VideoPl
 
 const VTT = "WEBVTT\n\n00:00.500 --> 00:01.500\nmerhaba\n";
 const SPOKEN = "WEBVTT\\n\\n00:00.500 --> 00:01.500\\nhello\\n";
-const NOBODY = "0".repeat(32);
+const UNKNOWN_ID = "0".repeat(32);
 const EXPIRY_SECONDS = 600;
 /** Fields that the tests change after creating a video. */
 const changedSince = ({ meta, modified, publicDetails }: Pick<ShownVideo, "meta" | "modified" | "publicDetails">) => ({
@@ -431,7 +431,7 @@ describe("cloudflare SDK: video on demand", needsFfmpeg, () => {
   it("deleted and unknown resources are not found", async () => {
     await client.stream.delete(first.uid, { account_id });
     assert.equal((await fetch(first.playback.hls)).status, 404);
-    for (const uid of [first.uid, NOBODY])
+    for (const uid of [first.uid, UNKNOWN_ID])
       await assert.rejects(client.stream.get(uid, { account_id }), failsWith(404, 10003));
     assert.equal(await client.stream.webhooks.delete({ account_id }), "ok");
     await assert.rejects(client.stream.webhooks.get({ account_id }), failsWith(404, 10003));

@@ -7,7 +7,7 @@ import { createScope } from "./platform.ts";
 import { startVideoPlatform, type VideoPlatform } from "./video-platform.ts";
 
 const KEY = /^[0-9a-f]{32}k[0-9a-f]{32}$/;
-const NOBODY = "0".repeat(32);
+const UNKNOWN_UID = "0".repeat(32);
 
 interface Input {
   uid: string;
@@ -205,7 +205,7 @@ describe("cloudflare SDK: live inputs", () => {
 
   it("deleted and unknown resources are not found", async () => {
     await client.stream.liveInputs.delete(input.uid, { account_id });
-    for (const uid of [input.uid, NOBODY]) {
+    for (const uid of [input.uid, UNKNOWN_UID]) {
       await assert.rejects(client.stream.liveInputs.get(uid, { account_id }), failsWith(404, 10003));
       await assert.rejects(client.stream.liveInputs.delete(uid, { account_id }), failsWith(404, 10003));
     }

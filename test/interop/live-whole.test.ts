@@ -180,7 +180,7 @@ describe("a broadcast through the whole server", { skip: needsFfmpeg.skip || wit
     }
   }
   /** A user's server that receives live input notifications. */
-  async function hearNotifications() {
+  async function receiveNotifications() {
     const received: string[] = [];
     const server = createServer(
       (request, response) =>
@@ -419,7 +419,7 @@ describe("a broadcast through the whole server", { skip: needsFfmpeg.skip || wit
 
   it("a wrong key, a second publisher and a key rotated during the broadcast", { timeout: 110_000 }, async () => {
     const show = await input({ recording: { mode: "off" } });
-    const { url, received } = await hearNotifications();
+    const { url, received } = await receiveNotifications();
     await platform.ask(`/accounts/${platform.account}/stream/webhook/endpoints`, {
       method: "POST",
       headers: { "content-type": "application/json" },

@@ -99,9 +99,9 @@ describe(
         );
         return found.find(({ check }) => /^DKIM .* of fwd\.routed\.example$/.test(check))!;
       };
-      const lacks = await keyOf();
-      assert.equal(lacks.status, "error");
-      const [, name, content] = /^(\S+) TXT (.*)$/.exec(lacks.expected!)!;
+      const missing = await keyOf();
+      assert.equal(missing.status, "error");
+      const [, name, content] = /^(\S+) TXT (.*)$/.exec(missing.expected!)!;
       assert.ok(name!.endsWith(`._domainkey.${FORWARDS}`));
       await world.api.ok("post", `/zones/${world.zone}/dns_records`, { body: { type: "TXT", name, content, ttl: 60 } });
       await until(async () => (await keyOf()).status === "ok" || undefined, "the doctor to see the key");

@@ -40,9 +40,9 @@ export function tail(wrangler: Wrangler, args: string[]): Tailing {
   const child = wrangler.start(["tail", ...args]);
   let stdout = "";
   let stderr = "";
-  const wakers = new Set<() => void>();
+  const listeners = new Set<() => void>();
   const wake = () => {
-    for (const waker of wakers) waker();
+    for (const listener of listeners) listener();
   };
   child.stdout!.setEncoding("utf8").on("data", (text: string) => {
     stdout += text;
@@ -69,7 +69,7 @@ export function tail(wrangler: Wrangler, args: string[]): Tailing {
         );
         function finish(error?: Error) {
           clearTimeout(timer);
-          wakers.delete(look);
+          listeners.delete(look);
           if (error === undefined) resolve();
           else reject(error);
         }
@@ -77,7 +77,7 @@ export function tail(wrangler: Wrangler, args: string[]): Tailing {
           if (condition()) finish();
           else if (child.exitCode !== null) finish(new Error(`exited with code ${child.exitCode}. Printed: ${text()}`));
         }
-        wakers.add(look);
+        listeners.add(look);
         look();
       }),
     interrupt() {

@@ -37,7 +37,7 @@ const CONFIG = {
   env: { staging: { vars: { NAME: "staging", LIST: [] }, triggers: { crons: [] } } },
 };
 
-interface WorkerAnswer {
+interface WorkerResponse {
   greeting: string;
   list: unknown;
   page: string;
@@ -63,8 +63,8 @@ describe("wrangler deploy", () => {
   });
   after(scope.close);
 
-  const visit = async (worker: string, path?: string): Promise<WorkerAnswer> =>
-    JSON.parse((await platform.visit(worker, path)).text) as WorkerAnswer;
+  const visit = async (worker: string, path?: string): Promise<WorkerResponse> =>
+    JSON.parse((await platform.visit(worker, path)).text) as WorkerResponse;
   const crons = async (worker: string) => {
     const { schedules } = await platform.ask<{ schedules: { cron: string }[] }>(
       `/accounts/${platform.account}/workers/scripts/${worker}/schedules`,
@@ -116,7 +116,7 @@ describe("wrangler deploy", () => {
 
   it("a worker is also reachable by its hostname", async () => {
     const { status, text } = await platform.visitHost("hello", "/by-host");
-    assert.deepEqual([status, (JSON.parse(text) as WorkerAnswer).at], [200, "/by-host"]);
+    assert.deepEqual([status, (JSON.parse(text) as WorkerResponse).at], [200, "/by-host"]);
     assert.equal((await platform.visitHost("nobody")).status, 404);
     assert.equal((await platform.visit("nobody")).status, 404);
   });

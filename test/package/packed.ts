@@ -160,10 +160,10 @@ async function start(project: string, ...command: string[]) {
     child.once("error", reject).once("exit", (code) => resolve(code)),
   );
   const events: Event[] = [];
-  let news = () => {};
+  let onOutput = () => {};
   createInterface({ input: child.stdout }).on("line", (line) => {
     events.push(JSON.parse(line) as Event);
-    news();
+    onOutput();
   });
   const event = (name: string) =>
     new Promise<Event>((resolve, reject) => {
@@ -171,13 +171,13 @@ async function start(project: string, ...command: string[]) {
         () => reject(new Error(`no event "${name}" after ${readyTimeoutMs / 1000} s\n${stderr}`)),
         readyTimeoutMs,
       );
-      news = () => {
+      onOutput = () => {
         const found = events.find((candidate) => candidate.event === name);
         if (found === undefined) return;
         clearTimeout(timer);
         resolve(found);
       };
-      news();
+      onOutput();
       exited.then((code) => reject(new Error(`reelpost ${command[0]} exited with code ${code}\n${stderr}`)), reject);
     });
   const ready = await event("ready").catch((err: unknown) => {

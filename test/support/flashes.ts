@@ -88,13 +88,13 @@ export async function measureFlashes(input: string, stream = 0): Promise<Measure
     ]),
   ]);
   const bright = frames.map(({ value }) => value > 150);
-  const heard = new Float32Array(
+  const waveform = new Float32Array(
     samples.buffer.slice(samples.byteOffset, samples.byteOffset + samples.length - (samples.length % 4)),
   );
   return {
     first: { video: frames[0]!.time, audio: audio[0]!.time },
     flashes: frames.flatMap(({ time }, i) => (bright[i] === true && bright[i - 1] !== true ? [time] : [])),
-    tones: onsets(heard, 48_000),
+    tones: onsets(waveform, 48_000),
   };
 }
 

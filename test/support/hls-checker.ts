@@ -106,7 +106,7 @@ export async function checkLowLatencyHls(manifest: string, signal: AbortSignal):
   return { findings, ...counts, variants: variants.map(bandwidthsOf) };
 
   async function follow(rendition: Rendition): Promise<void> {
-    let hinted: { uri: string; response: Promise<Buffer | undefined> } | undefined;
+    let pendingHint: { uri: string; response: Promise<Buffer | undefined> } | undefined;
     let next: { n: number; part: number } | undefined;
     while (!signal.aborted) {
       const url = new URL(rendition.uri);
@@ -148,17 +148,17 @@ export async function checkLowLatencyHls(manifest: string, signal: AbortSignal):
           n: Number(n),
           part: Number(part ?? -1),
         });
-      if (hinted !== undefined) await checkHint(rendition, playlist, hinted);
+      if (pendingHint !== undefined) await checkHint(rendition, playlist, pendingHint);
       const open = playlist.segments.at(-1)!;
       next = open.uri === undefined ? { n: open.n, part: open.parts.length } : { n: open.n + 1, part: 0 };
-      if (playlist.hint !== hinted?.uri) hinted = undefined;
-      if (playlist.hint !== undefined && hinted === undefined) {
+      if (playlist.hint !== pendingHint?.uri) pendingHint = undefined;
+      if (playlist.hint !== undefined && pendingHint === undefined) {
         counts.hints++;
-        hinted = { uri: playlist.hint, response: load(playlist.hint).catch(() => undefined) };
+        pendingHint = { uri: playlist.hint, response: load(playlist.hint).catch(() => undefined) };
       }
       rendition.last = playlist;
     }
-    await hinted?.response;
+    await pendingHint?.response;
   }
 
   function checkOne({ uri }: Rendition, { target, partTarget, control, segments }: Playlist): void {
@@ -255,19 +255,19 @@ export async function checkLowLatencyHls(manifest: string, signal: AbortSignal):
   async function checkHint(
     rendition: Rendition,
     playlist: Playlist,
-    hinted: { uri: string; response: Promise<Buffer | undefined> },
+    pendingHint: { uri: string; response: Promise<Buffer | undefined> },
   ): Promise<void> {
-    if (playlist.hint === hinted.uri) return;
-    const isThere = playlist.segments.some(({ parts }) => parts.some(({ uri }) => uri === hinted.uri));
+    if (playlist.hint === pendingHint.uri) return;
+    const isThere = playlist.segments.some(({ parts }) => parts.some(({ uri }) => uri === pendingHint.uri));
     // After a late reload, the segment may be listed without parts or no longer be listed.
     const awaited = rendition.last?.segments.at(-1);
     const isPast =
       awaited !== undefined && playlist.segments.every(({ n, parts }) => parts.length === 0 || n > awaited.n + 1);
-    expect(isThere || isPast, () => `${rendition.uri}: the hinted part ${hinted.uri} has not come`);
-    const bytes = await hinted.response;
+    expect(isThere || isPast, () => `${rendition.uri}: the hinted part ${pendingHint.uri} has not come`);
+    const bytes = await pendingHint.response;
     expect(
       bytes !== undefined || signal.aborted,
-      () => `${rendition.uri}: the hinted part ${hinted.uri} was not answered`,
+      () => `${rendition.uri}: the hinted part ${pendingHint.uri} was not answered`,
     );
   }
 

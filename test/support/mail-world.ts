@@ -49,7 +49,7 @@ export async function startMailWorld(
 ): Promise<MailWorld> {
   const server = await servePlatform(t, {
     env: {
-      ...toSmartHost(nextPort),
+      ...smartHostEnv(nextPort),
       REELPOST_SMTP_NAME: `mx.${domain}`,
       REELPOST_EMAIL_FORWARD_DOMAIN: `fwd.${domain}`,
       ...env,
@@ -58,7 +58,7 @@ export async function startMailWorld(
   return mailWorldOf(server, domain);
 }
 
-export const toSmartHost = (port: number | undefined): Record<string, string> =>
+export const smartHostEnv = (port: number | undefined): Record<string, string> =>
   port === undefined
     ? {}
     : {

@@ -3,7 +3,7 @@ import type { Scope } from "../e2e/serve-client.ts";
 
 /** A receiving SMTP server that can be scripted to fail. */
 
-interface Taken {
+interface AcceptedMessage {
   from: string;
   to: string[];
   /** Every octet of the message, with dots unstuffed, as one character each. */
@@ -21,7 +21,7 @@ export type Misbehave = (command: string, socket: Socket) => string | undefined;
 export interface NextHop {
   port: number;
   /** Complete messages, in order of arrival. */
-  taken: Taken[];
+  taken: AcceptedMessage[];
   commands: string[];
   /** Ends all connections. */
   hangUp(): void;
@@ -43,39 +43,39 @@ export async function startNextHop(
     let inData = false;
 
     /** Returns false if no further input is to be read. */
-    function say(said: string): boolean {
-      if (said === "drop") socket.destroy();
-      else if (said !== "hang") socket.write(`${said}\r\n`);
-      return said !== "drop" && said !== "hang";
+    function send(response: string): boolean {
+      if (response === "drop") socket.destroy();
+      else if (response !== "hang") socket.write(`${response}\r\n`);
+      return response !== "drop" && response !== "hang";
     }
 
-    function obey(command: string): boolean {
+    function handleCommand(command: string): boolean {
       hop.commands.push(command);
       const verb = command.slice(0, 4).toUpperCase();
       const path = /<([^>]*)>/.exec(command)?.[1] ?? "";
-      const said = misbehave(command, socket) ?? ordinary(verb);
+      const response = misbehave(command, socket) ?? ordinary(verb);
       if (verb === "MAIL") envelope = { from: path, to: [] };
-      if (verb === "RCPT" && said.startsWith("250")) envelope.to.push(path);
-      inData = said.startsWith("354");
-      return say(said);
+      if (verb === "RCPT" && response.startsWith("250")) envelope.to.push(path);
+      inData = response.startsWith("354");
+      return send(response);
     }
 
     function ordinary(verb: string): string {
       if (verb === "EHLO")
         return ["250-next.example", ...extensions.map((name) => `250-${name}`), "250 ENHANCEDSTATUSCODES"].join("\r\n");
-      if (verb === "DATA" && envelope.to.length === 0) return "503 5.5.1 nobody to send it to";
+      if (verb === "DATA" && envelope.to.length === 0) return "503 5.5.1 no valid recipients";
       return verb === "DATA" ? "354 go" : verb === "QUIT" ? "221 2.0.0 bye" : "250 2.0.0 ok";
     }
 
     function takeMessage(stuffed: string): boolean {
       inData = false;
-      const said = misbehave(".", socket) ?? "250 2.0.0 ok";
+      const response = misbehave(".", socket) ?? "250 2.0.0 ok";
       hop.taken.push({
         ...envelope,
         raw: stuffed.replace(/(^|\r\n)\.\./g, "$1."),
-        acknowledged: said.startsWith("250"),
+        acknowledged: response.startsWith("250"),
       });
-      return say(said);
+      return send(response);
     }
 
     socket.on("data", (chunk) => {
@@ -84,12 +84,12 @@ export async function startNextHop(
         // The line end before the dot is part of the message.
         const end = inData ? (buffer.startsWith(".\r\n") ? -2 : buffer.indexOf("\r\n.\r\n")) : buffer.indexOf("\r\n");
         if (end === -1) return;
-        const piece = buffer.slice(0, Math.max(0, end + (inData ? 2 : 0)));
+        const block = buffer.slice(0, Math.max(0, end + (inData ? 2 : 0)));
         buffer = buffer.slice(end + (inData ? 5 : 2));
-        if (!(inData ? takeMessage(piece) : obey(piece))) return;
+        if (!(inData ? takeMessage(block) : handleCommand(block))) return;
       }
     });
-    say(misbehave("connect", socket) ?? "220 next.example ESMTP");
+    send(misbehave("connect", socket) ?? "220 next.example ESMTP");
   });
   await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
   hop.port = (server.address() as AddressInfo).port;

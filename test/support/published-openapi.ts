@@ -67,7 +67,7 @@ function load(): PublishedOpenApi {
   for (const list of operations.values())
     list.sort(
       (a, b) =>
-        Number(endsInWord(b.pattern)) - Number(endsInWord(a.pattern)) ||
+        Number(endsInLiteral(b.pattern)) - Number(endsInLiteral(a.pattern)) ||
         fixedLength(b.pattern) - fixedLength(a.pattern),
     );
   const find = (method: string, path: string) =>
@@ -126,7 +126,7 @@ const escapePointer = (part: string) => encodeURIComponent(part.replaceAll("~", 
 const patternOf = (path: string) =>
   new RegExp(`^${path.replace(/[.*+?^$()|[\]\\']/g, "\\$&").replace(/\{[^}]+\}/g, "[^/]+")}$`);
 /** `/{accounts_or_zones}/{id}/stream/usage` takes precedence over `/accounts/{id}/stream/{identifier}`. */
-const endsInWord = (pattern: RegExp) => !pattern.source.endsWith("[^/]+$");
+const endsInLiteral = (pattern: RegExp) => !pattern.source.endsWith("[^/]+$");
 const fixedLength = (pattern: RegExp) => pattern.source.replaceAll("[^/]+", "").length;
 
 /** Fields that are published as text or numbers but are null in every sample response while unset. */

@@ -7,7 +7,7 @@ import type { Caller } from "../../accounts/index.ts";
 import { randomIds, silentLog, systemClock } from "../../kernel/index.ts";
 import { createLocalEvents, migrate, openSqlite } from "../../store/index.ts";
 import { createZones, zonesMigrations } from "../../zones/index.ts";
-import { almighty, startApi, TEST_ACCOUNT } from "../api.testing.ts";
+import { unrestrictedCaller, startApi, TEST_ACCOUNT } from "../api.testing.ts";
 import { dnsRecordRoutes } from "./dns-records.ts";
 import { zonesRoutes } from "./zones.ts";
 
@@ -17,7 +17,7 @@ const ACCOUNTS = [
   { id: OTHER, name: "Other" },
 ];
 
-async function start(t: TestContext, caller: Caller = { ...almighty, accounts: [TEST_ACCOUNT, OTHER] }) {
+async function start(t: TestContext, caller: Caller = { ...unrestrictedCaller, accounts: [TEST_ACCOUNT, OTHER] }) {
   const folder = mkdtempSync(join(tmpdir(), "reelpost-zones-"));
   const db = openSqlite({ path: join(folder, "test.db") });
   await migrate(db, zonesMigrations);
@@ -138,7 +138,7 @@ test("zones: rejects invalid zones with the published code", async (t) => {
 test("zones: a token for one zone sees only that zone", async (t) => {
   let mine = "";
   const caller: Caller = {
-    ...almighty,
+    ...unrestrictedCaller,
     accounts: [TEST_ACCOUNT],
     allows: (permission, on) => permission === "Zone Read" && "zone" in on && on.zone === mine,
   };
@@ -456,7 +456,7 @@ test("scans find nothing", async (t) => {
 test("zones: a zone that a policy denies does not appear in any list", async (t) => {
   const denied: string[] = [];
   const caller: Caller = {
-    ...almighty,
+    ...unrestrictedCaller,
     accounts: [TEST_ACCOUNT, OTHER],
     deniedZones: denied,
     allows: (_, on) => !("zone" in on && denied.includes(on.zone)),

@@ -112,12 +112,12 @@ export function dbConformance(engine: TestEngine): void {
 
     test("is invisible before its commit, and blocks other writers", async (t) => {
       const db = await open(t);
-      const { promise: mayEnd, resolve: letEnd } = Promise.withResolvers<void>();
+      const { promise: released, resolve: release } = Promise.withResolvers<void>();
       const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
       const failing = db.transaction<Tables, void>(async (tx) => {
         await tx.insertInto("things").values(thing("inside")).execute();
         begin();
-        await mayEnd;
+        await released;
         throw new Error("rolled back");
       });
       await begun;
@@ -126,7 +126,7 @@ export function dbConformance(engine: TestEngine): void {
         db.write(db.tables<Tables>().insertInto("things").values(thing("two"))),
       ];
       assert.equal((await names(db)).includes("inside"), false);
-      letEnd();
+      release();
       await assert.rejects(failing, /rolled back/);
       await Promise.all(strangers);
       assert.deepEqual(await names(db), ["one", "two"]);

@@ -230,11 +230,11 @@ export function jobsConformance(engine: TestEngine): void {
       const id = await jobs.enqueue("a", 1, { key: "k" });
       jobs.work("a", options(), run);
       const job = await nth(1);
-      const heir = await jobs.enqueue("a", 2, { key: "k" });
+      const successor = await jobs.enqueue("a", 2, { key: "k" });
       job.fail(new Error("broken pipe"));
       const second = await nth(2);
-      assert.equal(second.id, heir);
-      assert.match((await jobs.get(id))!.error!, new RegExp(`${heir}.*broken pipe`));
+      assert.equal(second.id, successor);
+      assert.match((await jobs.get(id))!.error!, new RegExp(`${successor}.*broken pipe`));
       second.succeed();
     });
   });

@@ -54,13 +54,13 @@ export function objectsConformance(open: (t: TestContext) => Promise<ObjectStore
       const store = await open(t);
       await store.put("a", Buffer.from("before"));
       let chunks = 0;
-      const { promise: mayEnd, resolve: letEnd } = Promise.withResolvers<void>();
+      const { promise: unblocked, resolve: unblock } = Promise.withResolvers<void>();
       const { promise: halfway, resolve: reachHalf } = Promise.withResolvers<void>();
       async function* source() {
         for (chunks = 1; chunks <= 4; chunks++) {
           if (chunks === 3) {
             reachHalf();
-            await mayEnd;
+            await unblocked;
           }
           yield Buffer.alloc(400_000, chunks);
         }
@@ -70,7 +70,7 @@ export function objectsConformance(open: (t: TestContext) => Promise<ObjectStore
       assert.equal(chunks, 3);
       assert.equal(String(await read(store, "a")), "before");
       assert.deepEqual(await keysOf(store), ["a"]);
-      letEnd();
+      unblock();
       assert.equal((await put).size, 1_600_000);
       assert.equal((await read(store, "a"))?.length, 1_600_000);
     });

@@ -265,8 +265,10 @@ export function downloadsConformance(engine: TestEngine): void {
     test("that is deleted while it is being built leaves nothing behind", async (t) => {
       const { create, db, objects, jobs, videos, uid, objectsOf, segments } = await setUp(t, { passes: false });
       const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
-      const { promise: mayEnd, resolve: letEnd } = Promise.withResolvers<void>();
-      const slow: Pick<Segments, "get"> = { get: async (...asked) => (begin(), await mayEnd, segments.get(...asked)) };
+      const { promise: released, resolve: release } = Promise.withResolvers<void>();
+      const slow: Pick<Segments, "get"> = {
+        get: async (...asked) => (begin(), await released, segments.get(...asked)),
+      };
       const downloads = create({
         db,
         objects,
@@ -281,7 +283,7 @@ export function downloadsConformance(engine: TestEngine): void {
       downloads.start();
       await begun;
       await downloads.delete(ACCOUNT, uid, "default");
-      letEnd();
+      release();
       await downloads.close();
       assert.deepEqual([await downloads.list(ACCOUNT, uid), await objectsOf()], [[], 0]);
     });

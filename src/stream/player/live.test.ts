@@ -12,14 +12,14 @@ const skip = withoutChromium() || needsFfmpeg.skip;
 // Most of the time is spent waiting.
 describe("the player of a broadcast", { skip, concurrency: 2 }, () => {
   let delivery: StaticDelivery;
-  let lives: FakeLives;
+  let fakeLives: FakeLives;
   let browser: Browser;
   const ends: (() => Promise<void>)[] = [];
   let count = 0;
   const uid = () => String(++count).padStart(32, "0");
 
   before(async () => {
-    lives = await createFakeLives();
+    fakeLives = await createFakeLives();
     delivery = await startStaticDelivery();
     ends.push(delivery.close);
     browser = await openBrowser({ after: (end) => void ends.unshift(end) });
@@ -31,8 +31,8 @@ describe("the player of a broadcast", { skip, concurrency: 2 }, () => {
   /** An input and its broadcast. */
   function newInput() {
     const input = uid();
-    const live = lives.broadcast();
-    delivery.lives.set(input, live);
+    const live = fakeLives.broadcast();
+    delivery.fakeLives.set(input, live);
     const show = (video: Video) => {
       delivery.videos.set(input, video).set(video.uid, video);
       return video;

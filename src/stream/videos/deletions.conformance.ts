@@ -17,13 +17,13 @@ async function keysOf(objects: ObjectStore): Promise<string[]> {
 }
 
 /** Records the enqueued jobs. */
-function withLog({ enqueue, work, get }: Jobs, asked: string[]): Jobs {
+function withLog({ enqueue, work, get }: Jobs, enqueued: string[]): Jobs {
   return {
     work,
     get,
     enqueue: async (kind, payload, options) => {
       const id = await enqueue(kind, payload, options);
-      asked.push(`${kind} ${(payload as { uid: string }).uid}`);
+      enqueued.push(`${kind} ${(payload as { uid: string }).uid}`);
       return id;
     },
   };
@@ -32,9 +32,9 @@ function withLog({ enqueue, work, get }: Jobs, asked: string[]): Jobs {
 export function deletionsConformance(engine: TestEngine): void {
   test("a deleted video disappears immediately, and its data soon after, including data of other domains", async (t) => {
     const { db } = await engine.open(t, videosTestMigrations);
-    const asked: string[] = [];
+    const enqueued: string[] = [];
     const { jobs, clock } = await openVideos(t, { db });
-    const { videos, objects, folder } = await openVideos(t, { db }, { jobs: withLog(jobs, asked), clock });
+    const { videos, objects, folder } = await openVideos(t, { db }, { jobs: withLog(jobs, enqueued), clock });
     const { uid } = await videos.create(A, {});
     const other = (await videos.create(A, {})).uid;
     for (const key of [`stream/${uid}/source`, `stream/${uid}/360p/0.m4s`, `stream/${other}/source`])
@@ -44,7 +44,7 @@ export function deletionsConformance(engine: TestEngine): void {
     await videos.delete(A, uid);
     assert.equal(await videos.find(uid), undefined);
     videos.start();
-    while (asked.length < 2) await new Promise((resolve) => setImmediate(resolve));
+    while (enqueued.length < 2) await new Promise((resolve) => setImmediate(resolve));
     assert.deepEqual([cleaned, await keysOf(objects)], [[uid], [`stream/${other}/source`]]);
     // Empty rendition folders are removed as well.
     assert.deepEqual(readdirSync(join(folder, "stream")), [other]);
@@ -66,45 +66,52 @@ export function deletionsConformance(engine: TestEngine): void {
 
   test("after a process crash, processing, notifications and deletions resume", async (t) => {
     const { db } = await engine.open(t, videosTestMigrations);
-    const dying: Jobs = {
+    const failingJobs: Jobs = {
       enqueue: () => Promise.reject(new Error("kill -9")),
       work: () => assert.fail(),
       get: () => assert.fail(),
     };
-    const before = await openVideos(t, { db }, { jobs: dying, onSettled: () => Promise.reject(new Error("kill -9")) });
+    const before = await openVideos(
+      t,
+      { db },
+      { jobs: failingJobs, onSettled: () => Promise.reject(new Error("kill -9")) },
+    );
     const uids: string[] = [];
     for (let i = 0; i < 4; i++) uids.push((await before.videos.create(A, {})).uid);
-    const [queued, deleted, encoding, told] = uids as [string, string, string, string];
-    for (const uid of [queued, encoding, told])
+    const [queued, deleted, encoding, completed] = uids as [string, string, string, string];
+    for (const uid of [queued, encoding, completed])
       await assert.rejects(before.videos.uploaded(uid, { key: "k", size: 1 }), /kill -9/);
     await assert.rejects(before.videos.delete(A, deleted), /kill -9/);
-    for (const uid of [encoding, told]) await before.videos.modelled(uid, testModel());
-    await before.videos.finished(told);
+    for (const uid of [encoding, completed]) await before.videos.modelled(uid, testModel());
+    await before.videos.finished(completed);
 
-    const [asked, settled]: [string[], string[]] = [[], []];
+    const [enqueued, settled]: [string[], string[]] = [[], []];
     const { videos, clock } = await openVideos(
       t,
       { db },
-      { jobs: withLog(before.jobs, asked), onSettled: async ({ uid, state }) => void settled.push(`${uid} ${state}`) },
+      {
+        jobs: withLog(before.jobs, enqueued),
+        onSettled: async ({ uid, state }) => void settled.push(`${uid} ${state}`),
+      },
     );
     await videos.recover();
-    assert.deepEqual([asked, settled], [[], []], "a video between two writes is left alone");
+    assert.deepEqual([enqueued, settled], [[], []], "a video between two writes is left alone");
     clock.advance(11_000);
-    asked.length = 0;
+    enqueued.length = 0;
     await videos.recover();
-    assert.deepEqual([asked.sort(), settled], [[`stream.process ${queued}`], [`${told} ready`]]);
+    assert.deepEqual([enqueued.sort(), settled], [[`stream.process ${queued}`], [`${completed} ready`]]);
     clock.advance(5 * MINUTE);
-    asked.length = 0;
+    enqueued.length = 0;
     await videos.recover();
     assert.deepEqual(
-      [asked.sort(), settled],
-      [[`stream.process ${encoding}`], [`${told} ready`]],
+      [enqueued.sort(), settled],
+      [[`stream.process ${encoding}`], [`${completed} ready`]],
       "a waiting job is not enqueued again, and a notification is not repeated",
     );
-    asked.length = 0;
+    enqueued.length = 0;
     clock.advance(60 * MINUTE);
     await videos.recover();
-    assert.deepEqual(asked, [`stream.delete ${deleted}`]);
+    assert.deepEqual(enqueued, [`stream.delete ${deleted}`]);
   });
 
   test("a video whose source is permanently lost fails", async (t) => {

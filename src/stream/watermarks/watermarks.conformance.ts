@@ -86,17 +86,17 @@ export function watermarksConformance(engine: TestEngine): void {
       created: NOW,
     });
     clock.advance(5);
-    const wished = await watermarks.create(A, PNG, {
+    const customized = await watermarks.create(A, PNG, {
       name: "Logo",
       opacity: 0.75,
       padding: 0.1,
       scale: 0,
       position: "center",
     });
-    assert.deepEqual(await watermarks.list(A), [usual, wished]);
-    assert.deepEqual(await watermarks.get(A, wished.uid), {
+    assert.deepEqual(await watermarks.list(A), [usual, customized]);
+    assert.deepEqual(await watermarks.get(A, customized.uid), {
       ...usual,
-      uid: wished.uid,
+      uid: customized.uid,
       name: "Logo",
       opacity: 0.75,
       padding: 0.1,
@@ -112,19 +112,19 @@ export function watermarksConformance(engine: TestEngine): void {
     await watermarks.delete(A, usual.uid);
     await assert.rejects(watermarks.get(A, usual.uid), kind("watermarkNotFound"));
     await assert.rejects(watermarks.delete(A, usual.uid), kind("watermarkNotFound"));
-    assert.deepEqual(await watermarks.list(A), [wished]);
+    assert.deepEqual(await watermarks.list(A), [customized]);
   });
 
   test("invalid parameters, invalid images and profiles above the limit are rejected, and no data from them is stored", async (t) => {
     const { watermarks, kept } = await setUp(t, engine, { max: 1 });
-    for (const wish of [
+    for (const invalid of [
       { opacity: 1.1 },
       { padding: -0.1 },
       { scale: Number.NaN },
       { position: "middle" as "center" },
       { name: "x".repeat(256) },
     ])
-      await assert.rejects(watermarks.create(A, PNG, wish), kind("badParameter"));
+      await assert.rejects(watermarks.create(A, PNG, invalid), kind("badParameter"));
     await assert.rejects(watermarks.create(A, Buffer.from("no image")), kind("badImage", /no PNG/));
     await assert.rejects(watermarks.create(A, Buffer.alloc(MAX_WATERMARK_BYTES + 1)), kind("badImage", /2097152/));
     await assert.rejects(

@@ -39,16 +39,16 @@ async function start(t: TestContext, runtimeOptions: Partial<RuntimeOptions> = {
     );
     return { live, scripts, runtime };
   };
-  const house = build();
+  const fixture = build();
   const outcomes: string[] = [];
   const server = createServer((request, response) => {
     const script = request.url!.split("/")[1]!;
-    void house.live
+    void fixture.live
       .fetch({ account: ACCOUNT, script }, request, response)
       .then(({ outcome }) => outcomes.push(outcome));
   }).listen(0, "127.0.0.1");
   server.on("upgrade", (request, socket, head) =>
-    house.live.upgrade({ account: ACCOUNT, script: request.url!.split("/")[1]! }, request, socket, head),
+    fixture.live.upgrade({ account: ACCOUNT, script: request.url!.split("/")[1]! }, request, socket, head),
   );
   ends.push(async () => (server.closeAllConnections(), server.close()));
   await once(server, "listening");
@@ -72,7 +72,7 @@ async function start(t: TestContext, runtimeOptions: Partial<RuntimeOptions> = {
         .on("error", reject)
         .end();
     });
-  return { ...house, build, ask, port, outcomes };
+  return { ...fixture, build, ask, port, outcomes };
 }
 
 const saying = (word: string, before = "") =>

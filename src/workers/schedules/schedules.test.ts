@@ -5,7 +5,7 @@ import { onEveryDatabase, type TestEngine } from "../../../test/support/database
 import { randomIds, silentLog } from "../../kernel/index.ts";
 import { createJobs, jobsMigrations, type Db } from "../../store/index.ts";
 import { scriptsMigrations } from "../scripts/schema.ts";
-import { author, openHouse, uploadOf, type House } from "../scripts/scripts.testing.ts";
+import { author, openScriptsFixture, uploadOf, type ScriptsFixture } from "../scripts/scripts.testing.ts";
 import { createSchedules } from "./schedules.ts";
 
 const A = "a".repeat(32);
@@ -17,14 +17,14 @@ async function until(what: () => boolean) {
 
 async function start(t: TestContext, engine: TestEngine) {
   const { db, another } = await engine.open(t, [...scriptsMigrations, ...jobsMigrations]);
-  const house = await openHouse(t, db);
-  const run = (from: Pick<House, "live">, of: Db) => {
-    const jobs = createJobs({ db: of, clock: house.clock, ids: randomIds, events: house.events, log: silentLog });
-    const schedules = createSchedules({ db: of, jobs, live: from.live, clock: house.clock });
+  const fixture = await openScriptsFixture(t, db);
+  const run = (from: Pick<ScriptsFixture, "live">, of: Db) => {
+    const jobs = createJobs({ db: of, clock: fixture.clock, ids: randomIds, events: fixture.events, log: silentLog });
+    const schedules = createSchedules({ db: of, jobs, live: from.live, clock: fixture.clock });
     t.after(() => schedules.close());
     return schedules;
   };
-  return { ...house, run, anotherDb: another, openAnother: house.another };
+  return { ...fixture, run, anotherDb: another, openAnother: fixture.another };
 }
 
 onEveryDatabase((engine) => {

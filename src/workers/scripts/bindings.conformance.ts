@@ -44,8 +44,8 @@ export function bindingsConformance(engine: TestEngine): void {
     });
 
     test("secrets are sealed, opened only for the runtime, and carried over on request", async (t) => {
-      const house = await start(engine, t);
-      const { scripts, db } = house;
+      const fixture = await start(engine, t);
+      const { scripts, db } = fixture;
       const { version } = await scripts.upload(
         A,
         "mail",
@@ -61,13 +61,13 @@ export function bindingsConformance(engine: TestEngine): void {
         { type: "secret_text", name: "KEY", text: "" },
         { type: "plain_text", name: "HOST", text: "example.com" },
       ]);
-      assert.deepEqual(secretsOf(house, version.id), { KEY: "hunter2" });
+      assert.deepEqual(secretsOf(fixture, version.id), { KEY: "hunter2" });
       const rows = await db.tables<ScriptsTables>().selectFrom("worker_versions").selectAll().execute();
       assert.ok(!JSON.stringify(rows).includes("hunter2"));
 
       const kept = (await scripts.upload(A, "mail", uploadOf("email 2", KEEP_SECRETS), author)).version;
       assert.deepEqual(
-        [kept.bindings.map(({ name }) => name), secretsOf(house, kept.id), await scripts.secrets(A, "mail")],
+        [kept.bindings.map(({ name }) => name), secretsOf(fixture, kept.id), await scripts.secrets(A, "mail")],
         [["KEY"], { KEY: "hunter2" }, ["KEY"]],
       );
       // A binding in the upload takes precedence over a carried-over one.
@@ -84,8 +84,8 @@ export function bindingsConformance(engine: TestEngine): void {
     });
 
     test("bindings can be inherited under another name and from another version", async (t) => {
-      const house = await start(engine, t);
-      const { scripts } = house;
+      const fixture = await start(engine, t);
+      const { scripts } = fixture;
       const first = (
         await scripts.upload(
           A,
@@ -108,7 +108,7 @@ export function bindingsConformance(engine: TestEngine): void {
         ])
       ).version;
       assert.deepEqual(
-        [second.bindings.map(({ name, type }) => [name, type]), secretsOf(house, second.id)],
+        [second.bindings.map(({ name, type }) => [name, type]), secretsOf(fixture, second.id)],
         [
           [
             ["NEW", "secret_text"],
@@ -122,7 +122,7 @@ export function bindingsConformance(engine: TestEngine): void {
         says(10057, /inherit binding 'KEY' is invalid: the latest version has no binding 'KEY'/),
       );
       const third = (await strict([{ type: "inherit", name: "KEY", versionId: first.id }])).version;
-      assert.deepEqual(secretsOf(house, third.id), { KEY: "s" });
+      assert.deepEqual(secretsOf(fixture, third.id), { KEY: "s" });
       const other = (await scripts.upload(A, "other", uploadOf("email"), author)).version;
       await assert.rejects(strict([{ type: "inherit", name: "KEY", versionId: other.id }]), code(10057));
       assert.deepEqual(
@@ -139,8 +139,8 @@ export function bindingsConformance(engine: TestEngine): void {
     });
 
     test("changing secrets creates a version from the newest one and deploys it", async (t) => {
-      const house = await start(engine, t);
-      const { scripts, live } = house;
+      const fixture = await start(engine, t);
+      const { scripts, live } = fixture;
       await scripts.upload(
         A,
         "mail",
@@ -149,7 +149,7 @@ export function bindingsConformance(engine: TestEngine): void {
       );
       const one = await scripts.changeSecrets(A, "mail", { A: "1", B: "2" }, author);
       assert.deepEqual(
-        [one.number, one.annotations["workers/triggered_by"], await email({ live }), secretsOf(house, one.id)],
+        [one.number, one.annotations["workers/triggered_by"], await email({ live }), secretsOf(fixture, one.id)],
         [2, "secret", one.id, { A: "1", B: "2" }],
       );
       assert.deepEqual(
@@ -157,7 +157,7 @@ export function bindingsConformance(engine: TestEngine): void {
         ["VAR", "A", "B"],
       );
       const two = await scripts.changeSecrets(A, "mail", { A: null, B: "3" }, author);
-      assert.deepEqual([await scripts.secrets(A, "mail"), secretsOf(house, two.id)], [["B"], { B: "3" }]);
+      assert.deepEqual([await scripts.secrets(A, "mail"), secretsOf(fixture, two.id)], [["B"], { B: "3" }]);
       await assert.rejects(
         scripts.changeSecrets(A, "mail", { A: null }, author),
         says(10056, /^Binding 'A' not found\.$/),
@@ -179,8 +179,8 @@ export function bindingsConformance(engine: TestEngine): void {
     });
 
     test("a worker without code can have secrets, and its first upload uses them", async (t) => {
-      const house = await start(engine, t);
-      const { scripts, live } = house;
+      const fixture = await start(engine, t);
+      const { scripts, live } = fixture;
       const { id } = await scripts.create(A, "mail", author);
       assert.equal((await scripts.create(A, "mail", author)).id, id);
       const draft = await scripts.changeSecrets(A, "mail", { KEY: "s" }, author);
@@ -190,7 +190,7 @@ export function bindingsConformance(engine: TestEngine): void {
       );
       const { script, version } = await scripts.upload(A, "mail", uploadOf("email", KEEP_SECRETS), author);
       assert.deepEqual(
-        [script.id, draft.number, version.number, secretsOf(house, version.id)],
+        [script.id, draft.number, version.number, secretsOf(fixture, version.id)],
         [id, 1, 2, { KEY: "s" }],
       );
     });

@@ -4,19 +4,19 @@ import type { TestEngine } from "../../../test/support/databases.ts";
 import { storeErrors, type Db, type ObjectStore } from "../../store/index.ts";
 import { mailOf, noActions } from "../runtime/runtime.testing.ts";
 import { scriptsMigrations } from "./schema.ts";
-import { author, openHouse, storedModules, uploadOf, type House } from "./scripts.testing.ts";
+import { author, openScriptsFixture, storedModules, uploadOf, type ScriptsFixture } from "./scripts.testing.ts";
 
 const A = "a".repeat(32);
 
 /** Behavior of concurrent deploys and of failing steps. */
 export function scriptsConcurrency(engine: TestEngine): void {
-  const answer = async ({ live }: Pick<House, "live">, script = "mail") =>
+  const answer = async ({ live }: Pick<ScriptsFixture, "live">, script = "mail") =>
     (await live.email({ account: A, script }, mailOf(), noActions)).rejected;
 
   describe("concurrent deploys", () => {
     test("all succeed, in one process and in two; the last one is live", async (t) => {
       const { db, another } = await engine.open(t, scriptsMigrations);
-      const one = await openHouse(t, db);
+      const one = await openScriptsFixture(t, db);
       const two = one.another(await another());
       const uploads = await Promise.all(
         [one, two, one, two, one, two].map(({ scripts }, i) =>
@@ -34,7 +34,7 @@ export function scriptsConcurrency(engine: TestEngine): void {
 
     test("lose no secret if two processes change them", async (t) => {
       const { db, another } = await engine.open(t, scriptsMigrations);
-      const one = await openHouse(t, db);
+      const one = await openScriptsFixture(t, db);
       const two = one.another(await another());
       await one.scripts.upload(A, "mail", uploadOf("email"), author);
       await Promise.all(
@@ -47,7 +47,7 @@ export function scriptsConcurrency(engine: TestEngine): void {
 
     test("another process is notified of a deploy and uses it for its next message", async (t) => {
       const { db, another } = await engine.open(t, scriptsMigrations);
-      const one = await openHouse(t, db);
+      const one = await openScriptsFixture(t, db);
       const two = one.another(await another());
       const first = (await one.scripts.upload(A, "mail", uploadOf("email 1"), author)).version;
       assert.equal(await answer(two), first.id);
@@ -62,7 +62,7 @@ export function scriptsConcurrency(engine: TestEngine): void {
 
     test("creates many new workers in one account from two processes", async (t) => {
       const { db, another } = await engine.open(t, scriptsMigrations);
-      const one = await openHouse(t, db, { limits: { scriptsPerAccount: 24 } });
+      const one = await openScriptsFixture(t, db, { limits: { scriptsPerAccount: 24 } });
       const two = one.another(await another());
       await Promise.all(
         Array.from({ length: 24 }, (_, i) =>
@@ -74,7 +74,7 @@ export function scriptsConcurrency(engine: TestEngine): void {
 
     test("requests above the queue limit are rejected", async (t) => {
       const { db } = await engine.open(t, scriptsMigrations);
-      const { scripts, fake } = await openHouse(t, db, { limits: { waitingDeploys: 2 } });
+      const { scripts, fake } = await openScriptsFixture(t, db, { limits: { waitingDeploys: 2 } });
       let go = () => {};
       const gate = new Promise<void>((resolve) => (go = resolve));
       fake.state.beforeStart = () => gate;
@@ -99,7 +99,7 @@ export function scriptsConcurrency(engine: TestEngine): void {
         ...real,
         put: (...args) => (broken.on ? Promise.reject(full) : real.put(...args)),
       });
-      const { scripts, live, fake } = await openHouse(t, db, { objects });
+      const { scripts, live, fake } = await openScriptsFixture(t, db, { objects });
       broken.on = true;
       await assert.rejects(scripts.upload(A, "mail", uploadOf("email"), author), { kind: "diskFull" });
       assert.deepEqual([await scripts.get(A, "mail"), fake.known.size], [undefined, 0]);
@@ -127,7 +127,7 @@ export function scriptsConcurrency(engine: TestEngine): void {
             return result;
           }) as never,
       };
-      const { scripts, live, fake, objects } = await openHouse(t, failing);
+      const { scripts, live, fake, objects } = await openScriptsFixture(t, failing);
       const { version } = await scripts.upload(A, "mail", uploadOf("email"), author);
       broken.on = true;
       await assert.rejects(scripts.upload(A, "mail", uploadOf("email 2"), author), { kind: "diskFull" });
@@ -155,7 +155,7 @@ export function scriptsConcurrency(engine: TestEngine): void {
 
     test("a version without its modules responds with an error and does not prevent others from running", async (t) => {
       const { db, another } = await engine.open(t, scriptsMigrations);
-      const one = await openHouse(t, db);
+      const one = await openScriptsFixture(t, db);
       await one.scripts.upload(A, "mail", uploadOf("email"), author);
       await one.objects.delete(await storedModules(one.objects));
       const good = (await one.scripts.upload(A, "good", uploadOf("email 2"), author)).version;

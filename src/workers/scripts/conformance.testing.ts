@@ -5,7 +5,7 @@ import type { UserError } from "../../kernel/index.ts";
 import { mailOf, noActions } from "../runtime/runtime.testing.ts";
 import type { Upload } from "./port.ts";
 import { scriptsMigrations } from "./schema.ts";
-import { openHouse, type House } from "./scripts.testing.ts";
+import { openScriptsFixture, type ScriptsFixture } from "./scripts.testing.ts";
 
 export const A = "a".repeat(32);
 export const B = "b".repeat(32);
@@ -18,15 +18,15 @@ export const says = (wanted: number, words: RegExp) => (err: UserError) =>
 export const start = async (
   engine: TestEngine,
   t: TestContext,
-  options?: Parameters<typeof openHouse>[2],
-): Promise<House> => openHouse(t, (await engine.open(t, scriptsMigrations)).db, options);
+  options?: Parameters<typeof openScriptsFixture>[2],
+): Promise<ScriptsFixture> => openScriptsFixture(t, (await engine.open(t, scriptsMigrations)).db, options);
 
 /** The rejection text of a message, which is the id of the version that handled it. */
-export const email = async ({ live }: Pick<House, "live">, script = "mail") =>
+export const email = async ({ live }: Pick<ScriptsFixture, "live">, script = "mail") =>
   (await live.email({ account: A, script }, mailOf(), noActions)).rejected;
 
 /** Secrets of a version as the runtime has them. */
-export const secretsOf = ({ fake }: Pick<House, "fake">, versionId: string) => {
+export const secretsOf = ({ fake }: Pick<ScriptsFixture, "fake">, versionId: string) => {
   const worker = [...fake.known.values()].find(({ version }) => version === versionId);
   return Object.fromEntries(
     (worker?.bindings ?? []).flatMap((binding) =>

@@ -102,7 +102,7 @@ export async function storedModules(objects: ObjectStore): Promise<string[]> {
   return keys;
 }
 
-export interface House {
+export interface ScriptsFixture {
   db: Db;
   objects: ObjectStore;
   secrets: Secrets;
@@ -112,11 +112,11 @@ export interface House {
   live: ReturnType<typeof createLiveWorkers>;
   scripts: ScriptStore;
   /** A second instance on the same database and objects. */
-  another(db: Db): Pick<House, "fake" | "live" | "scripts">;
+  another(db: Db): Pick<ScriptsFixture, "fake" | "live" | "scripts">;
 }
 
 /** Opens all components from the database up and closes them when `scope` ends. */
-export async function openHouse(
+export async function openScriptsFixture(
   scope: { after(end: () => Promise<void>): void },
   db: Db,
   options: {
@@ -125,7 +125,7 @@ export async function openHouse(
     live?: Partial<LiveOptions>;
     objects?: (objects: ObjectStore) => ObjectStore;
   } = {},
-): Promise<House> {
+): Promise<ScriptsFixture> {
   const folder = mkdtempSync(join(tmpdir(), "scripts-"));
   scope.after(async () => rmSync(folder, { recursive: true, force: true }));
   const stored = await openFsObjects({ folder });

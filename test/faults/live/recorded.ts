@@ -128,7 +128,9 @@ async function readTrack(file: string, name: string): Promise<RecordedTrack> {
  * Reads the whole recording like any HLS player. Returns warnings, and the number of video and audio frames in the
  * first rendition of each.
  */
-export async function readWhole(playlist: string): Promise<{ words: string; pictures: number; sounds: number }> {
+export async function readWhole(
+  playlist: string,
+): Promise<{ words: string; videoFrames: number; audioFrames: number }> {
   const { output, words } = await run("ffmpeg", [
     "-hide_banner",
     "-loglevel",
@@ -151,7 +153,7 @@ export async function readWhole(playlist: string): Promise<{ words: string; pict
   const kinds = new Map([...output.matchAll(/^#media_type (\d): (\w+)/gm)].map(([, index, kind]) => [index!, kind!]));
   const counted = (kind: string) =>
     output.split("\n").filter((line) => /^\d/.test(line) && kinds.get(line[0]!) === kind).length;
-  return { words, pictures: counted("video"), sounds: counted("audio") };
+  return { words, videoFrames: counted("video"), audioFrames: counted("audio") };
 }
 
 export const picturesOf = (runs: RecordedTrack[][]): number =>

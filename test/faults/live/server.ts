@@ -18,7 +18,7 @@ interface Recorded extends ShownVideo {
   playback: { hls: string };
 }
 
-interface Noted {
+interface HistoryEntry {
   state: string | null;
   error: { code: string; message: string; videoCodec: string; audioCodec: string } | null;
 }
@@ -60,7 +60,7 @@ export async function startLiveServer(t: Scope, options: SpawnServeOptions = {})
         body: { meta: { name }, recording: { mode: "automatic", ...recording } },
       }),
     async history(input) {
-      const noted = (await api.ok("get", `stream/live_inputs/${input.uid}/history?per_page=500`)) as Noted[];
+      const noted = (await api.ok("get", `stream/live_inputs/${input.uid}/history?per_page=500`)) as HistoryEntry[];
       return noted.toReversed().map(({ state, error }) => state ?? error!.code);
     },
     async noted(input, words) {

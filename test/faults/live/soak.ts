@@ -66,9 +66,9 @@ export function driftOf(
 export const ms = (seconds: readonly number[]): number => Math.round(Math.max(...seconds) * 1e5) / 100;
 
 /** Sends the requests that a player would: playlists every second, each segment once. */
-export async function watch(show: Input, over: AbortSignal): Promise<{ segments: number; mistakes: number }> {
+export async function watch(show: Input, over: AbortSignal): Promise<{ segments: number; failures: number }> {
   const seen = new Set<string>();
-  let mistakes = 0;
+  let failures = 0;
   for (; !over.aborted; await sleep(1000)) {
     const master = await get(show.playback.hls);
     // The broadcast may not have started yet.
@@ -76,15 +76,15 @@ export async function watch(show: Input, over: AbortSignal): Promise<{ segments:
     for (const rendition of linesOf(master.body)) {
       const at = new URL(rendition, show.playback.hls);
       const list = await get(at.href);
-      if (list.status !== 200) mistakes++;
+      if (list.status !== 200) failures++;
       for (const segment of linesOf(list.body)) {
         if (!segment.includes(".m4s") || seen.has(segment)) continue;
         seen.add(segment);
-        if ((await get(new URL(segment, at).href)).status !== 200) mistakes++;
+        if ((await get(new URL(segment, at).href)).status !== 200) failures++;
       }
     }
   }
-  return { segments: seen.size, mistakes };
+  return { segments: seen.size, failures };
 }
 
 const linesOf = (playlist: Buffer): string[] =>

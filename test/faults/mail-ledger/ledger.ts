@@ -9,7 +9,7 @@ import { startSenders, type Sent } from "./senders.ts";
 import { startSink } from "./sink.ts";
 
 const SENDERS = "sender.example";
-const KEEPER = `export default {
+const ID_STORE_WORKER = `export default {
   async email(message, env) { await env.IDS.put(message.headers.get("x-ledger"), "1"); },
   async fetch(request, env) {
     const names = [];
@@ -123,7 +123,9 @@ async function setUp(api: Api): Promise<void> {
     body: { type: "TXT", name: SENDERS, content: '"v=spf1 ip4:127.0.0.1 -all"', ttl: 300 },
   });
   const { id: namespace } = await api.ok("post", "storage/kv/namespaces", { body: { title: "ids" } });
-  await api.deploy("keeper", KEEPER, { bindings: [{ type: "kv_namespace", name: "IDS", namespace_id: namespace }] });
+  await api.deploy("keeper", ID_STORE_WORKER, {
+    bindings: [{ type: "kv_namespace", name: "IDS", namespace_id: namespace }],
+  });
   const routed = await zone("example.com");
   await api.ok("post", `/zones/${routed}/email/routing/dns`, { body: {} });
   for (const email of ["there@example.net", "gone@example.net"]) {

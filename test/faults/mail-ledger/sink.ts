@@ -23,10 +23,10 @@ export async function startSink(): Promise<Sink> {
   const delivered = new Map<string, number>();
   const bounced = new Set<string>();
   const seen = new Set<string>();
-  const putOff = Object.assign(new Error("4.7.1 come again later"), { responseCode: 451 });
-  const refused = Object.assign(new Error("5.1.1 nobody of that name"), { responseCode: 550 });
+  const deferred = Object.assign(new Error("4.7.1 try again later"), { responseCode: 451 });
+  const refused = Object.assign(new Error("5.1.1 no such user"), { responseCode: 550 });
 
-  function judge(raw: string, from: string, to: string[]): Error | undefined {
+  function rejectionOf(raw: string, from: string, to: string[]): Error | undefined {
     const number = NUMBER.exec(raw)?.[1];
     if (number === undefined) return undefined;
     if (from === "" && /multipart\/report/.test(raw)) {
@@ -35,8 +35,8 @@ export async function startSink(): Promise<Sink> {
     }
     const first = !seen.has(number);
     seen.add(number);
-    if (to.some((rcpt) => rcpt.startsWith("gone@"))) return first ? putOff : refused;
-    if (first && Number(number.split("-")[1]) % 5 === 0) return putOff;
+    if (to.some((rcpt) => rcpt.startsWith("gone@"))) return first ? deferred : refused;
+    if (first && Number(number.split("-")[1]) % 5 === 0) return deferred;
     for (const rcpt of to) delivered.set(`${number} ${rcpt}`, (delivered.get(`${number} ${rcpt}`) ?? 0) + 1);
     return undefined;
   }
@@ -51,8 +51,8 @@ export async function startSink(): Promise<Sink> {
         const raw = await text(stream).catch(() => undefined);
         done(
           raw === undefined
-            ? putOff
-            : judge(
+            ? deferred
+            : rejectionOf(
                 raw,
                 mailFrom ? mailFrom.address : "",
                 rcptTo.map(({ address }) => address),

@@ -57,7 +57,7 @@ interface KillOptions {
 interface KillFigures {
   kills: number;
   /** Activities at the time of the kill; often more than one. */
-  during: { upload: number; encoding: number; neither: number };
+  during: { upload: number; encoding: number; idle: number };
   acknowledged: { form: number; tus: number };
   /** Number of resumed TUS uploads, and how many of them had already sent data. */
   resumed: number;
@@ -78,7 +78,7 @@ interface Acknowledged {
  * Repeatedly kills a server with SQLite while videos are uploaded and encoded, and compares every acknowledged video
  * with its clip.
  */
-export async function killAgainAndAgain(
+export async function killRepeatedly(
   t: Scope,
   { kills, clients, seed, samples: many = SAMPLES.length, backlog, settleMs }: KillOptions,
 ): Promise<KillFigures> {
@@ -92,7 +92,7 @@ export async function killAgainAndAgain(
   const dataDirectory = await temporaryFolder(t, "kills");
   const figures: KillFigures = {
     kills: 0,
-    during: { upload: 0, encoding: 0, neither: 0 },
+    during: { upload: 0, encoding: 0, idle: 0 },
     acknowledged: { form: 0, tus: 0 },
     resumed: 0,
     resumedMidway: 0,
@@ -223,7 +223,7 @@ export async function killAgainAndAgain(
     server = next.promise;
     if (sending > 0) figures.during.upload++;
     if (encoding) figures.during.encoding++;
-    if (sending === 0 && !encoding) figures.during.neither++;
+    if (sending === 0 && !encoding) figures.during.idle++;
     await current.crash();
     logs.push(current.log());
     figures.kills++;

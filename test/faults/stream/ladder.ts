@@ -138,12 +138,12 @@ function checkPictures(bytes: Buffer, source: string, expected: number): Promise
     assert.equal(times.length, expected, "number of frames");
     const [, , first, length] = times[0]!;
     times.forEach(([, , shown], i) => assert.equal(shown - first, i * length, `presentation time of frame ${i}`));
-    const alike = (await readFile(stats, "utf8"))
+    const similarities = (await readFile(stats, "utf8"))
       .trim()
       .split("\n")
       .map((line) => Number(/psnr_avg:(\S+)/.exec(line)![1]));
-    const worst = Math.min(...alike.filter((db) => !Number.isNaN(db)));
-    assert.ok(worst > SAME_FRAME_DB, `frame ${alike.indexOf(worst)} differs from the source's by ${worst} dB`);
+    const worst = Math.min(...similarities.filter((db) => !Number.isNaN(db)));
+    assert.ok(worst > SAME_FRAME_DB, `frame ${similarities.indexOf(worst)} differs from the source's by ${worst} dB`);
   });
 }
 

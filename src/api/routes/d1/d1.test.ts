@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { almighty, TEST_ACCOUNT } from "../../api.testing.ts";
+import { unrestrictedCaller, TEST_ACCOUNT } from "../../api.testing.ts";
 import { startD1Api } from "./d1.testing.ts";
 
 const ALL = `/accounts/${TEST_ACCOUNT}/d1/database`;
-const NOBODY = "0b8ac2f5-6e51-4b0a-8a6e-8b53ee7e4c7a";
+const UNKNOWN_ID = "0b8ac2f5-6e51-4b0a-8a6e-8b53ee7e4c7a";
 // oxlint-disable-next-line no-explicit-any
 const refusal = ({ status, body }: { status: number; body: any }) => [
   status,
@@ -88,7 +88,7 @@ describe("databases", () => {
       assert.equal((await call("post", ALL, { body })).status, 400);
     await call("post", ALL, { body: { name: "second" } });
     assert.deepEqual(refusal(await call("post", ALL, { body: { name: "third" } })).slice(0, 2), [403, 7406]);
-    for (const id of [NOBODY, "nope", "..%2f..", "%00", "x".repeat(300)])
+    for (const id of [UNKNOWN_ID, "nope", "..%2f..", "%00", "x".repeat(300)])
       assert.equal((await call("get", `${ALL}/${id}`)).status, 404, id);
   });
 
@@ -112,10 +112,12 @@ describe("databases", () => {
   });
 
   test("require a permission", async (t) => {
-    const { call } = await startD1Api(t, { caller: { ...almighty, allows: (permission) => permission === "D1 Read" } });
+    const { call } = await startD1Api(t, {
+      caller: { ...unrestrictedCaller, allows: (permission) => permission === "D1 Read" },
+    });
     assert.equal((await call("get", ALL)).status, 200);
     assert.deepEqual(refusal(await call("post", ALL, { body: { name: "x" } })).slice(0, 2), [403, 9109]);
-    assert.equal((await call("post", `${ALL}/${NOBODY}/query`, { body: { sql: "select 1" } })).status, 403);
+    assert.equal((await call("post", `${ALL}/${UNKNOWN_ID}/query`, { body: { sql: "select 1" } })).status, 403);
   });
 
   test("are listed even if another process has their files, but cannot be queried", async (t) => {

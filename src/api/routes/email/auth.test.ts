@@ -9,10 +9,10 @@ import { mailMigrations } from "../../../mail/index.ts";
 import { createDmarcReporting } from "../../../mail/dmarc-reports/index.ts";
 import { createLocalEvents, migrate, openSqlite } from "../../../store/index.ts";
 import { createZones, zonesMigrations } from "../../../zones/index.ts";
-import { almighty, startApi, TEST_ACCOUNT } from "../../api.testing.ts";
+import { unrestrictedCaller, startApi, TEST_ACCOUNT } from "../../api.testing.ts";
 import { emailAuthRoutes } from "./auth.ts";
 
-async function start(t: TestContext, world: Record<string, string> = {}, caller: Caller = almighty) {
+async function start(t: TestContext, world: Record<string, string> = {}, caller: Caller = unrestrictedCaller) {
   const folder = mkdtempSync(join(tmpdir(), "reelpost-auth-"));
   const db = openSqlite({ path: join(folder, "test.db") });
   await migrate(db, [...zonesMigrations, ...mailMigrations]);
@@ -164,7 +164,7 @@ test("an SPF record is inspected by its id", async (t) => {
 });
 
 test("a token needs the corresponding permission", async (t) => {
-  const { call, base } = await start(t, {}, { ...almighty, allows: () => false });
+  const { call, base } = await start(t, {}, { ...unrestrictedCaller, allows: () => false });
   for (const [method, path] of [
     ["get", "dmarc-reports"],
     ["patch", "dmarc-reports"],

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { almighty, TEST_ACCOUNT } from "../../api.testing.ts";
+import { unrestrictedCaller, TEST_ACCOUNT } from "../../api.testing.ts";
 import { TAG, start, only, refused } from "./routing.testing.ts";
 
 const literal = (value: string) => [{ type: "literal", field: "to", value }];
@@ -185,7 +185,7 @@ test("a zone that a policy denies cannot be read through the account either", as
     account,
     zones,
   } = await start(t, {
-    ...almighty,
+    ...unrestrictedCaller,
     deniedZones: denied,
     allows: (_, on) => !("zone" in on && denied.includes(on.zone)),
   });

@@ -10,13 +10,13 @@ import { createEmailRouting } from "../../../mail/routing/index.ts";
 import { createLocalEvents, createSecrets, migrate, openSqlite } from "../../../store/index.ts";
 import type { Script } from "../../../workers/index.ts";
 import { createZones, zonesMigrations } from "../../../zones/index.ts";
-import { almighty, startApi, TEST_ACCOUNT } from "../../api.testing.ts";
+import { unrestrictedCaller, startApi, TEST_ACCOUNT } from "../../api.testing.ts";
 import { emailRoutingRoutes } from "./routing.ts";
 import { VERIFY_PREFIX } from "./verify-page.ts";
 
 export const TAG = "e".repeat(32);
 
-export async function start(t: TestContext, caller: Caller = almighty) {
+export async function start(t: TestContext, caller: Caller = unrestrictedCaller) {
   const folder = mkdtempSync(join(tmpdir(), "reelpost-routing-"));
   const db = openSqlite({ path: join(folder, "test.db") });
   await migrate(db, [...zonesMigrations, ...mailMigrations]);
@@ -74,7 +74,7 @@ export async function start(t: TestContext, caller: Caller = almighty) {
 }
 
 export const only = (...permissions: Permission[]): Caller => ({
-  ...almighty,
+  ...unrestrictedCaller,
   allows: (permission) => permissions.includes(permission),
 });
 

@@ -1,14 +1,17 @@
 import { type TestContext } from "node:test";
 import { type TestEngine } from "../../../../test/support/databases.ts";
 import type { Caller, Permission } from "../../../accounts/index.ts";
-import { almighty, startApi, TEST_ACCOUNT } from "../../api.testing.ts";
+import { unrestrictedCaller, startApi, TEST_ACCOUNT } from "../../api.testing.ts";
 import { openSendingModules } from "./sending.testing.ts";
 import { emailSendingRoutes } from "./sending.ts";
 
 export async function start(
   t: TestContext,
   engine: TestEngine,
-  { caller = almighty, ...options }: NonNullable<Parameters<typeof openSendingModules>[2]> & { caller?: Caller } = {},
+  {
+    caller = unrestrictedCaller,
+    ...options
+  }: NonNullable<Parameters<typeof openSendingModules>[2]> & { caller?: Caller } = {},
 ) {
   const opened = await openSendingModules(t, engine, options);
   const { call, url } = await startApi(t, {
@@ -37,6 +40,6 @@ export type Answered = {
 export const refused = ({ status, body }: Answered) => [status, body.errors[0]!.code, body.errors[0]!.message];
 export const why = ({ body }: Answered) => body.errors[0]!.error_chain?.[0]?.message;
 export const only = (...permissions: Permission[]): Caller => ({
-  ...almighty,
+  ...unrestrictedCaller,
   allows: (permission) => permissions.includes(permission),
 });

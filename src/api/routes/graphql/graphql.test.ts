@@ -5,7 +5,7 @@ import type { Caller, Permission } from "../../../accounts/index.ts";
 import { createManualClock, silentLog } from "../../../kernel/index.ts";
 import { activityMigrations, createActivity } from "../../../mail/activity/index.ts";
 import type { TraceEvent } from "../../../mail/messages/index.ts";
-import { almighty, startApi, TEST_ACCOUNT, TEST_ZONE } from "../../api.testing.ts";
+import { unrestrictedCaller, startApi, TEST_ACCOUNT, TEST_ZONE } from "../../api.testing.ts";
 import { emailDatasets } from "./email-datasets.ts";
 import { graphqlRoutes, type GraphqlDeps } from "./routes.ts";
 
@@ -28,7 +28,7 @@ async function start(
   const activity = createActivity({ db, clock, log: silentLog });
   scope.after(() => activity.close());
   const caller = {
-    ...almighty,
+    ...unrestrictedCaller,
     ...(allowed !== undefined && { allows: (permission: Permission) => allowed.includes(permission) }),
     ...(allows !== undefined && { allows }),
   };

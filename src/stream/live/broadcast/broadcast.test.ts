@@ -12,7 +12,7 @@ onEveryDatabase(leasesConformance);
 test("a broadcast becomes a video, waits for its publisher, and is ready as soon as the reconnect time expires", async () => {
   const world = createWorld();
   const process = world.start();
-  const first = process.come();
+  const first = process.connectPublisher();
   await world.settle();
   const [video] = [...world.videos.values()];
   assert.deepEqual(
@@ -30,7 +30,7 @@ test("a broadcast becomes a video, waits for its publisher, and is ready as soon
   await world.advance(5000);
   first.end(streamErrors.livePublisherLost());
   await world.advance(19_000);
-  const second = process.come();
+  const second = process.connectPublisher();
   await world.advance(1000);
   second.end(streamErrors.livePublisherDone());
   await world.settle();
@@ -47,7 +47,7 @@ test("a broadcast becomes a video, waits for its publisher, and is ready as soon
     "reconnected",
     "client_disconnect",
   ]);
-  const third = process.come();
+  const third = process.connectPublisher();
   await world.settle();
   assert.notDeepEqual(third.videos, second.videos);
   await process.broadcasts.close();
@@ -58,7 +58,7 @@ test("applies access rules changed during video creation, and does not reapply u
   const process = world.start();
   const open = { ...testInput().recording, requireSignedURLs: false, allowedOrigins: [] };
   world.change(testInput({ recording: open }));
-  process.come();
+  process.connectPublisher();
   while (world.videos.size === 0) await Promise.resolve();
   world.change(testInput({ recording: { ...open, requireSignedURLs: true, allowedOrigins: ["example.org"] } }));
   await world.settle();
@@ -75,7 +75,7 @@ test("an unrecorded broadcast leaves nothing behind, and is reported as live", a
   const world = createWorld();
   const process = world.start();
   world.change(testInput({ recording: { ...testInput().recording, mode: "off" } }));
-  const session = process.come();
+  const session = process.connectPublisher();
   await world.settle();
   assert.deepEqual([world.videos.size, world.making.size, world.leases.rows.size], [0, 0, 1]);
   session.end(streamErrors.livePublisherSilent({ seconds: 60 }));
@@ -89,7 +89,7 @@ test("rejects a publisher if the recording would exceed the storage limit, and l
   const world = createWorld();
   const process = world.start();
   world.quota = true;
-  const session = process.come();
+  const session = process.connectPublisher();
   await world.settle();
   assert.equal((session.signal.reason as { kind: string }).kind, "liveNoStorage");
   assert.deepEqual(
@@ -103,8 +103,8 @@ test("rejects a publisher if the recording would exceed the storage limit, and l
 test("a broadcast ends when the account's storage limit is reached, and the stored part becomes a recording", async () => {
   const world = createWorld();
   const process = world.start();
-  world.room = 10;
-  const session = process.come();
+  world.remainingSeconds = 10;
+  const session = process.connectPublisher();
   await world.settle();
   await world.advance(9500);
   assert.equal(session.signal.aborted, false);
@@ -122,7 +122,7 @@ test("a broadcast ends when the account's storage limit is reached, and the stor
 test("a full disk is reported once there is space again, and the broadcast continues in the meantime", async () => {
   const world = createWorld();
   const process = world.start();
-  const session = process.come();
+  const session = process.connectPublisher();
   await world.settle();
   world.full = true;
   world.fault(new Error("no space left"));
@@ -137,7 +137,7 @@ test("a full disk is reported once there is space again, and the broadcast conti
 test("a stopped server leaves its broadcasts to the next one, which continues the same video", async () => {
   const world = createWorld();
   const process = world.start();
-  const before = process.come();
+  const before = process.connectPublisher();
   await world.settle();
   const closed = process.broadcasts.close();
   await world.settle();
@@ -145,7 +145,7 @@ test("a stopped server leaves its broadcasts to the next one, which continues th
   before.end(streamErrors.liveShuttingDown());
   const next = world.start();
   await world.advance(3000);
-  const after = next.come();
+  const after = next.connectPublisher();
   await world.settle();
   assert.deepEqual(after.videos, before.videos);
   assert.deepEqual(world.notes, ["connected", "reconnecting", "reconnected"]);
@@ -155,12 +155,12 @@ test("a stopped server leaves its broadcasts to the next one, which continues th
 test("a waiting process does not finish the broadcast of a publisher that reconnects to another process at the last moment", async () => {
   const world = createWorld();
   const [here, there] = [world.start(), world.start()];
-  const first = here.come();
+  const first = here.connectPublisher();
   await world.settle();
   first.end(streamErrors.livePublisherLost());
   await world.settle();
   await world.advance(19_900);
-  const second = there.come();
+  const second = there.connectPublisher();
   await world.settle();
   await world.advance(5000);
   assert.deepEqual(second.videos, first.videos);
@@ -169,7 +169,7 @@ test("a waiting process does not finish the broadcast of a publisher that reconn
     ["live-inprogress"],
   );
   assert.deepEqual([here.broadcasts.count(), there.broadcasts.count()], [0, 1]);
-  const third = here.come();
+  const third = here.connectPublisher();
   await world.advance(25_000);
   assert.equal(
     (third.signal.reason as { kind: string }).kind,
@@ -197,7 +197,7 @@ test("broadcasts start and finish while the database is unavailable", async () =
     );
   const process = world.start();
   away(true);
-  const session = process.come();
+  const session = process.connectPublisher();
   await world.advance(5000);
   assert.equal(world.making.size, 0);
   away(false);
@@ -281,7 +281,7 @@ test("an input never has two controllers, and every broadcast ends as a recordin
         if (!["come", "lost", "done", "change", "kill", "restart", "other"].includes(what))
           disturbed.push(world.clock.now());
         if (what === "come" && open() === undefined && world.input?.enabled === true)
-          sessions.push((session = here.come()));
+          sessions.push((session = here.connectPublisher()));
         if (what === "lost") open()?.end(streamErrors.livePublisherLost());
         if (what === "done") open()?.end(streamErrors.livePublisherDone());
         if (what === "change") open()?.change();

@@ -94,7 +94,7 @@ export interface TestSession extends LiveSession {
 
 export interface TestProcess {
   broadcasts: Broadcasts;
-  come(): TestSession;
+  connectPublisher(): TestSession;
   sessions: TestSession[];
   alive: boolean;
   /** Simulates SIGKILL: promises the process awaits never resolve. */
@@ -122,7 +122,7 @@ export function createWorld() {
     making,
     input: testInput() as LiveInput | undefined,
     quota: false,
-    room: Infinity,
+    remainingSeconds: Infinity,
     full: false,
     fault: (_err: unknown) => {},
   };
@@ -130,7 +130,7 @@ export function createWorld() {
 
   function start({ alone = false } = {}): TestProcess {
     const listeners = new Set<(session: LiveSession) => void>();
-    const process: TestProcess = { alive: true, sessions: [], come, kill, broadcasts: undefined as never };
+    const process: TestProcess = { alive: true, sessions: [], connectPublisher, kill, broadcasts: undefined as never };
     /** Calls of a dead process never return. */
     const guarded = <Port extends object>(port: Port): Port =>
       Object.fromEntries(
@@ -143,12 +143,12 @@ export function createWorld() {
         ]),
       ) as Port;
 
-    function come(): TestSession {
+    function connectPublisher(): TestSession {
       const over = new AbortController();
       const id = randomIds.hex();
       const found = new Set<string>();
       let tracks = TRACKS;
-      let remake = () => {};
+      let notify = () => {};
       const session: TestSession & { onChange(listener: () => void): void } = {
         id,
         input: world.input ?? testInput(),
@@ -168,9 +168,9 @@ export function createWorld() {
         },
         change() {
           tracks = { audio: { ...TRACKS.audio!, sampleRate: tracks.audio!.sampleRate === 48_000 ? 44_100 : 48_000 } };
-          remake();
+          notify();
         },
-        onChange: (listener) => void (remake = listener),
+        onChange: (listener) => void (notify = listener),
       };
       process.sessions.push(session);
       for (const listener of listeners) listener(session);
@@ -253,7 +253,7 @@ export function createWorld() {
           for (const video of videos.values())
             if (video.liveInput === liveInput && video.state === "live-inprogress") Object.assign(video, rules);
         },
-        fits: async (_account: string, seconds: number) => seconds <= world.room,
+        fits: async (_account: string, seconds: number) => seconds <= world.remainingSeconds,
         async recorded(uid: string, recording: object) {
           const video = videos.get(uid);
           if (video?.state !== "live-inprogress") return undefined;

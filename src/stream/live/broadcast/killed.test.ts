@@ -59,7 +59,7 @@ test("a recording is ready within a second after the reconnect time of its publi
     rmSync(folder, { recursive: true, force: true });
   });
   world.broadcasts.start();
-  const session = world.come();
+  const session = world.connectPublisher();
   await until(async () => (await world.videos.list("a".repeat(32)))[0]?.readyToStream === true);
   session.end(streamErrors.livePublisherDone());
   const ended = Date.now();
@@ -78,7 +78,7 @@ test("after a full disk in mid-broadcast, the stored part becomes a recording on
   const world = await openBroadcasts({ folder: disk.folder, clock: systemClock, ids: randomIds, log: silentLog });
   t.after(world.close);
   world.broadcasts.start();
-  const session = world.come();
+  const session = world.connectPublisher();
   await until(async () => (await world.videos.list("a".repeat(32)))[0]?.readyToStream === true);
   disk.fill();
   await until(() => world.errors.length === 1);

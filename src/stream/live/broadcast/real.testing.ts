@@ -21,7 +21,7 @@ import { INPUT, testInput } from "./broadcast.testing.ts";
 import { createBroadcasts } from "./broadcasts.ts";
 import { broadcastMigrations, createLeasesTable } from "./leases-table.ts";
 
-interface MadeSession extends LiveSession {
+interface TestSession extends LiveSession {
   end(reason: UserError): void;
   onMade(listener: (fragment: LiveFragment) => void): void;
 }
@@ -132,10 +132,10 @@ export async function openBroadcasts({
     status: { note: async () => {}, errored: async (_uid, code) => void errors.push(code) },
   });
 
-  function come(): MadeSession {
+  function connectPublisher(): TestSession {
     const over = new AbortController();
     const id = ids.hex();
-    const session: MadeSession = {
+    const session: TestSession = {
       id,
       input,
       protocol: "rtmp",
@@ -162,7 +162,7 @@ export async function openBroadcasts({
     videos,
     recordings,
     objects,
-    come,
+    connectPublisher,
     settled,
     errors,
     async close() {

@@ -5,12 +5,12 @@ import { randomIds, silentLog, systemClock } from "../../../kernel/index.ts";
 import { openBroadcasts } from "./real.testing.ts";
 
 const folder = process.argv[2]!;
-const { come, broadcasts } = await openBroadcasts({
+const { connectPublisher, broadcasts } = await openBroadcasts({
   folder: join(folder),
   clock: systemClock,
   ids: randomIds,
   log: silentLog,
 });
 broadcasts.start();
-const session = come();
+const session = connectPublisher();
 session.onMade(({ time, duration }) => void process.stdout.write(`${time + duration}\n`));

@@ -101,28 +101,28 @@ function samplesOf(track: Track, bytes: Buffer, kind: MediaPacket["kind"], round
 }
 
 /** A run as received by a sink. */
-interface TakenRun {
+interface ReceivedRun {
   run: LiveRun;
   inits: Map<string, Buffer>;
   fragments: LiveFragment[];
   ended: boolean;
 }
 
-interface MakingOptions {
+interface EncodingOptions {
   tools: Pick<MediaTools, "live">;
   encoders?: number;
   ladder?: LiveEncoderDeps["settings"]["ladder"];
 }
 
 /** A publisher, the hub, and the encoder output. */
-export async function openMaking(t: TestContext, { tools, encoders = 2, ladder = ["360p"] }: MakingOptions) {
+export async function openEncoding(t: TestContext, { tools, encoders = 2, ladder = ["360p"] }: EncodingOptions) {
   const admission = createAdmission({ encoders });
   const world = openHub();
   const { hub, clock } = world;
   world.inputs.add("secret");
-  const runs: TakenRun[] = [];
+  const runs: ReceivedRun[] = [];
   const notes: string[][] = [];
-  const maker = createLiveEncoder({
+  const encoder = createLiveEncoder({
     tools,
     admission,
     clock,
@@ -133,24 +133,24 @@ export async function openMaking(t: TestContext, { tools, encoders = 2, ladder =
       hub.note(session, sentences);
     },
   });
-  const makings: LiveEncoding[] = [];
+  const encodings: LiveEncoding[] = [];
   /** Starts encoding a session; may be called repeatedly. */
   const make = (session: LiveSession) =>
-    void makings.push(
-      maker.encode(session, (run) => {
+    void encodings.push(
+      encoder.encode(session, (run) => {
         assert.ok(
           runs.every(({ ended }) => ended),
           "a run starts before the previous one has ended",
         );
-        const taken: TakenRun = { run, inits: new Map(), fragments: [], ended: false };
-        runs.push(taken);
+        const received: ReceivedRun = { run, inits: new Map(), fragments: [], ended: false };
+        runs.push(received);
         return {
-          init: (rendition, bytes) => void taken.inits.set(rendition, bytes),
+          init: (rendition, bytes) => void received.inits.set(rendition, bytes),
           fragment(fragment) {
-            assert.ok(!taken.ended && taken.inits.has(fragment.rendition));
-            taken.fragments.push(fragment);
+            assert.ok(!received.ended && received.inits.has(fragment.rendition));
+            received.fragments.push(fragment);
           },
-          end: () => void (taken.ended = true),
+          end: () => void (received.ended = true),
         };
       }),
     );
@@ -163,13 +163,13 @@ export async function openMaking(t: TestContext, { tools, encoders = 2, ladder =
   });
 
   /** The whole rendition of a run, as one file. */
-  async function whole(taken: TakenRun, rendition: string): Promise<string> {
-    const path = join(folder, `${taken.run.id}-${rendition}.mp4`);
+  async function whole(received: ReceivedRun, rendition: string): Promise<string> {
+    const path = join(folder, `${received.run.id}-${rendition}.mp4`);
     await writeFile(
       path,
       Buffer.concat([
-        taken.inits.get(rendition)!,
-        ...taken.fragments.filter((fragment) => fragment.rendition === rendition).map(({ bytes }) => bytes),
+        received.inits.get(rendition)!,
+        ...received.fragments.filter((fragment) => fragment.rendition === rendition).map(({ bytes }) => bytes),
       ]),
     );
     return path;
@@ -182,7 +182,7 @@ export async function openMaking(t: TestContext, { tools, encoders = 2, ladder =
     notes,
     publication,
     whole,
-    makings,
+    encodings,
     make,
     stop,
     session: () => world.sessions[0]!,
@@ -190,13 +190,13 @@ export async function openMaking(t: TestContext, { tools, encoders = 2, ladder =
     send: (packets: readonly MediaPacket[]) => packets.forEach((packet) => publication.write(packet)),
     async finish() {
       publication.end(true);
-      await Promise.all(makings.map(({ done }) => done));
+      await Promise.all(encodings.map(({ done }) => done));
     },
   };
 }
 
 /** Times in seconds of the key frames that start fragments. */
-export const keysOf = ({ fragments }: TakenRun, rendition: string): number[] =>
+export const keysOf = ({ fragments }: ReceivedRun, rendition: string): number[] =>
   fragments.filter((fragment) => fragment.rendition === rendition && fragment.key).map(({ time }) => time);
 
 /** Presentation time in seconds of every video or audio frame, as read by ffprobe. */
@@ -211,11 +211,11 @@ export async function shownTimes(path: string): Promise<number[]> {
  * Waits until the encoder has produced all renditions up to this time in seconds; the remaining output follows during
  * the shutdown period of one second.
  */
-export const madeUpTo = (taken: TakenRun, seconds: number) =>
+export const encodedUpTo = (received: ReceivedRun, seconds: number) =>
   until(
     () =>
-      taken.run.renditions.every(({ name }) =>
-        taken.fragments.some(({ rendition, time, duration }) => rendition === name && time + duration > seconds),
+      received.run.renditions.every(({ name }) =>
+        received.fragments.some(({ rendition, time, duration }) => rendition === name && time + duration > seconds),
       ),
     `all renditions up to ${seconds} s`,
   );

@@ -8,7 +8,7 @@ import type { MediaTools } from "../../media/port.ts";
 import { MediaRunError } from "../../media/run-error.ts";
 import { picture } from "../hub/hub.testing.ts";
 import type { MediaPacket } from "../packets.ts";
-import { keysOf, madeUpTo, openMaking, packetsOf, shownTimes, until } from "./encode.testing.ts";
+import { keysOf, encodedUpTo, openEncoding, packetsOf, shownTimes, until } from "./encode.testing.ts";
 
 const ZERO_DELAY = [...X264, "-bf", "0"];
 const B_FRAMES = ["-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p", "-bf", "2"];
@@ -34,11 +34,11 @@ describe("runs", needsFfmpeg, () => {
   ] as const) {
     test(`pass the source through, ${name}: every frame at its time, audio in sync`, async (t) => {
       const { tracks, packets } = await packetsOf(await clip({ video: [...video] }), { round: 1000 });
-      const making = await openMaking(t, { tools: none, ladder: [] });
-      making.publication.configure(tracks);
-      making.send(packets);
-      await making.finish();
-      const [taken] = making.runs;
+      const encoding = await openEncoding(t, { tools: none, ladder: [] });
+      encoding.publication.configure(tracks);
+      encoding.send(packets);
+      await encoding.finish();
+      const [taken] = encoding.runs;
       assert.deepEqual(
         taken!.run.renditions.map(({ name: of }) => of),
         ["source", "audio"],
@@ -46,7 +46,7 @@ describe("runs", needsFfmpeg, () => {
       assert.equal(taken!.run.keyFrames, "source");
       assert.equal(taken!.ended, true);
       const pictures = packets.filter(({ kind }) => kind === "video");
-      const source = await making.whole(taken!, "source");
+      const source = await encoding.whole(taken!, "source");
       near(
         await shownTimes(source),
         pictures.map(({ pts }) => pts / 1_000_000).toSorted((a, b) => a - b),
@@ -55,7 +55,7 @@ describe("runs", needsFfmpeg, () => {
       assert.equal(await countFrames(source), pictures.length);
       const sound = packets.filter(({ kind }) => kind === "audio");
       near(
-        await shownTimes(await making.whole(taken!, "audio")),
+        await shownTimes(await encoding.whole(taken!, "audio")),
         sound.map(({ pts }) => pts / 1_000_000),
         0.003,
       );
@@ -81,12 +81,12 @@ describe("runs", needsFfmpeg, () => {
         await clip({ size: "640x480", fps: "30000/1001", video: [...video] }),
         { round: 1000 },
       );
-      const making = await openMaking(t, { tools: openTools(t), ladder: ["240p", "360p", "720p"] });
-      making.publication.configure(tracks);
-      making.send(packets);
-      await madeUpTo(making.runs[0]!, 3.2);
-      await making.finish();
-      const [taken] = making.runs;
+      const encoding = await openEncoding(t, { tools: openTools(t), ladder: ["240p", "360p", "720p"] });
+      encoding.publication.configure(tracks);
+      encoding.send(packets);
+      await encodedUpTo(encoding.runs[0]!, 3.2);
+      await encoding.finish();
+      const [taken] = encoding.runs;
       assert.deepEqual(
         taken!.run.renditions.map(({ name: of, width, height }) => [of, width, height]),
         [
@@ -96,16 +96,16 @@ describe("runs", needsFfmpeg, () => {
           ["audio", undefined, undefined],
         ],
       );
-      const times = await shownTimes(await making.whole(taken!, "source"));
+      const times = await shownTimes(await encoding.whole(taken!, "source"));
       for (const rendition of ["240p", "360p"]) {
-        const path = await making.whole(taken!, rendition);
+        const path = await encoding.whole(taken!, rendition);
         near(await shownTimes(path), times, 1e-6);
         near(keysOf(taken!, rendition), keysOf(taken!, "source"), 1e-9);
         assert.equal(await countFrames(path), times.length);
       }
       assert.ok(keysOf(taken!, "source").length === 2);
-      assert.equal(making.admission.inUse(), 0);
-      assert.deepEqual(making.notes, [[]]);
+      assert.equal(encoding.admission.inUse(), 0);
+      assert.deepEqual(encoding.notes, [[]]);
     });
   }
 
@@ -118,12 +118,12 @@ describe("runs", needsFfmpeg, () => {
         keyframeSeconds: 5,
       }),
     );
-    const making = await openMaking(t, { tools: openTools(t), ladder: [] });
-    making.publication.configure(tracks);
-    making.send(packets);
-    await madeUpTo(making.runs[0]!, 4.2);
-    await making.finish();
-    const [taken] = making.runs;
+    const encoding = await openEncoding(t, { tools: openTools(t), ladder: [] });
+    encoding.publication.configure(tracks);
+    encoding.send(packets);
+    await encodedUpTo(encoding.runs[0]!, 4.2);
+    await encoding.finish();
+    const [taken] = encoding.runs;
     assert.equal(taken!.run.keyFrames, "encoder");
     assert.deepEqual(
       taken!.run.renditions.map(({ name, width }) => [name, width]),
@@ -134,11 +134,11 @@ describe("runs", needsFfmpeg, () => {
     );
     near(keysOf(taken!, "source"), [0, 2, 4], 1e-6);
     near(
-      await shownTimes(await making.whole(taken!, "source")),
+      await shownTimes(await encoding.whole(taken!, "source")),
       packets.filter(({ kind }) => kind === "video").map(({ pts }) => pts / 1_000_000),
       1e-4,
     );
-    const heard = await shownTimes(await making.whole(taken!, "audio"));
+    const heard = await shownTimes(await encoding.whole(taken!, "audio"));
     near(
       heard,
       heard.map((_, i) => (i * 1024) / 48_000),
@@ -169,12 +169,12 @@ describe("runs", needsFfmpeg, () => {
       const { tracks, packets } = await packetsOf(await clip({ size: "640x360", seconds: 3, video: [...video] }), {
         round: 1000,
       });
-      const making = await openMaking(t, { tools: openTools(t), ladder: ["360p", "720p"] });
-      making.publication.configure(tracks);
-      making.send(packets);
-      await madeUpTo(making.runs[0]!, 2.2);
-      await making.finish();
-      const [taken] = making.runs;
+      const encoding = await openEncoding(t, { tools: openTools(t), ladder: ["360p", "720p"] });
+      encoding.publication.configure(tracks);
+      encoding.send(packets);
+      await encodedUpTo(encoding.runs[0]!, 2.2);
+      await encoding.finish();
+      const [taken] = encoding.runs;
       assert.deepEqual(
         taken!.run.renditions.map(({ name, width, height }) => [name, width, height]),
         [
@@ -184,8 +184,8 @@ describe("runs", needsFfmpeg, () => {
         ],
       );
       near(keysOf(taken!, "360p"), keysOf(taken!, "source"), 1e-9);
-      const path = await making.whole(taken!, "360p");
-      near(await shownTimes(path), await shownTimes(await making.whole(taken!, "source")), 1e-6);
+      const path = await encoding.whole(taken!, "360p");
+      near(await shownTimes(path), await shownTimes(await encoding.whole(taken!, "source")), 1e-6);
       const [stream] = (
         JSON.parse((await runFfmpeg(["-show_streams", "-of", "json", path], "ffprobe")).toString()) as {
           streams: { codec_name: string; pix_fmt: string; profile: string }[];
@@ -200,19 +200,19 @@ describe("runs", needsFfmpeg, () => {
       await clip({ size: "640x480", seconds: 2, video: ZERO_DELAY, audio: ["-c:a", "libopus", "-b:a", "64k"] }),
       { round: 1000 },
     );
-    const making = await openMaking(t, { tools: openTools(t), ladder: ["240p"] });
-    making.publication.configure(tracks);
-    making.send(packets);
-    making.send(again(packets, 1, 11));
-    await madeUpTo(making.runs[0]!, 12.2);
-    await making.finish();
-    const [taken, ...more] = making.runs;
+    const encoding = await openEncoding(t, { tools: openTools(t), ladder: ["240p"] });
+    encoding.publication.configure(tracks);
+    encoding.send(packets);
+    encoding.send(again(packets, 1, 11));
+    await encodedUpTo(encoding.runs[0]!, 12.2);
+    await encoding.finish();
+    const [taken, ...more] = encoding.runs;
     assert.equal(more.length, 0);
-    const times = await shownTimes(await making.whole(taken!, "source"));
+    const times = await shownTimes(await encoding.whole(taken!, "source"));
     assert.equal(times[60], 11);
-    near(await shownTimes(await making.whole(taken!, "240p")), times, 1e-6);
+    near(await shownTimes(await encoding.whole(taken!, "240p")), times, 1e-6);
     near(keysOf(taken!, "240p"), keysOf(taken!, "source"), 1e-9);
-    const heard = await shownTimes(await making.whole(taken!, "audio"));
+    const heard = await shownTimes(await encoding.whole(taken!, "audio"));
     near(
       heard,
       heard.map((_, i) => (i * 1024) / 48_000),
@@ -227,18 +227,18 @@ describe("runs", needsFfmpeg, () => {
         await clip({ seconds: 6, video: false, audio: ["-c:a", "libopus", "-b:a", "64k"] }),
         { round: 1000 },
       );
-      const making = await openMaking(t, { tools: openTools(t), ladder: [] });
-      making.publication.configure({ audio: tracks.audio! });
-      making.send(
+      const encoding = await openEncoding(t, { tools: openTools(t), ladder: [] });
+      encoding.publication.configure({ audio: tracks.audio! });
+      encoding.send(
         packets.map((packet) => ({
           ...packet,
           dts: packet.dts * (1 + ppm / 1_000_000),
           pts: packet.pts * (1 + ppm / 1_000_000),
         })),
       );
-      await madeUpTo(making.runs[0]!, 5);
-      await making.finish();
-      const { time, duration } = making.runs[0]!.fragments.at(-1)!;
+      await encodedUpTo(encoding.runs[0]!, 5);
+      await encoding.finish();
+      const { time, duration } = encoding.runs[0]!.fragments.at(-1)!;
       const end = ((packets.at(-1)!.dts + 20_000) / 1_000_000) * (1 + ppm / 1_000_000);
       assert.ok(Math.abs(time + duration - end) < 0.05, `${time + duration} s instead of ${end}`);
     });
@@ -251,7 +251,7 @@ describe("runs", needsFfmpeg, () => {
     );
     const real = openTools(t);
     const children: LiveMedia[] = [];
-    const making = await openMaking(t, {
+    const encoding = await openEncoding(t, {
       tools: {
         live: (run) => {
           const child = real.live(run);
@@ -260,34 +260,34 @@ describe("runs", needsFfmpeg, () => {
         },
       },
     });
-    making.publication.configure(tracks);
+    encoding.publication.configure(tracks);
     for (let round = 0; round < 6; round++) {
-      making.send(again(packets, round, 2));
-      assert.equal(making.runs.length, Math.min(5, round + 1));
+      encoding.send(again(packets, round, 2));
+      assert.equal(encoding.runs.length, Math.min(5, round + 1));
       if (round > 3) continue;
       await until(
-        () => making.runs[round]!.fragments.some(({ rendition }) => rendition === "360p"),
+        () => encoding.runs[round]!.fragments.some(({ rendition }) => rendition === "360p"),
         "a fragment from the encoder",
       );
       children.at(-1)!.kill();
       await children.at(-1)!.done.catch(() => {});
     }
-    await making.finish();
+    await encoding.finish();
     assert.equal(children.length, 4);
     assert.deepEqual(
-      making.runs.map(({ run }) => run.renditions.length),
+      encoding.runs.map(({ run }) => run.renditions.length),
       [3, 3, 3, 3, 2],
     );
-    assert.equal(new Set(making.runs.map(({ run }) => run.id)).size, 5);
+    assert.equal(new Set(encoding.runs.map(({ run }) => run.id)).size, 5);
     // The source is complete: the runs follow each other at key frames.
     let frames = 0;
-    for (const [i, taken] of making.runs.entries()) {
-      frames += (await shownTimes(await making.whole(taken, "source"))).length;
+    for (const [i, taken] of encoding.runs.entries()) {
+      frames += (await shownTimes(await encoding.whole(taken, "source"))).length;
       assert.equal(keysOf(taken, "source")[0], 0);
-      assert.equal(taken.run.started, making.runs[0]!.run.started + i * 2000);
+      assert.equal(taken.run.started, encoding.runs[0]!.run.started + i * 2000);
     }
     assert.equal(frames, 6 * packets.filter(({ kind }) => kind === "video").length);
-    assert.match(making.session().health().notes![0]!, /^360p is not made: the encoder failed again and again/);
+    assert.match(encoding.session().health().notes![0]!, /^360p is not made: the encoder failed again and again/);
   });
 });
 
@@ -318,59 +318,61 @@ test(
       { round: 1000 },
     );
     const { tools, fails } = hanging();
-    const making = await openMaking(t, { tools, ladder: ["240p", "360p"] });
-    making.publication.configure(tracks);
-    making.send(packets);
-    const [first] = making.runs;
+    const encoding = await openEncoding(t, { tools, ladder: ["240p", "360p"] });
+    encoding.publication.configure(tracks);
+    encoding.send(packets);
+    const [first] = encoding.runs;
     assert.ok(first!.fragments.filter(({ rendition }) => rendition === "source").length >= 5);
     fails[0]!(new MediaRunError("input", "too much waits"));
     await new Promise((resolve) => setImmediate(resolve));
-    for (let round = 1; round < 5; round++) making.send(again(packets, round, 2));
-    assert.equal(making.runs.length, 2);
-    making.clock.advance(6500);
+    for (let round = 1; round < 5; round++) encoding.send(again(packets, round, 2));
+    assert.equal(encoding.runs.length, 2);
+    encoding.clock.advance(6500);
     // The lag is detected at a packet; the next key frame begins the run.
-    making.send(again(packets, 5, 2));
+    encoding.send(again(packets, 5, 2));
     assert.deepEqual(
-      making.runs.map(({ run }) => run.renditions.map(({ name }) => name)),
+      encoding.runs.map(({ run }) => run.renditions.map(({ name }) => name)),
       [
         ["source", "360p", "240p", "audio"],
         ["source", "240p", "audio"],
         ["source", "audio"],
       ],
     );
-    assert.deepEqual(making.notes.slice(1), [
+    assert.deepEqual(encoding.notes.slice(1), [
       ["360p is not made: the encoder did not keep up."],
       ["240p and 360p are not made: the encoder did not keep up."],
     ]);
-    assert.equal(making.admission.inUse(), 0);
-    await making.finish();
-    assert.ok(making.runs.every(({ ended }) => ended));
+    assert.equal(encoding.admission.inUse(), 0);
+    await encoding.finish();
+    assert.ok(encoding.runs.every(({ ended }) => ended));
   },
 );
 
 test("a broadcast that needs encoding waits for a slot and checks for one every ten seconds", async (t) => {
-  const making = await openMaking(t, { tools: hanging().tools, encoders: 1 });
-  const others = [making.admission.admit(1), making.admission.admit(1, 1)];
-  making.publication.configure({ video: { codec: "vp8", config: Buffer.alloc(0), width: 1280, height: 720 } });
-  making.send([picture(0, { key: true }), picture(1000, { key: true })]);
-  assert.equal(making.runs.length, 0);
-  assert.deepEqual(making.session().health().notes, [
+  const encoding = await openEncoding(t, { tools: hanging().tools, encoders: 1 });
+  const others = [encoding.admission.admit(1), encoding.admission.admit(1, 1)];
+  encoding.publication.configure({ video: { codec: "vp8", config: Buffer.alloc(0), width: 1280, height: 720 } });
+  encoding.send([picture(0, { key: true }), picture(1000, { key: true })]);
+  assert.equal(encoding.runs.length, 0);
+  assert.deepEqual(encoding.session().health().notes, [
     "The broadcast has to be encoded before it can be played, and is not: all encoders (live.encoders: 1) are in use.",
   ]);
   for (const other of others) other.release();
-  making.send([picture(2000, { key: true })]);
-  assert.equal(making.runs.length, 0);
-  making.clock.advance(10_000);
-  making.send([picture(3000), picture(4000, { key: true })]);
+  encoding.send([picture(2000, { key: true })]);
+  assert.equal(encoding.runs.length, 0);
+  encoding.clock.advance(10_000);
+  encoding.send([picture(3000), picture(4000, { key: true })]);
   assert.deepEqual(
-    making.runs.map(({ run }) => [run.renditions.map(({ name, height }) => `${name} ${height}`), run.keyFrames]),
+    encoding.runs.map(({ run }) => [run.renditions.map(({ name, height }) => `${name} ${height}`), run.keyFrames]),
     [[["source 720"], "encoder"]],
   );
-  assert.equal(making.runs[0]!.run.started, making.session().started + 4000);
-  assert.deepEqual(making.session().health().notes, ["360p is not made: all encoders (live.encoders: 1) are in use."]);
-  assert.equal(making.admission.inUse(), 1);
-  await making.finish();
-  assert.equal(making.admission.inUse(), 0);
+  assert.equal(encoding.runs[0]!.run.started, encoding.session().started + 4000);
+  assert.deepEqual(encoding.session().health().notes, [
+    "360p is not made: all encoders (live.encoders: 1) are in use.",
+  ]);
+  assert.equal(encoding.admission.inUse(), 1);
+  await encoding.finish();
+  assert.equal(encoding.admission.inUse(), 0);
 });
 
 test("a run waits at most one second for an encoder to exit, and loses no packet meanwhile", needsFfmpeg, async (t) => {
@@ -378,20 +380,20 @@ test("a run waits at most one second for an encoder to exit, and loses no packet
     await clip({ size: "640x480", video: ZERO_DELAY, seconds: 2, keyframeSeconds: 1 }),
     { round: 1000 },
   );
-  const making = await openMaking(t, { tools: hanging().tools });
-  making.publication.configure(tracks);
-  making.send(packets);
-  making.publication.configure({ video: tracks.video! });
-  making.send(packets);
-  assert.equal(making.runs.length, 1);
+  const encoding = await openEncoding(t, { tools: hanging().tools });
+  encoding.publication.configure(tracks);
+  encoding.send(packets);
+  encoding.publication.configure({ video: tracks.video! });
+  encoding.send(packets);
+  assert.equal(encoding.runs.length, 1);
   const began = performance.now();
-  await making.finish();
+  await encoding.finish();
   assert.ok(performance.now() - began < 10_000);
   assert.deepEqual(
-    making.runs.map(({ ended }) => ended),
+    encoding.runs.map(({ ended }) => ended),
     [true, true],
   );
-  assert.equal((await shownTimes(await making.whole(making.runs[1]!, "source"))).length, 60);
+  assert.equal((await shownTimes(await encoding.whole(encoding.runs[1]!, "source"))).length, 60);
 });
 
 test(
@@ -402,27 +404,27 @@ test(
       await clip({ video: ZERO_DELAY, size: "640x480", seconds: 2, keyframeSeconds: 1 }),
       { round: 1000 },
     );
-    const making = await openMaking(t, { tools: openTools(t), encoders: 1 });
-    const held = making.admission.admit(1);
-    making.publication.configure(tracks);
-    making.send(packets);
+    const encoding = await openEncoding(t, { tools: openTools(t), encoders: 1 });
+    const held = encoding.admission.admit(1);
+    encoding.publication.configure(tracks);
+    encoding.send(packets);
     held.release();
-    making.publication.configure({ video: tracks.video! });
-    making.send(again(packets, 1, 2));
+    encoding.publication.configure({ video: tracks.video! });
+    encoding.send(again(packets, 1, 2));
     await until(
-      () => making.runs[1]?.fragments.some(({ rendition }) => rendition === "360p") === true,
+      () => encoding.runs[1]?.fragments.some(({ rendition }) => rendition === "360p") === true,
       "a fragment from the encoder of the second run",
     );
-    await making.finish();
+    await encoding.finish();
     assert.deepEqual(
-      making.runs.map(({ run }) => run.renditions.map(({ name }) => name)),
+      encoding.runs.map(({ run }) => run.renditions.map(({ name }) => name)),
       [
         ["source", "audio"],
         ["source", "360p"],
       ],
     );
-    assert.deepEqual(making.notes, [["360p is not made: all encoders (live.encoders: 1) are in use."], []]);
-    assert.ok(making.runs[1]!.fragments.some(({ rendition }) => rendition === "360p"));
+    assert.deepEqual(encoding.notes, [["360p is not made: all encoders (live.encoders: 1) are in use."], []]);
+    assert.ok(encoding.runs[1]!.fragments.some(({ rendition }) => rendition === "360p"));
   },
 );
 
@@ -430,41 +432,41 @@ test("an encoding that begins in mid-session has its own time zero, and ends on 
   const { tracks, packets } = await packetsOf(await clip({ video: ZERO_DELAY, seconds: 2, keyframeSeconds: 1 }), {
     round: 1000,
   });
-  const making = await openMaking(t, { tools: none, ladder: [] });
-  making.stop();
-  making.publication.configure(tracks);
-  making.send(packets);
-  making.make(making.session());
-  making.send(again(packets, 1, 2));
-  making.makings[0]!.end();
-  await making.makings[0]!.done;
-  making.send(again(packets, 2, 2));
-  const [taken, ...more] = making.runs;
+  const encoding = await openEncoding(t, { tools: none, ladder: [] });
+  encoding.stop();
+  encoding.publication.configure(tracks);
+  encoding.send(packets);
+  encoding.make(encoding.session());
+  encoding.send(again(packets, 1, 2));
+  encoding.encodings[0]!.end();
+  await encoding.encodings[0]!.done;
+  encoding.send(again(packets, 2, 2));
+  const [taken, ...more] = encoding.runs;
   assert.equal(more.length, 0);
   assert.equal(taken!.ended, true);
   // From the key frame at one second onwards.
-  assert.equal(taken!.run.started, making.session().started + 1000);
+  assert.equal(taken!.run.started, encoding.session().started + 1000);
   near(keysOf(taken!, "source"), [0, 1, 2], 1e-6);
-  assert.equal((await shownTimes(await making.whole(taken!, "source"))).length, 90);
+  assert.equal((await shownTimes(await encoding.whole(taken!, "source"))).length, 90);
   // An ended session is not encoded.
-  const session = making.session();
-  await making.finish();
-  making.make(session);
-  await making.makings[1]!.done;
-  assert.equal(making.runs.length, 1);
+  const session = encoding.session();
+  await encoding.finish();
+  encoding.make(session);
+  await encoding.encodings[1]!.done;
+  assert.equal(encoding.runs.length, 1);
 });
 
 test("audio alone makes an audio-only run", needsFfmpeg, async (t) => {
   const { tracks, packets } = await packetsOf(await clip({ video: ZERO_DELAY, seconds: 2, keyframeSeconds: 1 }), {
     round: 1000,
   });
-  const making = await openMaking(t, { tools: none });
-  making.publication.configure({ audio: tracks.audio! });
-  making.send(packets.filter(({ kind }) => kind === "audio"));
-  await making.finish();
+  const encoding = await openEncoding(t, { tools: none });
+  encoding.publication.configure({ audio: tracks.audio! });
+  encoding.send(packets.filter(({ kind }) => kind === "audio"));
+  await encoding.finish();
   assert.deepEqual(
-    making.runs.map(({ run }) => run.renditions.map(({ name }) => name)),
+    encoding.runs.map(({ run }) => run.renditions.map(({ name }) => name)),
     [["audio"]],
   );
-  assert.equal(making.runs[0]!.fragments[0]!.time, 0);
+  assert.equal(encoding.runs[0]!.fragments[0]!.time, 0);
 });

@@ -5,7 +5,7 @@ import { refusal, testVideo } from "../../videos/videos.testing.ts";
 import { openLiveInputs } from "./live-inputs.testing.ts";
 
 const [A, B] = ["a".repeat(32), "b".repeat(32)];
-const NOBODY = "f".repeat(32);
+const UNKNOWN_UID = "f".repeat(32);
 const PAGE = { page: 1, perPage: 100 };
 const HOUR = 3_600_000;
 const TARGET = { url: "rtmps://live.example.com:443/app", streamKey: "sesame", enabled: true };
@@ -50,18 +50,18 @@ export function liveInputsConformance(engine: TestEngine): void {
       passphrase: keys.playback,
       direction: "play",
     });
-    for (const nothing of [
+    for (const unknown of [
       "",
       "x",
-      NOBODY,
-      `k${NOBODY}`,
-      `${NOBODY}k${NOBODY}`,
+      UNKNOWN_UID,
+      `k${UNKNOWN_UID}`,
+      `${UNKNOWN_UID}k${UNKNOWN_UID}`,
       "\0".repeat(65),
-      `play${NOBODY}`,
+      `play${UNKNOWN_UID}`,
       `pause${input.uid}`,
     ]) {
       for (const find of [directory.find, directory.byPublishKey, directory.byPlaybackKey, directory.bySrtStreamId])
-        assert.equal(await find(nothing), undefined, nothing);
+        assert.equal(await find(unknown), undefined, unknown);
     }
     const rows = JSON.stringify(
       await db.tables<{ stream_live_inputs: object }>().selectFrom("stream_live_inputs").selectAll().execute(),
@@ -71,7 +71,7 @@ export function liveInputsConformance(engine: TestEngine): void {
 
   test("stores and validates settings, and supports partial updates", async (t) => {
     const { inputs, clock, directory } = await openLiveInputs(t, engine);
-    const said = {
+    const request = {
       meta: { name: "ö\0" },
       preferLowLatency: true,
       defaultCreator: "ann",
@@ -87,10 +87,10 @@ export function liveInputsConformance(engine: TestEngine): void {
     const {
       input: { uid },
     } = await inputs.create(A, {
-      ...said,
-      recording: { ...said.recording, allowedOrigins: [...said.recording.allowedOrigins] },
+      ...request,
+      recording: { ...request.recording, allowedOrigins: [...request.recording.allowedOrigins] },
     });
-    const kept = { ...said, enabled: true, recording: { ...said.recording, allowedOrigins: ["example.com"] } };
+    const kept = { ...request, enabled: true, recording: { ...request.recording, allowedOrigins: ["example.com"] } };
     assert.partialDeepStrictEqual((await inputs.get(A, uid)).input, kept);
     clock.advance(1000);
     const { input } = await inputs.update(A, uid, {
@@ -177,13 +177,13 @@ export function liveInputsConformance(engine: TestEngine): void {
     const other = await elsewhere();
     t.after(async () => other.close());
     assert.equal((await other.directory.byPublishKey(old.publish))?.uid, uid);
-    const heard: string[] = [];
-    other.directory.onChange((changed) => heard.push(changed));
+    const changes: string[] = [];
+    other.directory.onChange((changed) => changes.push(changed));
     clock.advance(1000);
     const { keys, input } = await inputs.rotateKeys(A, uid);
     assert.deepEqual([input.uid, input.keysRotatedAt], [uid, clock.now()]);
     await turn();
-    assert.deepEqual(heard, [uid]);
+    assert.deepEqual(changes, [uid]);
     for (const { byPublishKey, byPlaybackKey, bySrtStreamId } of [directory, other.directory]) {
       assert.deepEqual([await byPublishKey(old.publish), await byPlaybackKey(old.playback)], [undefined, undefined]);
       assert.deepEqual(
@@ -228,7 +228,7 @@ export function liveInputsConformance(engine: TestEngine): void {
     const [uid] = made as [string];
     for (const [account, id] of [
       [B, uid],
-      [A, NOBODY],
+      [A, UNKNOWN_UID],
       [A, "x\0"],
       [A, ""],
     ] as const) {
@@ -247,12 +247,12 @@ export function liveInputsConformance(engine: TestEngine): void {
     }
     const { keys } = await inputs.get(A, uid);
     await directory.byPublishKey(keys.publish);
-    const heard: string[] = [];
-    directory.onChange((changed) => heard.push(changed));
+    const changes: string[] = [];
+    directory.onChange((changed) => changes.push(changed));
     await inputs.delete(A, uid);
     assert.deepEqual([await directory.find(uid), await directory.byPublishKey(keys.publish)], [undefined, undefined]);
     await turn();
-    assert.deepEqual(heard, [uid]);
+    assert.deepEqual(changes, [uid]);
     assert.match(await refusal(inputs.delete(A, uid)), /^liveInputNotFound/);
   });
 
@@ -291,7 +291,7 @@ export function liveInputsConformance(engine: TestEngine): void {
   });
 
   test("records the states of an input in its history, and reports them", async (t) => {
-    const { inputs, status, told, clock } = await openLiveInputs(t, engine);
+    const { inputs, status, announced, clock } = await openLiveInputs(t, engine);
     const {
       input: { uid },
     } = await inputs.create(A, {});
@@ -312,7 +312,7 @@ export function liveInputsConformance(engine: TestEngine): void {
     await status.errored(uid, "ERR_UNSUPPORTED_VIDEO_CODEC", { message: "no", videoCodec: "vp6", session });
     await status.errored(uid, "ERR_UNSUPPORTED_VIDEO_CODEC", { message: "no", session });
     await status.errored(uid, "ERR_UNSUPPORTED_VIDEO_CODEC", { message: "no", session: "6".repeat(32) });
-    await status.note(NOBODY, "connected");
+    await status.note(UNKNOWN_UID, "connected");
     await status.note("x\0", "connected");
     assert.deepEqual(
       [(await inputs.get(A, uid)).status, (await inputs.get(A, uid)).statusAt],
@@ -343,15 +343,15 @@ export function liveInputsConformance(engine: TestEngine): void {
       reason: "ab",
     });
     assert.deepEqual(
-      told.map(({ type, account, input }) => [type, account, input]),
+      announced.map(({ type, account, input }) => [type, account, input]),
       ["connected", "disconnected", "connected", "disconnected", "errored", "errored"].map((word) => [
         `live_input.${word}`,
         A,
         uid,
       ]),
     );
-    assert.equal(new Set(told.map(({ id }) => id)).size, told.length);
-    assert.equal(told.at(-1)!.error?.message, "no");
+    assert.equal(new Set(announced.map(({ id }) => id)).size, announced.length);
+    assert.equal(announced.at(-1)!.error?.message, "no");
   });
 
   test("reports whether the input is live and what is recorded, at most one second late", async (t) => {
@@ -360,7 +360,7 @@ export function liveInputsConformance(engine: TestEngine): void {
       input: { uid },
     } = await inputs.create(A, {});
     assert.deepEqual(await broadcasts.now(uid), { live: false, video: null });
-    assert.equal(await broadcasts.now(NOBODY), undefined);
+    assert.equal(await broadcasts.now(UNKNOWN_UID), undefined);
     await status.note(uid, "connected");
     recordings.push(testVideo({ account: A, liveInput: uid, state: "live-inprogress" }));
     clock.advance(1000);
@@ -392,7 +392,7 @@ export function liveInputsConformance(engine: TestEngine): void {
   });
 
   test("reports missed events later, exactly once", async (t) => {
-    const { inputs, status, told, clock, state, recover } = await openLiveInputs(t, engine);
+    const { inputs, status, announced, clock, state, recover } = await openLiveInputs(t, engine);
     const {
       input: { uid },
     } = await inputs.create(A, {});
@@ -401,16 +401,16 @@ export function liveInputsConformance(engine: TestEngine): void {
     await recover();
     clock.advance(60_000);
     await recover();
-    assert.deepEqual(told, []);
+    assert.deepEqual(announced, []);
     state.deaf = false;
     await recover();
     await recover();
     assert.deepEqual(
-      told.map(({ type, at }) => [type, at]),
+      announced.map(({ type, at }) => [type, at]),
       [["live_input.connected", clock.now() - 60_000]],
     );
     await inputs.delete(A, uid);
     await recover();
-    assert.equal(told.length, 1);
+    assert.equal(announced.length, 1);
   });
 }

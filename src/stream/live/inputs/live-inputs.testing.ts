@@ -8,12 +8,12 @@ import { createLiveInputs } from "./live-inputs.ts";
 import { liveInputsMigrations } from "./live-table.ts";
 import type { LiveEvent } from "./types.ts";
 
-/** Live inputs on a real database, with a manual clock; `told` are their events, `late` delays change notifications. */
+/** Live inputs on a real database, with a manual clock; `announced` are their events, `late` delays change notifications. */
 export async function openLiveInputs(t: TestContext, engine: TestEngine, late: Partial<Events> = {}) {
   const { db, another } = await engine.open(t, liveInputsMigrations);
   const clock = createManualClock(Date.UTC(2026, 10, 21));
   const events = createLocalEvents({ log: silentLog });
-  const told: LiveEvent[] = [];
+  const announced: LiveEvent[] = [];
   const state = { deaf: false };
   const recordings: Video[] = [];
   const catalog = {
@@ -36,20 +36,20 @@ export async function openLiveInputs(t: TestContext, engine: TestEngine, late: P
   };
   const onEvent = async (event: LiveEvent) => {
     if (state.deaf) throw new Error("connection lost");
-    told.push(event);
+    announced.push(event);
   };
-  const room = createLiveInputs({ db, ...parts });
-  room.onEvent(onEvent);
+  const liveInputs = createLiveInputs({ db, ...parts });
+  liveInputs.onEvent(onEvent);
   t.after(async () => {
-    await room.close();
+    await liveInputs.close();
     await events.close();
   });
   const turn = () => new Promise((resolve) => setImmediate(resolve));
   return {
-    ...room,
+    ...liveInputs,
     db,
     clock,
-    told,
+    announced,
     guarded,
     state,
     recordings,

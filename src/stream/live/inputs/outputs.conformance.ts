@@ -5,7 +5,7 @@ import { refusal } from "../../videos/videos.testing.ts";
 import { openLiveInputs } from "./live-inputs.testing.ts";
 
 const A = "a".repeat(32);
-const NOBODY = "f".repeat(32);
+const UNKNOWN_UID = "f".repeat(32);
 const TARGET = { url: "rtmps://live.example.com:443/app", streamKey: "sesame", enabled: true };
 
 export function liveOutputsConformance(engine: TestEngine): void {
@@ -32,10 +32,10 @@ export function liveOutputsConformance(engine: TestEngine): void {
     assert.ok(!rows.includes("sesame") && !rows.includes("example.com"));
     assert.deepEqual(await outputs.setEnabled(A, uid, first.uid, false), { ...first, enabled: false });
     await outputs.note(first.uid, { state: "error", reason: "refused" });
-    await outputs.note(NOBODY, { state: "connected" });
+    await outputs.note(UNKNOWN_UID, { state: "connected" });
     assert.deepEqual((await outputs.list(uid))[0]!.status, { state: "error", reason: "refused", at: clock.now() });
-    for (const nothing of [NOBODY, "x\0"])
-      for (const work of [() => outputs.setEnabled(A, uid, nothing, true), () => outputs.delete(A, uid, nothing)])
+    for (const unknown of [UNKNOWN_UID, "x\0"])
+      for (const work of [() => outputs.setEnabled(A, uid, unknown, true), () => outputs.delete(A, uid, unknown)])
         assert.match(await refusal(work()), /^liveOutputNotFound/);
     await outputs.delete(A, uid, second.uid);
     await turn();

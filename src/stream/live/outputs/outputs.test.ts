@@ -17,8 +17,8 @@ import { readTags } from "../../../protocol/flv/index.ts";
 import { streamErrors } from "../../errors.ts";
 import { openTools } from "../../media/media.testing.ts";
 import { createFlvReceiver } from "../flv/receive.ts";
-import { createStudio, type Studio } from "../ingest/rtmp/rtmp.testing.ts";
-import { until } from "../ingest/studio.testing.ts";
+import { createFakeIngest, type FakeIngest } from "../ingest/rtmp/rtmp.testing.ts";
+import { until } from "../ingest/fake-sessions.testing.ts";
 import { startRtmpServer } from "../ingest/rtmp/server.ts";
 import type { LiveOutput, LiveOutputs, LiveOutputStatus } from "../inputs/port.ts";
 import { addressesOf } from "./addresses.ts";
@@ -28,20 +28,20 @@ const pair = makeSelfSigned({ names: ["localhost", "target.example"], clock: sys
 
 /** A remote server that accepts publishers with the key "there". */
 async function targetServer(t: TestContext, port = 0) {
-  const studio = createStudio();
-  studio.add("there", "watch");
+  const ingest = createFakeIngest();
+  ingest.add("there", "watch");
   const server = await startRtmpServer({
     host: "127.0.0.1",
     port,
     secure: { port: 0, tls: { context: () => createSecureContext({ cert: pair.cert, key: pair.key }) } },
-    publishing: studio,
-    sessions: studio,
-    inputs: studio.inputs,
+    publishing: ingest,
+    sessions: ingest,
+    inputs: ingest.inputs,
     connections: 10,
     log: silentLog,
   });
   t.after(() => server.close());
-  return { studio, server };
+  return { ingest, server };
 }
 
 /** Outputs of one input, stored in the same way as by the API. */
@@ -77,7 +77,7 @@ function createOutputs(input: string) {
 }
 
 interface World {
-  studio: Studio;
+  ingest: FakeIngest;
   outputs: ReturnType<typeof createOutputs>;
   runner: ReturnType<typeof createLiveOutputsRunner>;
   /** Publishes the first seconds of a clip, and continues on the next call; `end` ends the broadcast. */
@@ -86,12 +86,12 @@ interface World {
 }
 
 async function world(t: TestContext, parts: Partial<LiveOutputsRunnerParts> = {}): Promise<World> {
-  const studio = createStudio();
-  const { uid } = studio.add("key", "watch");
+  const ingest = createFakeIngest();
+  const { uid } = ingest.add("key", "watch");
   const outputs = createOutputs(uid);
   const runner = createLiveOutputsRunner({
     outputs: outputs.port,
-    sessions: studio,
+    sessions: ingest,
     tools: openTools(t),
     clock: systemClock,
     log: silentLog,
@@ -111,10 +111,10 @@ async function world(t: TestContext, parts: Partial<LiveOutputsRunnerParts> = {}
     "-",
   ]);
   const tags = [...readTags(file.subarray(13))];
-  const publication = await studio.publish({ protocol: "rtmp", credential: "key", address: "127.0.0.1" });
+  const publication = await ingest.publish({ protocol: "rtmp", credential: "key", address: "127.0.0.1" });
   const receiver = createFlvReceiver(publication);
   return {
-    studio,
+    ingest,
     outputs,
     runner,
     async publish(seconds) {
@@ -124,12 +124,13 @@ async function world(t: TestContext, parts: Partial<LiveOutputsRunnerParts> = {}
   };
 }
 
-const pictures = (studio: Studio, of = 0) => studio.published[of]?.packets.filter(({ kind }) => kind === "video") ?? [];
+const pictures = (ingest: FakeIngest, of = 0) =>
+  ingest.published[of]?.packets.filter(({ kind }) => kind === "video") ?? [];
 
 describe("a broadcast is restreamed", needsFfmpeg, () => {
   for (const secure of [false, true]) {
     test(`by ${secure ? "RTMPS" : "RTMP"}, from its last key frame onwards, until it ends`, async (t) => {
-      const [{ studio, outputs, publish, end, runner }, target] = await Promise.all([world(t), targetServer(t)]);
+      const [{ ingest, outputs, publish, end, runner }, target] = await Promise.all([world(t), targetServer(t)]);
       outputs.add(
         "one",
         secure ? `rtmps://localhost:${target.server.securePort}/app/` : `rtmp://127.0.0.1:${target.server.port}/app`,
@@ -138,19 +139,19 @@ describe("a broadcast is restreamed", needsFfmpeg, () => {
       await publish(3.5);
       await until("the output is connected", () => outputs.last("one")?.state === "connected");
       await publish(6);
-      await until("all frames have arrived", () => pictures(target.studio).length === 75);
-      const sent = pictures(studio).slice(75);
+      await until("all frames have arrived", () => pictures(target.ingest).length === 75);
+      const sent = pictures(ingest).slice(75);
       assert.deepEqual(
-        pictures(target.studio).map(({ data, pts, dts, key }) => [data, pts - dts, key]),
+        pictures(target.ingest).map(({ data, pts, dts, key }) => [data, pts - dts, key]),
         sent.map(({ data, pts, dts, key }) => [data, pts - dts, key]),
       );
-      assert.deepEqual(target.studio.published[0]!.tracks, [studio.published[0]!.tracks[0]]);
+      assert.deepEqual(target.ingest.published[0]!.tracks, [ingest.published[0]!.tracks[0]]);
       assert.deepEqual(
-        [target.studio.published[0]!.claim.credential, target.studio.published[0]!.claim.agent],
+        [target.ingest.published[0]!.claim.credential, target.ingest.published[0]!.claim.agent],
         ["there", "FMLE/3.0 (compatible; Reelpost)"],
       );
       end();
-      await until("the target sees a clean end", () => target.studio.published[0]!.ended === "clean");
+      await until("the target sees a clean end", () => target.ingest.published[0]!.ended === "clean");
       await until("nothing is running", () => runner.running === 0);
       assert.deepEqual(outputs.states("one"), ["connecting", "connected", "ended"]);
     });
@@ -221,7 +222,7 @@ describe("a broadcast is restreamed", needsFfmpeg, () => {
     await until("the other output is rejected", () =>
       /BadName: Unknown stream key/.test(outputs.last("refused")?.reason ?? ""),
     );
-    target.studio.published[0]!.abort(new Error("gone") as never);
+    target.ingest.published[0]!.abort(new Error("gone") as never);
     await until(
       "the output is connected again",
       () => outputs.states("one").filter((state) => state === "connected").length === 2,
@@ -234,7 +235,7 @@ describe("a broadcast is restreamed", needsFfmpeg, () => {
     outputs.change("one", { enabled: false });
     outputs.change("refused", { enabled: false });
     await until("nothing is running", () => runner.running === 0);
-    assert.deepEqual([outputs.last("one")!.state, target.studio.published[2]!.ended], ["ended", "clean"]);
+    assert.deepEqual([outputs.last("one")!.state, target.ingest.published[2]!.ended], ["ended", "clean"]);
   });
 
   test("never to a private address, nor to a server with an invalid certificate", async (t) => {
@@ -273,7 +274,7 @@ describe("a broadcast is restreamed", needsFfmpeg, () => {
 
   test("and errors of the remote server are reported without the key", async (t) => {
     const { outputs, publish } = await world(t);
-    const studio = createStudio();
+    const ingest = createFakeIngest();
     const publishing = {
       publish: ({ credential }: { credential: string }) =>
         Promise.reject(streamErrors.liveCodecUnsupported({ reason: `not ${credential}` })),
@@ -282,8 +283,8 @@ describe("a broadcast is restreamed", needsFfmpeg, () => {
       host: "127.0.0.1",
       port: 0,
       publishing,
-      sessions: studio,
-      inputs: studio.inputs,
+      sessions: ingest,
+      inputs: ingest.inputs,
       connections: 10,
       log: silentLog,
     });
@@ -322,15 +323,15 @@ test("changed tracks start another ffmpeg, while the first one writes the remain
     });
     return { stdin, done: done.promise, kill: () => {} };
   };
-  const studio = createStudio();
-  const { uid } = studio.add("key", "watch");
+  const ingest = createFakeIngest();
+  const { uid } = ingest.add("key", "watch");
   const outputs = createOutputs(uid);
   outputs.add("one", "srt://127.0.0.1:9000?streamid=%23!::r=mine", "0123456789");
   const folder = await mkdtemp(join(tmpdir(), "reelpost-outputs-"));
   t.after(() => rm(folder, { recursive: true, force: true }));
   const runner = createLiveOutputsRunner({
     outputs: outputs.port,
-    sessions: studio,
+    sessions: ingest,
     tools: { live },
     clock: systemClock,
     log: silentLog,
@@ -338,7 +339,7 @@ test("changed tracks start another ffmpeg, while the first one writes the remain
     folder,
   });
   t.after(() => runner.close());
-  const publication = await studio.publish({ protocol: "rtmp", credential: "key", address: "127.0.0.1" });
+  const publication = await ingest.publish({ protocol: "rtmp", credential: "key", address: "127.0.0.1" });
   const sound = (sampleRate: number) =>
     publication.configure({ audio: { codec: "aac", config: Buffer.from([0x11, 0x90]), sampleRate, channels: 2 } });
   const write = (word: string) =>
@@ -373,8 +374,8 @@ test("changed tracks start another ffmpeg, while the first one writes the remain
 });
 
 test("retries outputs that cannot be read with increasing delays, until the broadcast or the server ends", async (t) => {
-  const studio = createStudio();
-  const { uid } = studio.add("key", "watch");
+  const ingest = createFakeIngest();
+  const { uid } = ingest.add("key", "watch");
   const outputs = createOutputs(uid);
   outputs.add("one", "rtmp://127.0.0.1:1/app", "there");
   const clock = createManualClock();
@@ -386,7 +387,7 @@ test("retries outputs that cannot be read with increasing delays, until the broa
   );
   const runner = createLiveOutputsRunner({
     outputs: { ...outputs.port, list },
-    sessions: studio,
+    sessions: ingest,
     tools: openTools(t),
     clock,
     log: silentLog,
@@ -394,7 +395,7 @@ test("retries outputs that cannot be read with increasing delays, until the broa
     retryMs: 1000,
   });
   t.after(() => runner.close());
-  const publication = await studio.publish({ protocol: "rtmp", credential: "key", address: "127.0.0.1" });
+  const publication = await ingest.publish({ protocol: "rtmp", credential: "key", address: "127.0.0.1" });
   publication.configure({
     audio: { codec: "aac", config: Buffer.from([0x11, 0x90]), sampleRate: 48_000, channels: 2 },
   });

@@ -202,12 +202,12 @@ test("replies 204 for manifests before the first broadcast, and 404 if recording
 });
 
 test("lists only the stored segments as soon as a partly unsaved broadcast has ended", async (t) => {
-  const { broadcast, get, getElsewhere, room } = await liveWorld(t);
+  const { broadcast, get, getElsewhere, storage } = await liveWorld(t);
   const sink = broadcast.run(runOf(1));
   feed(sink, 20);
-  room.segments = 4;
+  storage.segments = 4;
   assert.ok(
-    readPlaylist((await get("manifest/source.m3u8")).text).segments.length > room.segments,
+    readPlaylist((await get("manifest/source.m3u8")).text).segments.length > storage.segments,
     "the process of the broadcast still serves from memory",
   );
   sink.end();

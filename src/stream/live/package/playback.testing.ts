@@ -131,7 +131,7 @@ export async function liveWorld(
   const broadcast = packages.open(VIDEO, { onSegment: keep });
   let packager = broadcast;
   /** Number of segments that fit on the disk. */
-  const room = { segments: Infinity };
+  const storage = { segments: Infinity };
 
   function keep({ segment, bytes }: CutSegment): void {
     for (const [rendition, pieces] of Object.entries(bytes))
@@ -141,10 +141,10 @@ export async function liveWorld(
     timelineOf: async (uid: string): Promise<LiveTimeline | undefined> => {
       if (uid !== VIDEO) return undefined;
       const timeline = structuredClone(packager.timeline());
-      return { ...timeline, segments: timeline.segments.slice(0, room.segments) };
+      return { ...timeline, segments: timeline.segments.slice(0, storage.segments) };
     },
     async stored(video: string, rendition: string, what: number | { run: string }) {
-      if (typeof what === "number" && what >= room.segments) return undefined;
+      if (typeof what === "number" && what >= storage.segments) return undefined;
       const bytes = kept.get(`${video}/${rendition}/${typeof what === "number" ? what : what.run}`);
       return (
         bytes && {
@@ -194,7 +194,7 @@ export async function liveWorld(
     packages,
     broadcast,
     taken,
-    room,
+    storage,
     playback,
     origin,
     elsewhere,

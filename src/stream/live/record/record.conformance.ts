@@ -17,10 +17,14 @@ export function recordConformance(engine: TestEngine): void {
     const recording = await recordings.open(VIDEO);
     assert.deepEqual(recording.timeline, { video: VIDEO, runs: [], segments: [], ended: false });
     const [first, second] = [testRun("1"), testRun("2", { started: 9000 })];
-    const fed = [testSegment(first, 0), testSegment(first, 1), testSegment(second, 2, { place: 1, start: 0 })];
+    const testSegments = [
+      testSegment(first, 0),
+      testSegment(first, 1),
+      testSegment(second, 2, { runIndex: 1, start: 0 }),
+    ];
     for (const [run, segments] of [
-      [first, fed.slice(0, 2)],
-      [second, fed.slice(2)],
+      [first, testSegments.slice(0, 2)],
+      [second, testSegments.slice(2)],
     ] as const) {
       const sink = recording.run(run);
       for (const { name } of TEST_RENDITIONS) sink.init(name, Buffer.from(`init of ${name}`));
@@ -50,7 +54,7 @@ export function recordConformance(engine: TestEngine): void {
     assert.deepEqual(await elsewhere.timeline(VIDEO), expected);
     assert.deepEqual(
       await (await objects.open(liveSegmentKey(VIDEO, "source", 1)))!.bytes(),
-      joined(fed[1]!.fragments, "source"),
+      joined(testSegments[1]!.fragments, "source"),
     );
     assert.equal(
       (await (await elsewhere.stored(VIDEO, "audio", { run: second.id }))!.bytes()).toString(),
@@ -84,16 +88,16 @@ export function recordConformance(engine: TestEngine): void {
     const run = testRun("1");
     const sink = recording.run(run);
     for (const { name } of TEST_RENDITIONS) sink.init(name, Buffer.from("init"));
-    const fed = [testSegment(run, 0), testSegment(run, 1), testSegment(run, 2), testSegment(run, 3)];
-    const all = fed.flatMap(({ fragments }) => fragments);
+    const testSegments = [testSegment(run, 0), testSegment(run, 1), testSegment(run, 2), testSegment(run, 3)];
+    const all = testSegments.flatMap(({ fragments }) => fragments);
     // Only half of the last segment has arrived: the second segment is cut, the following ones are not.
     for (const fragment of all.slice(0, 28)) {
       sink.fragment(fragment);
       await recording.settled();
       clock.advance(300);
     }
-    recording.keep(fed[0]!.cut);
-    recording.keep(fed[1]!.cut);
+    recording.keep(testSegments[0]!.cut);
+    recording.keep(testSegments[1]!.cut);
     await recording.settled();
     const pages = await keysOf(objects, `stream/${VIDEO}/live/open/`);
     assert.ok(pages.length > 0);
@@ -118,7 +122,7 @@ export function recordConformance(engine: TestEngine): void {
       for (const name of ["source", "audio"])
         assert.deepEqual(
           await (await objects.open(liveSegmentKey(VIDEO, name, n)))!.bytes(),
-          joined(fed[n]!.fragments, name),
+          joined(testSegments[n]!.fragments, name),
           `${name} ${n}`,
         );
     }
@@ -126,7 +130,7 @@ export function recordConformance(engine: TestEngine): void {
     assert.ok(await objects.open(liveInitKey(VIDEO, "source", run.id)));
 
     const again = testRun("2");
-    const later = testSegment(again, 4, { place: 1, start: 0 });
+    const later = testSegment(again, 4, { runIndex: 1, start: 0 });
     const following = next.run(again);
     for (const fragment of later.fragments) following.fragment(fragment);
     next.keep(later.cut);
@@ -157,8 +161,8 @@ export function recordConformance(engine: TestEngine): void {
     const recording = await recordings.open(VIDEO, { onFault: (err) => void faults.push((err as Error).message) });
     const run = testRun("1");
     const sink = recording.run(run);
-    const fed = Array.from({ length: 5 }, (_, n) => testSegment(run, n));
-    for (const { fragments, cut } of fed) {
+    const testSegments = Array.from({ length: 5 }, (_, n) => testSegment(run, n));
+    for (const { fragments, cut } of testSegments) {
       for (const fragment of fragments) sink.fragment(fragment);
       clock.advance(2000);
       recording.keep(cut);
@@ -171,7 +175,7 @@ export function recordConformance(engine: TestEngine): void {
     await recording.close();
     assert.deepEqual(faults, []);
     assert.equal((await recordings.finish(VIDEO)).duration, 10);
-    for (const [n, { fragments }] of fed.entries())
+    for (const [n, { fragments }] of testSegments.entries())
       assert.deepEqual(
         await (await objects.open(liveSegmentKey(VIDEO, "source", n)))!.bytes(),
         joined(fragments, "source"),
@@ -180,7 +184,7 @@ export function recordConformance(engine: TestEngine): void {
   });
 
   test("reports a full disk once; records everything if space is freed, otherwise keeps the stored part as a recording", async (t) => {
-    for (const roomAgain of [true, false]) {
+    for (const freesSpace of [true, false]) {
       const { db } = await engine.open(t, recordMigrations);
       let full = false;
       const refused = Promise.withResolvers<void>();
@@ -207,7 +211,7 @@ export function recordConformance(engine: TestEngine): void {
         full = n >= 1;
       }
       await refused.promise;
-      full = !roomAgain;
+      full = !freesSpace;
       const ending = { closed: false };
       const closing = recording.close().then(() => (ending.closed = true));
       while (!ending.closed) {
@@ -217,7 +221,7 @@ export function recordConformance(engine: TestEngine): void {
       await closing;
       full = false;
       assert.deepEqual(faults, ["diskFull"]);
-      assert.equal((await recordings.finish(VIDEO)).duration, roomAgain ? 10 : 4);
+      assert.equal((await recordings.finish(VIDEO)).duration, freesSpace ? 10 : 4);
     }
   });
 

@@ -56,7 +56,7 @@ export async function openRecordings(
   return { recordings: createRecordings(parts), parts, clock, objects, db: own };
 }
 
-interface FedSegment {
+interface TestSegment {
   fragments: LiveFragment[];
   cut: CutSegment;
 }
@@ -67,8 +67,8 @@ interface FedSegment {
 export function testSegment(
   run: LiveRun,
   n: number,
-  { place = 0, start = n * 2, size = 1000 }: { place?: number; start?: number; size?: number } = {},
-): FedSegment {
+  { runIndex = 0, start = n * 2, size = 1000 }: { runIndex?: number; start?: number; size?: number } = {},
+): TestSegment {
   const fragments: LiveFragment[] = [];
   for (let i = 0; i < 4; i++) {
     fragments.push({ rendition: "source", time: start + i / 2, duration: 0.5, key: i === 0, bytes: randomBytes(size) });
@@ -82,7 +82,7 @@ export function testSegment(
   }
   const segment: LiveSegment = {
     n,
-    run: place,
+    run: runIndex,
     start,
     durations: { source: 2, audio: 2 },
     starts: { source: start, audio: start + 0.01 },

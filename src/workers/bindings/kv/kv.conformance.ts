@@ -258,17 +258,17 @@ export function kvConformance(engine: TestEngine): void {
       for (const moment of ["before", "after"] as const) {
         await put("k", Buffer.alloc(INLINE_BYTES + 1, 1));
         const successor = Buffer.alloc(INLINE_BYTES + 1, 2);
-        let meddled = false;
-        const meddle = async () => {
-          if (meddled) return;
-          meddled = true;
+        let interfered = false;
+        const interfere = async () => {
+          if (interfered) return;
+          interfered = true;
           await put("k", successor);
           await kv.close();
         };
         const open: ObjectStore["open"] = async (key) => {
-          if (moment === "before") await meddle();
+          if (moment === "before") await interfere();
           const handle = await objects.open(key);
-          await meddle();
+          await interfere();
           return handle;
         };
         assert.deepEqual(await get("k", createKvStore({ db, objects: { ...objects, open }, clock })), successor);

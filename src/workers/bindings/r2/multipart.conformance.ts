@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { describe } from "node:test";
 import type { TestEngine } from "../../../../test/support/databases.ts";
 import { createR2Buckets } from "./buckets.ts";
-import { HOUR, md5, PART, r2Tests, refusal, stream, textOf, type Kind } from "./desk.conformance.ts";
+import { HOUR, md5, PART, r2Tests, refusal, stream, textOf, type Kind } from "./fixture.conformance.ts";
 
 /** Behavior of R2 on every database engine: multipart uploads and the sweep. */
 export function multipartConformance(engine: TestEngine): void {

@@ -3,7 +3,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { describe } from "node:test";
 import type { TestEngine } from "../../../../test/support/databases.ts";
 import { createR2Buckets } from "./buckets.ts";
-import { byBytes, bytesOf, HOUR, md5, r2Tests, refusal, stream, textOf } from "./desk.conformance.ts";
+import { byBytes, bytesOf, HOUR, md5, r2Tests, refusal, stream, textOf } from "./fixture.conformance.ts";
 import type { PutOptions } from "./object.ts";
 
 /** Behavior of R2 on every database engine: objects, conditions, overwriting, lists. */

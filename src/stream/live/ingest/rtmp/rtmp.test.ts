@@ -17,15 +17,15 @@ import {
 } from "../../../../protocol/flv/index.ts";
 import { MESSAGE, writeAmf0 } from "../../../../protocol/rtmp/index.ts";
 import { streamErrors } from "../../../errors.ts";
-import { until } from "../studio.testing.ts";
-import { createStudio, createTestClient, type Studio, type TestClient } from "./rtmp.testing.ts";
+import { until } from "../fake-sessions.testing.ts";
+import { createFakeIngest, createTestClient, type FakeIngest, type TestClient } from "./rtmp.testing.ts";
 import { type RtmpLimits, type RtmpServer, startRtmpServer } from "./server.ts";
 
 const pair = makeSelfSigned({ names: ["localhost"], clock: systemClock });
 const tls = { context: () => createSecureContext({ cert: pair.cert, key: pair.key }) };
 
 interface Given {
-  studio: Studio;
+  ingest: FakeIngest;
   server: RtmpServer;
   /** Input uid of each viewer, by session. */
   viewers: Map<string, string>;
@@ -34,8 +34,8 @@ interface Given {
 }
 
 async function serve(t: TestContext, limits: Partial<RtmpLimits> = {}, connections = 100): Promise<Given> {
-  const studio = createStudio();
-  studio.add("key", "watch");
+  const ingest = createFakeIngest();
+  ingest.add("key", "watch");
   const viewers = new Map<string, string>();
   const join = (input: string, session: string) => {
     viewers.set(session, input);
@@ -45,9 +45,9 @@ async function serve(t: TestContext, limits: Partial<RtmpLimits> = {}, connectio
     host: "127.0.0.1",
     port: 0,
     secure: { port: 0, tls },
-    publishing: studio,
-    sessions: studio,
-    inputs: studio.inputs,
+    publishing: ingest,
+    sessions: ingest,
+    inputs: ingest.inputs,
     viewers: { join },
     connections,
     limits,
@@ -55,7 +55,7 @@ async function serve(t: TestContext, limits: Partial<RtmpLimits> = {}, connectio
   });
   t.after(() => server.close());
   return {
-    studio,
+    ingest,
     server,
     viewers,
     url: `rtmp://127.0.0.1:${server.port}/live`,
@@ -122,7 +122,7 @@ describe("a real ffmpeg", needsFfmpeg, () => {
         "flv",
         `${name.startsWith("RTMPS") ? given.secureUrl : given.url}/key`,
       ]);
-      const [got] = given.studio.published;
+      const [got] = given.ingest.published;
       await until("the publication has ended", () => got!.ended !== undefined);
       assert.equal(got!.ended, "clean");
       assert.equal(got!.claim.protocol, name.startsWith("RTMPS") ? "rtmps" : "rtmp");
@@ -163,11 +163,11 @@ describe("a real ffmpeg", needsFfmpeg, () => {
       const source = await clip({ seconds: 2, fps: "25", keyframeSeconds: 1 });
       const base = secure ? given.secureUrl : given.url;
       const publishing = runFfmpeg(["-re", "-i", source, "-c", "copy", "-f", "flv", `${base}/key`]);
-      await until("the broadcast is live", () => given.studio.all().length > 0);
+      await until("the broadcast is live", () => given.ingest.all().length > 0);
       const played = await runFfmpeg(["-i", `${base}/watch`, "-c", "copy", "-f", "flv", "-"]);
       await publishing;
       const tags = [...readTags(played.subarray(13))];
-      const [got] = given.studio.published;
+      const [got] = given.ingest.published;
       const pictures = tags.filter(({ type, data }) => type === MESSAGE.video && data[1] === 1);
       assert.ok(pictures.length >= 25 && pictures.length <= 50, `${pictures.length} frames arrived`);
       assert.equal(pictures[0]!.data[0]! >> 4, 1, "the first frame is a key frame");
@@ -205,10 +205,10 @@ describe("a real ffmpeg", needsFfmpeg, () => {
       { stdio: "ignore" },
     );
     t.after(() => child.kill("SIGKILL"));
-    await until("some frames have arrived", () => (given.studio.published[0]?.packets.length ?? 0) > 10);
+    await until("some frames have arrived", () => (given.ingest.published[0]?.packets.length ?? 0) > 10);
     child.kill("SIGKILL");
-    await until("the publication has ended", () => given.studio.published[0]!.ended !== undefined);
-    assert.equal(given.studio.published[0]!.ended, "broken");
+    await until("the publication has ended", () => given.ingest.published[0]!.ended !== undefined);
+    assert.equal(given.ingest.published[0]!.ended, "broken");
     await until("its connection slot is free", () => given.server.load().admitted === 0);
   });
 
@@ -252,7 +252,7 @@ test("a rejection contains a sentence with the fix", async (t) => {
 
 test("a publisher that does not wait for responses loses no data, and neither do concurrent publishers", async (t) => {
   const given = await serve(t);
-  given.studio.add("other", "other-watch");
+  given.ingest.add("other", "other-watch");
   const frames = Array.from({ length: 200 }, (_, i) => Buffer.alloc(1000 + 37 * i, i));
   for (const key of ["key", "other"]) {
     const client = createTestClient(given.server.port!);
@@ -265,19 +265,19 @@ test("a publisher that does not wait for responses loses no data, and neither do
   await until(
     "all frames have arrived",
     () =>
-      given.studio.published.length === 2 &&
-      given.studio.published.every(({ packets }) => packets.length === frames.length),
+      given.ingest.published.length === 2 &&
+      given.ingest.published.every(({ packets }) => packets.length === frames.length),
   );
-  for (const { packets } of given.studio.published)
+  for (const { packets } of given.ingest.published)
     for (const [i, { data }] of packets.entries()) assert.ok(data.equals(frames[i]!), `frame ${i} is unchanged`);
 });
 
 test("rejects a second publisher, and any client when all slots are taken", async (t) => {
   const given = await serve(t, {}, 2);
-  given.studio.add("other", "other-watch");
+  given.ingest.add("other", "other-watch");
   const client = await publisher(t, given);
   soundOnly(client);
-  await until("the broadcast is live", () => given.studio.all().length > 0);
+  await until("the broadcast is live", () => given.ingest.all().length > 0);
   assert.match((await publisher(t, given)).status()!.description, /^Another publisher is live on this input/);
   const player = createTestClient(given.server.port!);
   t.after(() => player.socket.destroy());
@@ -291,19 +291,19 @@ test("a revoked key ends the broadcast, and a revoked playback key the playback,
   const given = await serve(t);
   const client = await publisher(t, given);
   soundOnly(client);
-  await until("the broadcast is live", () => given.studio.all().length > 0);
+  await until("the broadcast is live", () => given.ingest.all().length > 0);
   const player = createTestClient(given.server.port!);
   await player.open();
   player.command("play", "/watch?token=1");
   await until("playback has started", () => player.messages.some(({ type }) => type === MESSAGE.audio));
-  assert.deepEqual([...given.viewers.values()], [given.studio.published[0]!.input]);
-  given.studio.revoke("watch");
+  assert.deepEqual([...given.viewers.values()], [given.ingest.published[0]!.input]);
+  given.ingest.revoke("watch");
   await until("the player is disconnected", () => player.closed);
   assert.equal(given.viewers.size, 0);
   assert.match(player.status()!.description, /revoked/);
-  given.studio.published[0]!.abort(streamErrors.liveKeyRevoked());
+  given.ingest.published[0]!.abort(streamErrors.liveKeyRevoked());
   await until("the publisher is disconnected", () => client.closed);
-  assert.deepEqual([client.status()!.code, given.studio.published[0]!.ended], ["NetStream.Publish.BadName", "broken"]);
+  assert.deepEqual([client.status()!.code, given.ingest.published[0]!.ended], ["NetStream.Publish.BadName", "broken"]);
   assert.equal(given.server.load().admitted, 0);
 });
 
@@ -316,7 +316,7 @@ test(
     send(client, MESSAGE.audio, 5, writeAudioConfig("aac", AAC)!);
     for (let time = 10; time <= 1100; time += 20)
       send(client, MESSAGE.audio, time, writeFrame("aac", Buffer.from("sound")));
-    const [got] = given.studio.published;
+    const [got] = given.ingest.published;
     await until("the first configuration has arrived", () => got!.tracks.length === 1);
     assert.deepEqual(got!.tracks[0], { audio: { codec: "aac", config: AAC, ...soundOfAac(AAC)! } });
     const [small, large] = [await h264(), await h264("640x360")];
@@ -334,7 +334,7 @@ test(
     await until("the publication has ended", () => got!.ended === "clean");
     // The connection can be used for another stream.
     client.command("publish", "key", "live");
-    await until("the second publication has started", () => given.studio.published.length === 2);
+    await until("the second publication has started", () => given.ingest.published.length === 2);
   },
 );
 
@@ -359,7 +359,7 @@ test("accepts codecs by their FourCC, writes four-octet NAL lengths, and unwraps
   );
   send(client, MESSAGE.video, 0x10, writePicture("hevc", { key: false, composition: 0, data: Buffer.from([0, 1, 7]) }));
   send(client, MESSAGE.video, 0x20, writePicture("hevc", { key: false, composition: 0, data: Buffer.from([0, 9, 7]) }));
-  const [got] = given.studio.published;
+  const [got] = given.ingest.published;
   await until("all frames have arrived", () => got!.lost === 1);
   assert.deepEqual([got!.tracks[0]!.video!.width, got!.tracks[0]!.video!.config[21]], [1280, 0xff]);
   assert.deepEqual(
@@ -381,7 +381,7 @@ test("an unsupported codec ends the broadcast with an error text", async (t) => 
   send(client, MESSAGE.video, 0, Buffer.from([0x12, 1, 2, 3]));
   await until("the connection is closed", () => client.closed);
   assert.match(client.status()!.description, /its video is Sorenson H\.263\. Publish H\.264 and AAC\./);
-  assert.deepEqual(given.studio.published[0]!.unsupported, ["video Sorenson H.263"]);
+  assert.deepEqual(given.ingest.published[0]!.unsupported, ["video Sorenson H.263"]);
 });
 
 test("garbage at any point ends only its own connection", async (t) => {
@@ -419,7 +419,7 @@ test("disconnects a silent client: during the handshake, before it publishes, an
   const publishing = await publisher(t, given);
   const all = [silent, halfway, greeted, publishing];
   await until("all connections are closed", () => all.every(({ closed }) => closed));
-  await until("the broadcast has ended", () => given.studio.published[0]!.ended === "broken");
+  await until("the broadcast has ended", () => given.ingest.published[0]!.ended === "broken");
   assert.deepEqual(given.server.load(), { admitted: 0, waiting: 0 });
 });
 
@@ -443,22 +443,22 @@ test("reports the backlog of a player as its lag", async (t) => {
   const given = await serve(t);
   const client = await publisher(t, given);
   soundOnly(client);
-  await until("the broadcast is live", () => given.studio.all().length > 0);
+  await until("the broadcast is live", () => given.ingest.all().length > 0);
   const player = createTestClient(given.server.port!);
   await player.open();
   player.command("play", "watch");
   await until("playback has started", () => player.messages.some(({ type }) => type === MESSAGE.audio));
-  assert.deepEqual(given.studio.lags(), [0]);
+  assert.deepEqual(given.ingest.lags(), [0]);
   player.socket.pause();
   const chunk = writeFrame("aac", Buffer.alloc(1024 * 1024));
   for (let i = 0; i < 20; i++) send(client, MESSAGE.audio, 20 * i, chunk);
-  await until("the player lags", () => given.studio.lags()[0]! > 8 * 1024 * 1024);
+  await until("the player lags", () => given.ingest.lags()[0]! > 8 * 1024 * 1024);
   player.socket.resume();
   await until(
     "the player has received everything",
     () => player.messages.filter(({ data }) => data.length > 1024 * 1024).length === 20,
   );
-  assert.deepEqual(given.studio.lags(), [0]);
+  assert.deepEqual(given.ingest.lags(), [0]);
 });
 
 test("a closing server notifies its clients and accepts no new ones", async (t) => {
@@ -471,9 +471,9 @@ test("a closing server notifies its clients and accepts no new ones", async (t) 
     startRtmpServer({
       host: "203.0.113.1",
       port: 0,
-      publishing: given.studio,
-      sessions: given.studio,
-      inputs: given.studio.inputs,
+      publishing: given.ingest,
+      sessions: given.ingest,
+      inputs: given.ingest.inputs,
       connections: 1,
       log: silentLog,
     }),

@@ -13,9 +13,9 @@ import { writePieces } from "../../flv/write-pieces.ts";
 import type { LiveInput, LiveInputDirectory } from "../../inputs/port.ts";
 import type { Publishing } from "../../publish.ts";
 import type { LiveSessions } from "../../session.ts";
-import { createStage, type Published, someInput, until } from "../studio.testing.ts";
+import { createFakeSessions, type Published, someInput, until } from "../fake-sessions.testing.ts";
 
-export interface Studio extends Publishing, LiveSessions {
+export interface FakeIngest extends Publishing, LiveSessions {
   readonly inputs: LiveInputDirectory;
   /** Keyed by publishing and playback key. */
   add(publishKey: string, playbackKey: string): LiveInput;
@@ -25,10 +25,10 @@ export interface Studio extends Publishing, LiveSessions {
   lags(): number[];
 }
 
-export function createStudio(): Studio {
+export function createFakeIngest(): FakeIngest {
   const keys = new Map<string, LiveInput>();
   const listeners = new Set<(uid: string) => void>();
-  const stage = createStage();
+  const fakeSessions = createFakeSessions();
   const inputs: LiveInputDirectory = {
     find: (uid) => Promise.resolve([...keys.values()].find((input) => input.uid === uid)),
     byPublishKey: (key) => Promise.resolve(keys.get(`publish ${key}`)),
@@ -42,8 +42,8 @@ export function createStudio(): Studio {
 
   return {
     inputs,
-    published: stage.published,
-    lags: stage.lags,
+    published: fakeSessions.published,
+    lags: fakeSessions.lags,
     add(publishKey, playbackKey) {
       const input = someInput();
       keys.set(`publish ${publishKey}`, input).set(`play ${playbackKey}`, input);
@@ -56,13 +56,13 @@ export function createStudio(): Studio {
         if (input !== undefined) for (const listener of listeners) listener(input.uid);
       }
     },
-    of: (uid) => stage.sessions.get(uid),
-    all: () => [...stage.sessions.values()],
-    onSession: stage.onSession,
+    of: (uid) => fakeSessions.sessions.get(uid),
+    all: () => [...fakeSessions.sessions.values()],
+    onSession: fakeSessions.onSession,
     async publish(claim) {
       const input = await inputs.byPublishKey(claim.credential);
       if (input === undefined) throw streamErrors.liveKeyUnknown();
-      return stage.publish(input, claim);
+      return fakeSessions.publish(input, claim);
     },
   };
 }

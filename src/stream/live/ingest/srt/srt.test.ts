@@ -10,8 +10,8 @@ import { UserError } from "../../../../kernel/index.ts";
 import { splitLengths } from "../../../../protocol/h264/index.ts";
 import { streamErrors } from "../../../errors.ts";
 import { startSrtServer } from "./server.ts";
-import { type Published, until } from "../studio.testing.ts";
-import { address, createStudio, ffmpeg, live, openSrt, relay } from "./srt.testing.ts";
+import { type Published, until } from "../fake-sessions.testing.ts";
+import { address, createFakeIngest, ffmpeg, live, openSrt, relay } from "./srt.testing.ts";
 
 const SECRET = "correct-horse-battery";
 
@@ -266,15 +266,15 @@ describe("players", { ...needsFfmpeg, concurrency: true }, () => {
 
 test("reports a port in use, and rejects callers at the limit", async (t) => {
   const { port } = await openSrt(t);
-  const studio = createStudio();
+  const ingest = createFakeIngest();
   await assert.rejects(
     startSrtServer({
       host: "127.0.0.1",
       port,
       connections: 1,
-      publishing: studio,
-      sessions: studio.sessions,
-      inputs: studio.inputs,
+      publishing: ingest,
+      sessions: ingest.sessions,
+      inputs: ingest.inputs,
       viewers: { join: () => () => {} },
       log: { ...console, child: () => console } as never,
     }),

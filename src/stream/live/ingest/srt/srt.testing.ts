@@ -7,10 +7,10 @@ import { streamErrors } from "../../../errors.ts";
 import type { LiveInput, LiveInputDirectory } from "../../inputs/port.ts";
 import type { Publishing, RefusedPublishers } from "../../publish.ts";
 import type { LiveSessions } from "../../session.ts";
-import { createStage, type Published, someInput } from "../studio.testing.ts";
+import { createFakeSessions, type Published, someInput } from "../fake-sessions.testing.ts";
 import { type SrtServerParts, startSrtServer } from "./server.ts";
 
-interface Studio extends Publishing, RefusedPublishers {
+interface FakeIngest extends Publishing, RefusedPublishers {
   /** Input uid and error kind of each refusal. */
   refusals: [input: string, reason: string][];
   inputs: LiveInputDirectory;
@@ -21,16 +21,16 @@ interface Studio extends Publishing, RefusedPublishers {
   change(name: string, change: { passphrase?: string; enabled?: boolean }): void;
 }
 
-export function createStudio(): Studio {
+export function createFakeIngest(): FakeIngest {
   const inputs = new Map<string, { input: LiveInput; passphrase: string }>();
   const listeners = new Set<(uid: string) => void>();
-  const { publish, published, sessions } = createStage();
+  const { publish, published, sessions } = createFakeSessions();
   const bySrtStreamId: LiveInputDirectory["bySrtStreamId"] = (streamId) => {
     const found = inputs.get(streamId.replace(/^play/, ""));
     return Promise.resolve(found && { ...found, direction: streamId.startsWith("play") ? "play" : "publish" });
   };
 
-  const refusals: Studio["refusals"] = [];
+  const refusals: FakeIngest["refusals"] = [];
   return {
     refusals,
     refused: ({ uid }, _protocol, { kind }) => void refusals.push([uid, kind]),
@@ -68,7 +68,7 @@ export function createStudio(): Studio {
 }
 
 export async function openSrt(t: TestContext, parts: Partial<SrtServerParts> = {}) {
-  const studio = createStudio();
+  const ingest = createFakeIngest();
   /** Input of each viewer, by session. */
   const viewers = new Map<string, string>();
   const join = (input: string, session: string) => {
@@ -79,15 +79,15 @@ export async function openSrt(t: TestContext, parts: Partial<SrtServerParts> = {
     host: "127.0.0.1",
     port: 0,
     connections: 100,
-    publishing: studio,
-    sessions: studio.sessions,
-    inputs: studio.inputs,
+    publishing: ingest,
+    sessions: ingest.sessions,
+    inputs: ingest.inputs,
     viewers: { join },
     log: silentLog,
     ...parts,
   });
   t.after(() => server.close());
-  return { ...studio, viewers, server, port: server.port };
+  return { ...ingest, viewers, server, port: server.port };
 }
 
 interface Running {

@@ -18,7 +18,7 @@ import { videosMigrations } from "../../src/stream/videos/videos-table.ts";
 import { createMediaTools, createVideos, type Video } from "../../src/stream/index.ts";
 
 /** All components between an upload and its ladder, as in a server, in this process. */
-interface Studio {
+interface Pipeline {
   segments: SegmentsModule;
   /** Registers a completed upload: resolves when it is stored and queued. */
   upload(path: string): Promise<string>;
@@ -27,11 +27,11 @@ interface Studio {
   remove(uid: string): Promise<void>;
 }
 
-export async function openStudio(
+export async function openPipeline(
   kit: { dir: string; onStop(stop: () => Promise<void> | void): void },
   stream: SettingsInput["stream"] = {},
-): Promise<Studio> {
-  const folder = join(kit.dir, "studio");
+): Promise<Pipeline> {
+  const folder = join(kit.dir, "pipeline");
   await mkdir(folder, { recursive: true });
   const settings = settingsSchema.parse({ stream }).stream;
   const db = openSqlite({ path: join(folder, "reelpost.sqlite") });

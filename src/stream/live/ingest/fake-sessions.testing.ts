@@ -19,7 +19,7 @@ export interface Published {
 }
 
 /** A minimal hub for tests of one ingest protocol: it stores everything published and passes it to each subscriber. */
-interface Stage {
+interface FakeSessions {
   readonly published: Published[];
   readonly sessions: ReadonlyMap<string, LiveSession>;
   onSession(listener: (session: LiveSession) => void): () => void;
@@ -29,7 +29,7 @@ interface Stage {
   lags(): number[];
 }
 
-export function createStage(): Stage {
+export function createFakeSessions(): FakeSessions {
   const sessions = new Map<string, LiveSession>();
   const watching = new Set<(session: LiveSession) => void>();
   const published: Published[] = [];
@@ -45,7 +45,7 @@ export function createStage(): Stage {
     },
     publish(input, claim) {
       if (sessions.has(input.uid)) throw streamErrors.liveInputBusy({ seconds: 5 });
-      const told = new AbortController();
+      const aborting = new AbortController();
       const over = new AbortController();
       const subscribers = new Set<LiveSubscriber>();
       let group: MediaPacket[] = [];
@@ -58,7 +58,7 @@ export function createStage(): Stage {
         packets: [],
         lost: 0,
         unsupported: [],
-        abort: (reason) => told.abort(reason),
+        abort: (reason) => aborting.abort(reason),
       };
       published.push(record);
       const session: LiveSession = {
@@ -93,7 +93,7 @@ export function createStage(): Stage {
       };
       return {
         input: input.uid,
-        signal: told.signal,
+        signal: aborting.signal,
         configure(now) {
           if (record.ended !== undefined) return;
           tracks = now;

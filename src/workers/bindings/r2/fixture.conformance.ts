@@ -19,7 +19,7 @@ export const HOUR = 3600_000;
 export const PART = 50;
 
 /** The fixtures of a test. */
-interface Desk {
+interface R2Fixture {
   r2: R2Buckets;
   /** Not shared with other tests. */
   bucket: string;
@@ -39,7 +39,7 @@ interface Desk {
 
 /** Registers tests that share a database and an object store. Call it inside a `describe`. */
 export function r2Tests(engine: TestEngine) {
-  let stores: Desk["stores"];
+  let stores: R2Fixture["stores"];
   let buckets = 0;
   const ends: (() => Promise<void>)[] = [];
 
@@ -53,16 +53,21 @@ export function r2Tests(engine: TestEngine) {
     for (const end of ends.reverse()) await end();
   });
 
-  return (what: string, run: (desk: Desk) => Promise<void>) =>
+  return (what: string, run: (fixture: R2Fixture) => Promise<void>) =>
     test(what, async () => {
       const clock = createManualClock(Date.now());
       const r2 = createR2Buckets({ ...stores, clock, limits: { minimumPartBytes: PART } });
-      await run(createDesk(r2, `bucket-${++buckets}`, clock, stores));
+      await run(createFixture(r2, `bucket-${++buckets}`, clock, stores));
       await r2.close();
     });
 }
 
-const createDesk = (r2: R2Buckets, bucket: string, clock: Desk["clock"], stores: Desk["stores"]): Desk => ({
+const createFixture = (
+  r2: R2Buckets,
+  bucket: string,
+  clock: R2Fixture["clock"],
+  stores: R2Fixture["stores"],
+): R2Fixture => ({
   r2,
   bucket,
   clock,

@@ -28,7 +28,7 @@ exec "${process.execPath}" "${programMain}" "$@"`;
 /** Lines that a server prints when it is ready, or that `tail` prints when it is connected. */
 export const readyLine = /http:\/\/127\.0\.0\.1:\d+|^connected to /m;
 
-interface Desk {
+interface PageEnvironment {
   /** An empty directory except for `examples/`. */
   dir: string;
   env: NodeJS.ProcessEnv;
@@ -40,7 +40,7 @@ interface Desk {
 /**
  * A reader's working environment: uses this checkout instead of the published package, and free ports for its servers.
  */
-export async function setUpDesk(): Promise<Desk> {
+export async function setUpEnvironment(): Promise<PageEnvironment> {
   const dir = await mkdtemp(join(tmpdir(), "reelpost-docs-"));
   const [http, smtp, other, submission, dns] = await freePorts(5);
   const tools = join(dir, ".tools");

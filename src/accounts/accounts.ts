@@ -52,7 +52,7 @@ interface AccountRequest {
  */
 export type AccountContents = (account: string) => Promise<string | undefined>;
 
-interface AccountsParts {
+interface AccountsDeps {
   db: Db;
   clock: Clock;
   ids: Ids;
@@ -67,7 +67,7 @@ interface AccountsParts {
 
 const MAX_NAME = 100;
 
-export function createAccountList({ db, clock, ids, limits, contents, changed }: AccountsParts): Accounts {
+export function createAccountList({ db, clock, ids, limits, contents, changed }: AccountsDeps): Accounts {
   const tables = db.tables<AccountTables>();
 
   return {

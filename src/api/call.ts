@@ -6,7 +6,7 @@ import { DEFAULT_BODY_BYTES, parseJson, readBounded, readForm } from "./body.ts"
 import { invalidInput } from "./envelope.ts";
 import type { Call, Operation } from "./operation.ts";
 
-interface CallParts {
+interface CallDeps {
   id: string;
   operation: Operation;
   caller: Caller;
@@ -19,7 +19,7 @@ interface CallParts {
 /** Creates the call that a handler receives. Throws badRequest, badJson, bodyTooLarge, tooManyValues, tooDeep, busy. */
 export async function createCall(
   { req, env }: Context<{ Bindings: HttpBindings }>,
-  { id, operation, caller, log, confirm, take }: CallParts,
+  { id, operation, caller, log, confirm, take }: CallDeps,
 ): Promise<Call> {
   const { query, body, maxBytes = DEFAULT_BODY_BYTES } = operation;
   const bounds = { limit: maxBytes, take };

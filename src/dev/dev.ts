@@ -38,7 +38,7 @@ export interface DevLimits {
   graceMs?: number;
 }
 
-interface DevParts {
+interface DevDeps {
   workers: DevWorkers;
   settings: Pick<Settings, "workers">;
   store: Store;
@@ -71,7 +71,7 @@ interface Dev {
  * their outbound mail in files, and reports each invocation.
  */
 export function createDev(
-  { workers, settings, store, dataDir, openVideo, report, limits }: DevParts,
+  { workers, settings, store, dataDir, openVideo, report, limits }: DevDeps,
   basics: Basics,
 ): Dev {
   const { graceMs = 5000 } = limits;

@@ -22,7 +22,7 @@ import type { Secrets, Store } from "../store/index.ts";
 import { smtpName } from "../mail/index.ts";
 import { asciiName, checkTls } from "./tls-settings.ts";
 
-interface CertificatesParts {
+interface CertificatesDeps {
   store: Pick<Store, "db" | "events">;
   secrets: Secrets;
   settings: Settings;
@@ -46,7 +46,7 @@ export interface ServeCertificates {
  * Certificates per the `tls` settings: files, else ACME, else self-signed. Rejects with certificateErrors for invalid
  * combinations.
  */
-export async function composeCertificates(parts: CertificatesParts, basics: Basics): Promise<ServeCertificates> {
+export async function composeCertificates(parts: CertificatesDeps, basics: Basics): Promise<ServeCertificates> {
   const {
     settings: { tls },
     metrics,
@@ -87,7 +87,7 @@ async function selfSigned({ http, smtp, ...settings }: Settings, basics: Basics)
 }
 
 async function fromAcme(
-  { store: { db, events }, secrets, settings, texts, alsoFor }: CertificatesParts,
+  { store: { db, events }, secrets, settings, texts, alsoFor }: CertificatesDeps,
   basics: Basics,
 ): Promise<ServeCertificates> {
   const { clock, ids, log, lifecycle } = basics;

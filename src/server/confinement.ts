@@ -5,7 +5,7 @@ import type { MediaCapabilities } from "../stream/index.ts";
 import { workerUsers } from "../workers/index.ts";
 import { fine, type Finding } from "./doctor/finding.ts";
 
-interface ConfinementParts {
+interface ConfinementDeps {
   settings: Pick<Settings, "workers">;
   /** Undefined if this process does not run ffmpeg. */
   media: (() => Promise<MediaCapabilities>) | undefined;
@@ -18,13 +18,13 @@ export async function confinementFindings({
   settings,
   media,
   users = workerUsers(parseIdRange(settings.workers.uid_range)),
-}: ConfinementParts): Promise<Finding[]> {
+}: ConfinementDeps): Promise<Finding[]> {
   return [...(media === undefined ? [] : [await mediaFinding(media)]), workerFinding(users)];
 }
 
 const HOW = { bwrap: "bubblewrap", landlock: "landlock", prlimit: "limits only", none: "nothing" };
 
-async function mediaFinding(media: NonNullable<ConfinementParts["media"]>): Promise<Finding> {
+async function mediaFinding(media: NonNullable<ConfinementDeps["media"]>): Promise<Finding> {
   const check = "confinement of video programs";
   try {
     const { sandbox, user, offline } = await media();

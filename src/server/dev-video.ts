@@ -8,7 +8,7 @@ import { openSecrets, type Store } from "../store/index.ts";
 import { createStream, type Stream } from "../stream/index.ts";
 import { ROLES } from "./roles.ts";
 
-interface DevVideoParts {
+interface DevVideoDeps {
   store: Store;
   dataDir: string;
   settings: Settings;
@@ -36,7 +36,7 @@ const OPEN: Gate = {
  * call of a stream binding or the first video request: most workers do not use video, and ffmpeg is not needed until
  * then. Uploads from this machine and fetches from it are allowed.
  */
-export function createDevVideo(parts: DevVideoParts, basics: Basics): DevVideo {
+export function createDevVideo(parts: DevVideoDeps, basics: Basics): DevVideo {
   let opened: OpenVideo | undefined;
   const open = () => (opened ??= openVideo(parts, basics));
   return {
@@ -65,7 +65,7 @@ interface OpenVideo {
   api: ReturnType<typeof getRequestListener>;
 }
 
-function openVideo({ store, dataDir, settings, serverUrl }: DevVideoParts, basics: Basics): OpenVideo {
+function openVideo({ store, dataDir, settings, serverUrl }: DevVideoDeps, basics: Basics): OpenVideo {
   const stream = createStream(
     {
       store,

@@ -11,7 +11,7 @@ export interface FrontPageRow {
   what: string;
 }
 
-interface FrontPageParts {
+interface FrontPageDeps {
   roles: ReadonlySet<Role>;
   urls: Pick<ServeUrls, "base" | "api" | "worker">;
   /** Empty: videos have no separate host. */
@@ -19,7 +19,7 @@ interface FrontPageParts {
 }
 
 /** The endpoints of a process with these roles. */
-export const frontPageRows = ({ roles, urls, videoDomain }: FrontPageParts): FrontPageRow[] => [
+export const frontPageRows = ({ roles, urls, videoDomain }: FrontPageDeps): FrontPageRow[] => [
   ...(roles.has("api")
     ? [
         {

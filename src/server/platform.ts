@@ -13,7 +13,7 @@ export interface Platform extends Workers {
   defaultAccount(): Promise<{ id: string; name: string } | undefined>;
 }
 
-interface PlatformParts {
+interface PlatformDeps {
   store: Store;
   bindings: Bindings;
   secrets: Secrets;
@@ -29,7 +29,7 @@ interface PlatformParts {
 }
 
 export function composePlatform(
-  { store, bindings, secrets, runtime, settings, scheduled, alsoHeld }: PlatformParts,
+  { store, bindings, secrets, runtime, settings, scheduled, alsoHeld }: PlatformDeps,
   basics: Basics,
 ): Platform {
   const { db, events } = store;

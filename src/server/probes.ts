@@ -6,7 +6,7 @@ import { frontPageHtml, frontPageText, type FrontPageRow } from "./front-page.ts
 
 type Page = (request: IncomingMessage, response: ServerResponse) => void | Promise<void>;
 
-interface ProbeParts {
+interface ProbeDeps {
   metrics: Metrics;
   /** Bearer token for /metrics; if empty, only this machine may read it. */
   metricsToken: string;
@@ -30,7 +30,7 @@ export function createProbes({
   confinement,
   version,
   rows,
-}: ProbeParts): Record<string, Page> {
+}: ProbeDeps): Record<string, Page> {
   return {
     "/"({ headers }, response) {
       // Only browsers accept text/html explicitly.

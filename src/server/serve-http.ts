@@ -12,7 +12,7 @@ import type { ServeModules } from "./serve-modules.ts";
 import type { ServeOptions } from "./serve-options.ts";
 import type { ServeUrls } from "./serve-urls.ts";
 
-interface ServeHttpParts {
+interface ServeHttpDeps {
   modules: ServeModules;
   settings: Settings;
   roles: ReadonlySet<Role>;
@@ -25,7 +25,7 @@ interface ServeHttpParts {
 
 /** The HTTP server of the platform, with the endpoints for this process's roles. */
 export function createServeHttp(
-  { modules, settings, roles, options: { version, checkAnswers = false }, graceMs, account, urls }: ServeHttpParts,
+  { modules, settings, roles, options: { version, checkAnswers = false }, graceMs, account, urls }: ServeHttpDeps,
   basics: Basics,
 ): PlatformHttp {
   const { platform, bindings, certificates, dns, mail, stream, metrics } = modules;

@@ -14,19 +14,19 @@ const OBJECTS_ID = "store-id";
  * be decrypted or a file is missing. The first process stores an id in the database; throws otherKey or otherObjects in
  * a process that does not match.
  */
-export async function checkStorageIdentity(parts: StorageParts): Promise<void> {
+export async function checkStorageIdentity(parts: StorageDeps): Promise<void> {
   await checkKey(parts);
   await checkObjects(parts);
 }
 
-interface StorageParts {
+interface StorageDeps {
   db: Db;
   objects: ObjectStore;
   secrets: Secrets;
   ids: Pick<Ids, "hex">;
 }
 
-async function checkKey({ db, secrets }: StorageParts): Promise<void> {
+async function checkKey({ db, secrets }: StorageDeps): Promise<void> {
   await db.transaction<StorageIdentityTables, void>(async (tx) => {
     const kept = await claimIdentity(tx, KEY, secrets.seal("", KEY));
     try {
@@ -39,7 +39,7 @@ async function checkKey({ db, secrets }: StorageParts): Promise<void> {
   });
 }
 
-async function checkObjects({ db, objects, ids }: StorageParts): Promise<void> {
+async function checkObjects({ db, objects, ids }: StorageDeps): Promise<void> {
   const read = async () => (await (await objects.open(OBJECTS_ID))?.bytes())?.toString();
   const known = await read();
   const own = known ?? ids.hex();

@@ -45,7 +45,7 @@ interface ZoneChange {
   vanityNameServers?: string[] | undefined;
 }
 
-interface ZoneListParts {
+interface ZoneListDeps {
   db: Db;
   clock: Clock;
   ids: Ids;
@@ -71,7 +71,7 @@ export function createZoneList({
   events,
   nameServers,
   firstStatus,
-}: ZoneListParts): ZoneList & { account: (zone: string) => Promise<string | undefined>; close(): void } {
+}: ZoneListDeps): ZoneList & { account: (zone: string) => Promise<string | undefined>; close(): void } {
   const tables = db.tables<ZoneTables>();
   const find = zoneById(tables);
   const accounts = createZoneAccounts({ read: async (id) => (await find(id))?.account, events });

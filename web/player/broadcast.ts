@@ -12,7 +12,7 @@ interface Broadcast {
   failed(): boolean;
 }
 
-interface BroadcastParts {
+interface BroadcastDeps {
   media: HTMLVideoElement;
   hint: Hint;
   window(): LiveWindow | undefined;
@@ -40,7 +40,7 @@ const MAX_ASK_MS = 5000;
 /** Interval of checks for a new broadcast while a recording is shown. */
 const NEXT_MS = 5000;
 
-export function createBroadcast({ media, hint, window: windowOf, address, on }: BroadcastParts): Broadcast {
+export function createBroadcast({ media, hint, window: windowOf, address, on }: BroadcastDeps): Broadcast {
   let followed: PlayerVideo | undefined;
   let asking: ReturnType<typeof setTimeout> | undefined;
   let abort = new AbortController();

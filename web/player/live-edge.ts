@@ -10,7 +10,7 @@ interface LiveEdge {
   isAtEdge(): boolean;
 }
 
-interface LiveEdgeParts {
+interface LiveEdgeDeps {
   video: HTMLVideoElement;
   controller: HTMLElement;
   window(): LiveWindow | undefined;
@@ -24,7 +24,7 @@ const TICK_MS = 500;
 const MISSED_S = 1;
 
 /** Live playback: the position of the live edge, and the jump to it. */
-export function createLiveEdge({ video, controller, window, dvr, keepUp }: LiveEdgeParts): LiveEdge {
+export function createLiveEdge({ video, controller, window, dvr, keepUp }: LiveEdgeDeps): LiveEdge {
   const label = h("span", { class: "live-label" }, "Live");
   const button = h(
     "button",

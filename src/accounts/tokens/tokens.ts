@@ -47,7 +47,7 @@ export interface Tokens {
   verify(by: Caller, owner: "user" | { account: string }): Promise<Token>;
 }
 
-interface TokensParts {
+interface TokensDeps {
   db: Db;
   clock: Clock;
   ids: Ids;
@@ -56,7 +56,7 @@ interface TokensParts {
   changed(token: string): void;
 }
 
-export function createTokens({ db, clock, ids, limits, changed }: TokensParts): Tokens {
+export function createTokens({ db, clock, ids, limits, changed }: TokensDeps): Tokens {
   const tables = db.tables<AccountTables>();
   const transaction = <Result>(work: (tx: Executor) => Promise<Result>) => db.transaction<AccountTables, Result>(work);
 

@@ -5,7 +5,7 @@ import type { AcmeClient, Authorization, Looked, Order } from "./client.ts";
 import { AcmeProblem, textOf } from "./problem.ts";
 import type { Proof, Solver } from "./solver.ts";
 
-interface OrderParts {
+interface OrderDeps {
   client: AcmeClient;
   contact: readonly string[];
   solver: Solver;
@@ -22,7 +22,7 @@ const MAX_MS = 10_000;
  * Obtains a certificate for these names and the private key `key`: account, order, challenges, chain in PEM (RFC 8555
  * 7.4).
  */
-export async function orderCertificate(parts: OrderParts, names: readonly string[], key: KeyObject): Promise<string> {
+export async function orderCertificate(parts: OrderDeps, names: readonly string[], key: KeyObject): Promise<string> {
   const { client, contact, clock, signal } = parts;
   await client.register(contact);
   const order = await client.newOrder(names);
@@ -42,7 +42,7 @@ export async function orderCertificate(parts: OrderParts, names: readonly string
 }
 
 /** Solves all challenges of an order concurrently, because the server takes its own time to validate each one. */
-async function prove({ client, solver, clock, log, signal }: OrderParts, urls: readonly string[]): Promise<void> {
+async function prove({ client, solver, clock, log, signal }: OrderDeps, urls: readonly string[]): Promise<void> {
   const shown: Proof[] = [];
   try {
     const waiting: string[] = [];

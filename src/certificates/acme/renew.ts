@@ -10,7 +10,7 @@ import { orderCertificate } from "./order.ts";
 import { AcmeProblem } from "./problem.ts";
 import type { Solver } from "./solver.ts";
 
-interface RenewParts {
+interface RenewDeps {
   table: CertificatesTable;
   secrets: Secrets;
   clock: Clock;
@@ -38,7 +38,7 @@ export const sealedFor = (id: string): string => `tls/${id}`;
  * Requests the certificate for a row whose lease is held, and stores the result. Returns true if there is a new
  * certificate.
  */
-export async function renew(parts: RenewParts, row: CertificateRow, lease: string): Promise<boolean> {
+export async function renew(parts: RenewDeps, row: CertificateRow, lease: string): Promise<boolean> {
   const { table, secrets, clock, log, http, directory, contact, solver, orderMs, over } = parts;
   const names = JSON.parse(row.names) as string[];
   try {
@@ -71,7 +71,7 @@ export async function renew(parts: RenewParts, row: CertificateRow, lease: strin
 }
 
 async function putOff(
-  { table, clock, log }: RenewParts,
+  { table, clock, log }: RenewDeps,
   row: CertificateRow,
   lease: string,
   err: unknown,
@@ -95,7 +95,7 @@ async function putOff(
 }
 
 /** One account for all processes and certificates, created by the first process. */
-async function accountKey({ table, secrets, directory }: RenewParts): Promise<KeyObject> {
+async function accountKey({ table, secrets, directory }: RenewDeps): Promise<KeyObject> {
   const context = `acme/${directory}`;
   return createPrivateKey(
     secrets.open(await table.account(directory, secrets.seal(pemOf(newKey()), context)), context),

@@ -6,7 +6,7 @@ import type { Owners } from "./owners.ts";
 import { entryId, messagePrefix, placeOf, placeOfReply, rcptKey, type Place } from "./place.ts";
 import type { Entry } from "./types.ts";
 
-interface WriterParts {
+interface WriterDeps {
   table: EntriesTable;
   owners: Owners;
   clock: Pick<Clock, "now">;
@@ -39,7 +39,7 @@ const COMPLAIN_MS = 60_000;
  * Processes that handle the same message write to one row: each adds its steps to the row it read, and reads the row
  * again if another process wrote it first.
  */
-export function createWriter({ table, owners, clock, log, most, flushMs }: WriterParts): Writer {
+export function createWriter({ table, owners, clock, log, most, flushMs }: WriterDeps): Writer {
   let waiting: TraceEvent[] = [];
   let lost = 0;
   let complainedAt = -Infinity;

@@ -11,7 +11,7 @@ import type { ReportableFailure } from "./reporter.ts";
 import type { PathRow, BouncesTable } from "./bounces-table.ts";
 import type { BounceList, BounceReason } from "./types.ts";
 
-interface FailureParts {
+interface FailureDeps {
   srs: Srs;
   paths: Paths;
   table: BouncesTable;
@@ -32,7 +32,7 @@ const CONFIRM_WITHIN_MS = 90 * DAY;
 export type Failures = ReturnType<typeof createFailures>;
 
 /** Handles mail that could not be delivered. */
-export function createFailures({ srs, paths, table, list, clock }: FailureParts) {
+export function createFailures({ srs, paths, table, list, clock }: FailureDeps) {
   async function suppress(
     account: string,
     email: string,

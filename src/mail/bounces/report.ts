@@ -45,7 +45,7 @@ export interface RecipientOutcome {
   retryUntil?: Date;
 }
 
-export interface ReportParts {
+export interface ReportDeps {
   /** Host name of this server. */
   name: string;
   /** Domain of MAILER-DAEMON and of the signature. */
@@ -66,7 +66,7 @@ const MAX_RETURNED_HEADER = 32 * 1024;
 /** Returns a signed report, ready for the queue. */
 export async function composeReport(
   request: ReportRequest,
-  { name, domain, clock, ids, signer, keys }: ReportParts,
+  { name, domain, clock, ids, signer, keys }: ReportDeps,
 ): Promise<Outbound> {
   const { to, recipients, dsn = {}, arrived, account, zone, inbound } = request;
   const original = await request.original();

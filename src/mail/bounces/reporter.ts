@@ -3,7 +3,7 @@ import { Fault, type Clock, type Log } from "../../kernel/index.ts";
 import { createKeyedQueue } from "../../kernel/keyed-queue.ts";
 import { isNotified } from "../../protocol/dsn/index.ts";
 import type { DsnEvent, Trace, Transport } from "../messages/index.ts";
-import { composeReport, type ReportParts, type ReportRequest, type RecipientOutcome } from "./report.ts";
+import { composeReport, type ReportDeps, type ReportRequest, type RecipientOutcome } from "./report.ts";
 import type { BouncesTable } from "./bounces-table.ts";
 
 /** Whether a report was sent; `before` means that everything had already been reported. */
@@ -21,7 +21,7 @@ export interface ReportableFailure extends Omit<ReportRequest, "recipients"> {
   onlyIfRequested?: boolean;
 }
 
-interface ReporterParts extends ReportParts {
+interface ReporterDeps extends ReportDeps {
   table: BouncesTable;
   /** Adds a message to the queue. */
   queue: Transport;
@@ -41,7 +41,7 @@ const REMEMBER_MS = 40 * 86_400_000;
  */
 export type Reporter = (failure: ReportableFailure) => Promise<ReportResult>;
 
-export function createReporter(parts: ReporterParts): Reporter {
+export function createReporter(parts: ReporterDeps): Reporter {
   const { table, queue, trace, log, clock, perSender } = parts;
 
   const serialize = createKeyedQueue();

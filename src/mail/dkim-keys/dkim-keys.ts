@@ -57,7 +57,7 @@ export interface DkimKeys {
   close(): void;
 }
 
-interface DkimKeysParts {
+interface DkimKeysDeps {
   db: Db;
   secrets: Secrets;
   events: Events;
@@ -71,7 +71,7 @@ const MAX_OPEN = 1000;
 const MAX_AGE_MS = 60_000;
 const SWEEP_BATCH = 500;
 
-export function createDkimKeys({ db, secrets, events, clock, ids }: DkimKeysParts): DkimKeys {
+export function createDkimKeys({ db, secrets, events, clock, ids }: DkimKeysDeps): DkimKeys {
   const tables = db.tables<DkimTables>();
   const versions = createVersions({ events, topic: DKIM_CHANGED, alone: true });
   const open = new Map<string, { version: number | undefined; at: number; keys: SigningKey[] }>();

@@ -14,11 +14,11 @@ import {
   type Transport,
 } from "../messages/index.ts";
 import { createLoopMarks } from "./loop.ts";
-import { forwardingSender, type SenderParts } from "./sender.ts";
+import { forwardingSender, type SenderDeps } from "./sender.ts";
 import { passedOn, traceFields } from "./trace-fields.ts";
 import type { ForwardRequest, Forwarding } from "./types.ts";
 
-interface ForwardingOptions extends SenderParts {
+interface ForwardingOptions extends SenderDeps {
   transport: Transport;
   signer: Signer;
   /** Returns the signing keys of a customer's domain; empty if there are no keys. Must be served from memory. */

@@ -4,7 +4,7 @@ import type { Bounces } from "../bounces/index.ts";
 import type { ForwardRequest } from "./types.ts";
 import { isAuthenticatedSender } from "./sender-authenticated.ts";
 
-export interface SenderParts {
+export interface SenderDeps {
   srs: Pick<Srs, "forward" | "isOurs">;
   bounces: Pick<Bounces, "pathFor">;
   clock: Pick<Clock, "now">;
@@ -16,7 +16,7 @@ export interface SenderParts {
  */
 export async function forwardingSender(
   { envelope, verdict, source, rcpt, account, zone }: ForwardRequest,
-  { srs, bounces, clock }: SenderParts,
+  { srs, bounces, clock }: SenderDeps,
 ): Promise<{ from: string; senderAuthenticated: boolean }> {
   const { from: sender } = envelope;
   if (sender === "") return { from: "", senderAuthenticated: false };

@@ -7,7 +7,7 @@ import { rcptOf } from "./queue/queue.ts";
 import { reply } from "./smtp/replies.ts";
 import type { Carrier, Parcel, Result } from "./types.ts";
 
-interface RelayParts {
+interface RelayDeps {
   carrier: Carrier;
   clock: Pick<Clock, "now">;
   trace: Trace;
@@ -23,7 +23,7 @@ interface RelayParts {
  */
 type Relay = (mail: Outbound, options: { budgetMs: number; signal?: AbortSignal }) => Promise<Result[]>;
 
-export function createRelay({ carrier, clock, trace, atOnce, domainsAtOnce = 5 }: RelayParts): Relay {
+export function createRelay({ carrier, clock, trace, atOnce, domainsAtOnce = 5 }: RelayDeps): Relay {
   let busy = 0;
 
   async function relay(mail: Outbound, signal: AbortSignal): Promise<Result[]> {

@@ -7,7 +7,7 @@ import { createRoutingDns, type RoutingDns } from "./dns.ts";
 import { routingErrors } from "./errors.ts";
 import { forgetZone, zonesKept } from "./names-table.ts";
 import type { RoutingHosts } from "./needed.ts";
-import type { RecordVerifier, RoutingLimits, RoutingParts } from "./parts.ts";
+import type { RecordVerifier, RoutingLimits, RoutingDeps } from "./deps.ts";
 import { createPlanner, type PlannedZone, type PlanRequest } from "./plan.ts";
 import { createResolve } from "./resolve.ts";
 import { createRules, type Rules } from "./rules.ts";
@@ -20,7 +20,7 @@ import type { Resolution } from "./types.ts";
 export interface EmailRoutingOptions {
   db: Db;
   zones: Zones;
-  scripts: RoutingParts["scripts"];
+  scripts: RoutingDeps["scripts"];
   secrets: Secrets;
   events: Events;
   clock: Pick<Clock, "now">;
@@ -77,7 +77,7 @@ export function createEmailRouting(options: EmailRoutingOptions): EmailRouting {
       for (const zone of changed) tables.changed(zone);
     },
   });
-  const parts: RoutingParts = {
+  const parts: RoutingDeps = {
     db,
     clock,
     ids,

@@ -6,7 +6,7 @@ import { examine, foreignMx, spfOf, type Examined } from "./examine.ts";
 import { deleteName, keepName, namesOf, touchZone, type NameRow } from "./names-table.ts";
 import { dkimRecords, mxRecords, neededRecords, spfRecord, type NeededRecord } from "./needed.ts";
 import { ownerOf } from "./owner.ts";
-import type { RoutingParts } from "./parts.ts";
+import type { RoutingDeps } from "./deps.ts";
 import { txtText } from "../../protocol/dns/index.ts";
 import { includes, withInclude, withoutInclude } from "../../protocol/spf/index.ts";
 import type { RoutingTables } from "./tables.ts";
@@ -40,7 +40,7 @@ export function createRoutingDns({
   limits,
   verifier,
   changed,
-}: RoutingParts): RoutingDns {
+}: RoutingDeps): RoutingDns {
   const tables = db.tables<RoutingTables>();
   const { managed } = zones.records;
   const dkimOf = (zone: Zone, name: string) => ({

@@ -4,7 +4,7 @@ export { createLocalDomains } from "./local-domains.ts";
 export { enabledNames, namesCalled, namesOf, zonesKept } from "./names-table.ts";
 export { dkimRecords, mxRecords, neededRecords, spfRecord, type NeededRecord } from "./needed.ts";
 export { ownerOf } from "./owner.ts";
-export type { RecordVerifier } from "./parts.ts";
+export type { RecordVerifier } from "./deps.ts";
 export type { PlannedChange } from "./plan.ts";
 export { createRecipientRoute, workerOf, type Routed } from "./recipient-route.ts";
 export { setUpRouting } from "./setup.ts";

@@ -1,7 +1,7 @@
 import type { Zone } from "../../zones/index.ts";
 import { routingErrors } from "./errors.ts";
 import { namesCalled } from "./names-table.ts";
-import type { RoutingParts } from "./parts.ts";
+import type { RoutingDeps } from "./deps.ts";
 import { keyOf, readRecipient } from "../recipient.ts";
 import { checkAction, checkMatcher } from "./rule-check.ts";
 import { rulesOf, rulesOwnedBy, targetOf } from "./rules-table.ts";
@@ -51,7 +51,7 @@ const ORDER = ["added", "updated", "conflict", "deleted"];
  * invalidInput, unknownWorker, unknownDomain.
  */
 export function createPlanner(
-  { db, zones, scripts }: RoutingParts,
+  { db, zones, scripts }: RoutingDeps,
   rules: Rules,
 ): (account: string, request: PlanRequest) => Promise<PlannedZone[]> {
   const tables = db.tables<RoutingTables>();

@@ -1,11 +1,11 @@
 import type { Clock } from "../../kernel/index.ts";
 import { matchRecipient, type MatchTable } from "./match.ts";
-import type { RoutingParts } from "./parts.ts";
+import type { RoutingDeps } from "./deps.ts";
 import { readRecipient, type Recipient } from "../recipient.ts";
 import type { TablesCache } from "./tables-cache.ts";
 import type { Resolution, Rule } from "./types.ts";
 
-interface ResolveParts extends Pick<RoutingParts, "scripts" | "addresses"> {
+interface ResolveDeps extends Pick<RoutingDeps, "scripts" | "addresses"> {
   clock: Pick<Clock, "now">;
   tables: TablesCache;
   /** The operator's address for mail to postmaster and abuse that matches no rule. */
@@ -35,7 +35,7 @@ export function createResolve({
   clock,
   tables,
   postmaster,
-}: ResolveParts): (recipient: string) => Promise<Resolution> {
+}: ResolveDeps): (recipient: string) => Promise<Resolution> {
   const workers = new Map<string, { there: boolean; until: number }>();
 
   async function workerThere(account: string, name: string): Promise<boolean> {

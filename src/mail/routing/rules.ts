@@ -2,9 +2,9 @@ import type { Page, PageRequest } from "../../kernel/index.ts";
 import type { Zone } from "../../zones/index.ts";
 import { addressCalled, type AddressExecutor, type AddressTables } from "../addresses/index.ts";
 import { routingErrors } from "./errors.ts";
-import type { RoutingParts } from "./parts.ts";
+import type { RoutingDeps } from "./deps.ts";
 import { isPattern, MAX_PATTERNS } from "./patterns.ts";
-import { checkRule, MAX_PRIORITY, type RuleParts } from "./rule-check.ts";
+import { checkRule, MAX_PRIORITY, type RuleDeps } from "./rule-check.ts";
 import {
   catchAllId,
   countPatterns,
@@ -45,7 +45,7 @@ export interface Rules {
   replaceCatchAll(zone: Zone, request: RuleRequest): Promise<Rule>;
 }
 
-export function createRules({ db, clock, ids, scripts, limits, extended, changed }: RoutingParts): Rules {
+export function createRules({ db, clock, ids, scripts, limits, extended, changed }: RoutingDeps): Rules {
   const tables = db.tables<RoutingTables>();
 
   async function need(zone: Zone, id: string): Promise<Rule> {
@@ -56,7 +56,7 @@ export function createRules({ db, clock, ids, scripts, limits, extended, changed
   }
 
   /** Throws unknownWorker. */
-  async function checkWorkers({ account }: Zone, { action, owner }: RuleParts): Promise<void> {
+  async function checkWorkers({ account }: Zone, { action, owner }: RuleDeps): Promise<void> {
     if (owner !== null && (await scripts.byId(account, owner)) === undefined)
       throw routingErrors.unknownWorker({ worker: owner });
     if (action.type === "worker" && (await scripts.get(account, action.value[0]!)) === undefined)

@@ -3,7 +3,7 @@ import type { Zone } from "../../zones/index.ts";
 import type { RoutingDns } from "./dns.ts";
 import { statusOf } from "./examine.ts";
 import { namesOf, namesOfAll, touchZone, zoneRows, type NameRow, type ZoneRow } from "./names-table.ts";
-import type { RoutingParts } from "./parts.ts";
+import type { RoutingDeps } from "./deps.ts";
 import type { RoutingTables } from "./tables.ts";
 import type { RoutedName, RoutingSettings } from "./types.ts";
 
@@ -20,7 +20,7 @@ export interface ZoneSettings {
   list(account: string, page: PageRequest, hidden?: readonly string[]): Promise<Page<RoutingSettings>>;
 }
 
-export function createSettings({ db, clock, zones, changed }: RoutingParts, dns: RoutingDns): ZoneSettings {
+export function createSettings({ db, clock, zones, changed }: RoutingDeps, dns: RoutingDns): ZoneSettings {
   const tables = db.tables<RoutingTables>();
 
   async function show(zone: Zone, kept: ZoneRow | undefined, names: readonly NameRow[]): Promise<RoutingSettings> {

@@ -4,7 +4,7 @@ import type { Secrets, Store } from "../../store/index.ts";
 import type { Zones } from "../../zones/index.ts";
 import { mxHosts } from "../names.ts";
 import { createEmailRouting, type EmailRouting, type EmailRoutingOptions } from "./create.ts";
-import type { RecordVerifier } from "./parts.ts";
+import type { RecordVerifier } from "./deps.ts";
 
 interface RoutingSetupDeps {
   store: Pick<Store, "db" | "events">;

@@ -21,7 +21,7 @@ import { sendingErrors } from "./errors.ts";
 import { examineSending, look, neededToSend, unresolved, type Found, type SendingHosts } from "./records.ts";
 import type { SendingDnsStatus, SendingDomain, SendingDomains, SendingProblem } from "./types.ts";
 
-interface SendingDomainsParts {
+interface SendingDomainsDeps {
   db: Db;
   events: Events;
   clock: Pick<Clock, "now">;
@@ -54,7 +54,7 @@ export function createSendingDomains({
   verifier,
   limit = 30,
   log = silentLog,
-}: SendingDomainsParts): SendingDomains {
+}: SendingDomainsDeps): SendingDomains {
   const tables = db.tables<SendingTables>();
   const { managed } = zones.records;
   const keysOf = (zone: Zone, name: string) => ({ zone: zone.id, domain: name, use: "sending" as const });

@@ -4,7 +4,7 @@ import type { DkimUse } from "../dkim-keys/index.ts";
 import { mailErrors } from "../errors.ts";
 import type { SendingDomain, SendingDomains } from "./types.ts";
 
-export interface SenderParts {
+export interface SenderDeps {
   domains: Pick<SendingDomains, "find" | "lacks">;
   zones: Pick<Zones, "byName">;
   /** True if mail is routed for the name. */
@@ -27,7 +27,7 @@ export interface SenderDomain {
  * address, if it is not From. Throws senderDomainNotAvailable, sendingDisabled.
  */
 export async function senderDomain(
-  { domains, zones, isRouted }: SenderParts,
+  { domains, zones, isRouted }: SenderDeps,
   account: string,
   { domain }: Mailbox,
   allVerified: () => Promise<boolean>,

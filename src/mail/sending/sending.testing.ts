@@ -13,7 +13,7 @@ import type { RecordVerifier } from "../routing/index.ts";
 import { createSuppressions } from "../suppressions/index.ts";
 import { readDraft } from "./draft.ts";
 import { createSendingDomains } from "./domains.ts";
-import { createSending, type SendingParts } from "./sending.ts";
+import { createSending, type SendingDeps } from "./sending.ts";
 
 export const ACCOUNT = "a".repeat(32);
 export const OTHER_ACCOUNT = "b".repeat(32);
@@ -27,8 +27,8 @@ const HOSTS = {
   dmarc: "v=DMARC1; p=quarantine;",
 };
 
-interface SendingHouse extends Partial<Omit<SendingParts, "limits">> {
-  limits?: SendingParts["limits"];
+interface SendingHouse extends Partial<Omit<SendingDeps, "limits">> {
+  limits?: SendingDeps["limits"];
   verifier?: RecordVerifier;
   /** Returns the result of the next hop for a recipient. */
   answer?: (rcpt: string) => DeliveryResult;

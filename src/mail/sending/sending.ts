@@ -21,11 +21,11 @@ import type { BouncesService } from "../bounces/index.ts";
 import type { Suppressions } from "../suppressions/index.ts";
 import { readLetter, type Letter } from "./letter.ts";
 import { composeWithin, DEFAULT_SEND_LIMITS, partsOf, type SendLimits } from "./send-email.ts";
-import { senderDomain, type SenderDomain, type SenderParts } from "./sender.ts";
+import { senderDomain, type SenderDomain, type SenderDeps } from "./sender.ts";
 import type { Sending, SendRequest, SendResult } from "./types.ts";
 import { createUsage } from "./usage.ts";
 
-export interface SendingParts extends SenderParts {
+export interface SendingDeps extends SenderDeps {
   db: Db;
   clock: Pick<Clock, "now">;
   ids: Pick<Ids, "messageId">;
@@ -79,7 +79,7 @@ const DROPPED = new Set([
 const REFUSALS = 60;
 const MINUTE_MS = 60_000;
 
-export function createSending(parts: SendingParts): Sending {
+export function createSending(parts: SendingDeps): Sending {
   const { db, clock, ids, trace, spool, transport, queue, signer, dkimKeys, suppressions, bounces, isVerified, keep } =
     parts;
   const limits: SendingLimits = { ...DEFAULT_SEND_LIMITS, perMinute: 0, perDay: 0, ...parts.limits };

@@ -6,7 +6,7 @@ import type { Zone, Zones } from "../../zones/index.ts";
 import { mxHosts } from "../names.ts";
 import type { EmailRouting, RecordVerifier } from "../routing/index.ts";
 import { createSendingDomains } from "./domains.ts";
-import { createSending, type SendingParts } from "./sending.ts";
+import { createSending, type SendingDeps } from "./sending.ts";
 import type { Sending, SendingDomains } from "./types.ts";
 
 const SWEEP_MS = 10 * 60_000;
@@ -55,13 +55,13 @@ export function setUpSendingDomains(
 }
 
 interface SendingSetupDeps extends Pick<
-  SendingParts,
+  SendingDeps,
   "zones" | "domains" | "suppressions" | "bounces" | "signer" | "spool" | "trace" | "keep"
 > {
   store: Pick<Store, "db">;
   settings: Pick<Settings, "email">;
   routing: Pick<EmailRouting, "settings" | "addresses" | "dkimKeys">;
-  outbound: { relayThenQueue: SendingParts["transport"]; queue: SendingParts["queue"] };
+  outbound: { relayThenQueue: SendingDeps["transport"]; queue: SendingDeps["queue"] };
 }
 
 /** The single path for all outgoing account mail, with the limits from the `email` settings. */

@@ -11,7 +11,7 @@ import {
 } from "./suppressions-table.ts";
 import type { BulkItem, BulkResult, SuppressionRequest, Suppressions } from "./types.ts";
 
-interface BulkParts {
+interface BulkDeps {
   clock: Pick<Clock, "now">;
   /** Throws UserError for an invalid request. */
   rowOf(account: string, request: SuppressionRequest): SuppressionRow;
@@ -25,7 +25,7 @@ const PER_MINUTE = 10;
 const AT_ONCE = 250;
 
 /** Adds many suppressions in one transaction: either all valid ones or none. */
-export function createBulk({ clock, rowOf, isOver, transaction }: BulkParts): Suppressions["bulk"] {
+export function createBulk({ clock, rowOf, isOver, transaction }: BulkDeps): Suppressions["bulk"] {
   const quota = createQuota({ clock, limit: PER_MINUTE, perMs: 60_000 });
 
   return async (account, requests) => {

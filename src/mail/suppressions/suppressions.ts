@@ -24,7 +24,7 @@ import {
 } from "./suppressions-table.ts";
 import type { Suppression, SuppressionQuery, SuppressionReason, SuppressionRequest, Suppressions } from "./types.ts";
 
-interface SuppressionsParts {
+interface SuppressionsDeps {
   db: Db;
   clock: Pick<Clock, "now">;
   ids: Pick<Ids, "uuid">;
@@ -41,7 +41,7 @@ const GRAVITY: Record<SuppressionReason, number> = {
   policy: 4,
 };
 
-export function createSuppressions({ db, clock, ids }: SuppressionsParts): Suppressions {
+export function createSuppressions({ db, clock, ids }: SuppressionsDeps): Suppressions {
   const tables = db.tables<SuppressionTables>();
   const isOver = ({ expires_at: at }: SuppressionRow) => at !== null && at <= clock.now();
 

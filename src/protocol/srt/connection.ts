@@ -36,7 +36,7 @@ export interface SrtHandlers {
   ended(clean: boolean): void;
 }
 
-interface ConnectionParts {
+interface ConnectionDeps {
   address: string;
   /** Socket id of the peer. */
   peer: number;
@@ -88,7 +88,7 @@ export function createConnection({
   transmit,
   onClose,
   onError,
-}: ConnectionParts): OpenConnection {
+}: ConnectionDeps): OpenConnection {
   const began = now();
   let handlers: SrtHandlers | undefined;
   let over = false;

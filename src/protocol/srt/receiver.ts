@@ -18,7 +18,7 @@ interface Receiver {
   came(): { packets: number; octets: number };
 }
 
-interface ReceiverParts {
+interface ReceiverDeps {
   first: number;
   latencyMs: number;
   deliver(payload: Buffer): void;
@@ -32,7 +32,7 @@ export const WINDOW = 8192;
 /** Minimum milliseconds between two requests for the same packet. */
 const ASK_MS = 20;
 
-export function createReceiver({ first, latencyMs, deliver, lost, ask }: ReceiverParts): Receiver {
+export function createReceiver({ first, latencyMs, deliver, lost, ask }: ReceiverDeps): Receiver {
   const held = new Map<number, { payload: Buffer; at: number }>();
   let expected = first;
   /** One after the number of the last packet received. */

@@ -13,7 +13,7 @@ interface Sender {
   waiting(): number;
 }
 
-interface SenderParts {
+interface SenderDeps {
   first: number;
   /** Maximum number of packets in flight: the receiver's window. */
   window: number;
@@ -40,7 +40,7 @@ const BURST = 64;
 /** Maximum number of packets examined per NAK; the next NAK requests the others. */
 const MAX_LOOKED = 512;
 
-export function createSender({ first, window, keepMs, transmit, dropped }: SenderParts): Sender {
+export function createSender({ first, window, keepMs, transmit, dropped }: SenderDeps): Sender {
   const sent = new Map<number, Sent>();
   const queue: Buffer[] = [];
   let next = first;

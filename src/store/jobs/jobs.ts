@@ -7,7 +7,7 @@ import { toJson } from "./json.ts";
 import type { Jobs } from "./port.ts";
 import { startWorker } from "./worker.ts";
 
-interface JobsParts {
+interface JobsDeps {
   db: Db;
   clock: Clock;
   ids: Ids;
@@ -21,7 +21,7 @@ const DEFAULT_ATTEMPTS = 20;
 /**
  * The job queue on either engine: all coordination happens in the database, so any number of processes can share it.
  */
-export function createJobs({ db, clock, ids, events, log }: JobsParts): Jobs {
+export function createJobs({ db, clock, ids, events, log }: JobsDeps): Jobs {
   const table = createJobsTable(db);
   let count = 0;
 

@@ -6,7 +6,7 @@ import { toJson } from "./json.ts";
 import { keepLeases, type Lease } from "./leases.ts";
 import type { Job, JobContext, JobWorker, WorkOptions } from "./port.ts";
 
-interface WorkerParts {
+interface WorkerDeps {
   table: JobsTable;
   clock: Clock;
   ids: Ids;
@@ -27,7 +27,7 @@ const KEPT_MS = { done: 24 * HOUR, failed: 30 * 24 * HOUR };
 
 /** Runs jobs of one kind, `concurrency` at a time, until stopped. */
 export function startWorker(
-  parts: WorkerParts,
+  parts: WorkerDeps,
   kind: string,
   options: WorkOptions,
   run: (job: Job, context: JobContext) => Promise<void>,

@@ -18,7 +18,7 @@ import type { AddedTrack } from "./port.ts";
 import { ATTEMPTS, createPreparer, trackFolder, uploadedKey } from "./prepare.ts";
 import { createTracksTable, type AudioTrackRow } from "./tracks-table.ts";
 
-interface AudioParts {
+interface AudioDeps {
   db: Db;
   objects: ObjectStore;
   jobs: Jobs;
@@ -89,7 +89,7 @@ const MIB = 1024 ** 2;
 const GIB = 1024 ** 3;
 const DELETED_AT_ONCE = 500;
 
-export function createAudio(parts: AudioParts): Audio {
+export function createAudio(parts: AudioDeps): Audio {
   const { db, objects, jobs, events, videos, fetch, settings, clock, ids, log } = parts;
   const table = createTracksTable(db);
   const known: Recent<ExtraAudio[]> = createRecent({

@@ -8,7 +8,7 @@ import type { Videos } from "../videos/index.ts";
 import type { AudioSource } from "../encode/index.ts";
 import type { AudioTrackRow, TracksTable } from "./tracks-table.ts";
 
-interface PrepareParts {
+interface PrepareDeps {
   objects: ObjectStore;
   videos: Pick<Videos, "find">;
   tools: MediaTools;
@@ -36,7 +36,7 @@ export const uploadedKey = (video: string, track: string): string => `${trackFol
 class Unusable extends Error {}
 
 /** Runs the job `stream.audio`: fetches the file if it is not stored yet, and probes it. */
-export function createPreparer(parts: PrepareParts) {
+export function createPreparer(parts: PrepareDeps) {
   const { objects, videos, table, log, changed } = parts;
 
   return async ({ payload, attempt }: Job, { signal }: JobContext): Promise<void> => {
@@ -64,7 +64,7 @@ const isLasting = (err: unknown): boolean =>
   isStoreError(err, "tooLarge");
 
 async function prepare(
-  parts: PrepareParts,
+  parts: PrepareDeps,
   { uid, video_uid: video, url }: AudioTrackRow,
   signal: AbortSignal,
 ): Promise<AudioSource> {
@@ -104,7 +104,7 @@ async function prepare(
 }
 
 async function fetchFile(
-  { objects, fetch, maxBytes }: PrepareParts,
+  { objects, fetch, maxBytes }: PrepareDeps,
   url: string,
   key: string,
   signal: AbortSignal,

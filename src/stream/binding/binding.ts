@@ -21,7 +21,7 @@ import {
 } from "./params.ts";
 import { boundDownloads, boundVideo, boundWatermark } from "./shapes.ts";
 
-interface StreamBindingParts {
+interface StreamBindingDeps {
   videos: Pick<Videos, "get" | "edit" | "delete"> & Pick<VideoCatalog, "list">;
   urls: StreamUrls;
   uploads: Pick<Uploads, "direct" | "copy" | "bytes">;
@@ -48,7 +48,7 @@ export function createStreamBinding({
   captions,
   watermarks,
   defaultAccount,
-}: StreamBindingParts): StreamPort {
+}: StreamBindingDeps): StreamPort {
   const idOf = (args: unknown[]) => given(words, args[0], "id");
   const show = (video: Parameters<typeof boundVideo>[0]) => boundVideo(video, urls);
 

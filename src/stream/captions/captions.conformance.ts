@@ -11,7 +11,7 @@ import type { MediaModel } from "../model.ts";
 import { openVideos, testModel, videosTestMigrations } from "../videos/videos.testing.ts";
 import { streamCaptionsMigrations } from "./captions-table.ts";
 import { createCaptions } from "./captions.ts";
-import type { CaptionsParts } from "./parts.ts";
+import type { CaptionsDeps } from "./deps.ts";
 import type { Caption } from "./port.ts";
 
 const A = "a".repeat(32);
@@ -26,7 +26,7 @@ const kind =
 async function setUp(
   t: TestContext,
   engine: TestEngine,
-  { command = [] as string[], ...more }: Partial<CaptionsParts> & { command?: string[] } = {},
+  { command = [] as string[], ...more }: Partial<CaptionsDeps> & { command?: string[] } = {},
 ) {
   const database = await engine.open(t, [...videosTestMigrations, ...streamCaptionsMigrations]);
   const { videos, clock, events, objects, jobs, db } = await openVideos(t, database);
@@ -35,7 +35,7 @@ async function setUp(
     settings: { ffmpeg: "", ffprobe: "", sandbox: "auto", user_id: 70_000, encoders: 1, urgent_encoders: 1 },
     log: silentLog,
   });
-  const parts: CaptionsParts = {
+  const parts: CaptionsDeps = {
     db,
     objects,
     events,

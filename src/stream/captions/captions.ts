@@ -7,7 +7,7 @@ import { createCaptionsTable, type CaptionRow } from "./captions-table.ts";
 import { createEmbedded } from "./embedded.ts";
 import { createGeneration } from "./generation.ts";
 import { canonicalLanguage, languageLabel } from "./language.ts";
-import type { CaptionsParts } from "./parts.ts";
+import type { CaptionsDeps } from "./deps.ts";
 import type { Caption, Captions } from "./port.ts";
 
 /** The event id is the uid of the video. */
@@ -19,7 +19,7 @@ const RECOVER_MS = 60_000;
 /** Changes are announced immediately; this bounds the delay if a notification is lost. */
 const FRESH_MS = 10_000;
 
-export function createCaptions(parts: CaptionsParts): Captions {
+export function createCaptions(parts: CaptionsDeps): Captions {
   const { db, objects, events, clock, ids, log, videos } = parts;
   const table = createCaptionsTable(db);
   /** Every manifest reads the captions of its video. */

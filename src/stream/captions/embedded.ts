@@ -6,9 +6,9 @@ import type { JobWorker } from "../../store/index.ts";
 import { MediaRunError } from "../media/index.ts";
 import { createScratch } from "../scratch.ts";
 import type { Video } from "../videos/index.ts";
-import type { CaptionsParts } from "./parts.ts";
+import type { CaptionsDeps } from "./deps.ts";
 
-interface EmbeddedParts extends CaptionsParts {
+interface EmbeddedDeps extends CaptionsDeps {
   /** Stores the captions, unless captions in this language exist. */
   store(video: Video, about: { language: string; title?: string }, vtt: string): Promise<void>;
 }
@@ -27,7 +27,7 @@ const OCTETS_PER_MS = 10_000;
 const MAX_FILE_BYTES = 64 << 20;
 
 /** Extracts text subtitles of uploaded files (mkv, mp4) as captions. A job, because it reads the whole file. */
-export function createEmbedded({ jobs, objects, tools, videos, folder, log, store }: EmbeddedParts): Embedded {
+export function createEmbedded({ jobs, objects, tools, videos, folder, log, store }: EmbeddedDeps): Embedded {
   const scratch = createScratch(folder);
   let worker: JobWorker | undefined;
 

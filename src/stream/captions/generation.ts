@@ -5,10 +5,10 @@ import { streamErrors } from "../errors.ts";
 import { notReady, type Video } from "../videos/index.ts";
 import type { CaptionRow, CaptionsTable } from "./captions-table.ts";
 import { generatedLabel } from "./language.ts";
-import type { CaptionsParts } from "./parts.ts";
+import type { CaptionsDeps } from "./deps.ts";
 import { captionsOfSpeech, NoCaptions } from "./speech.ts";
 
-interface GenerationParts extends CaptionsParts {
+interface GenerationDeps extends CaptionsDeps {
   table: CaptionsTable;
   /** Stores a file and returns its key. */
   keep(uid: string, vtt: string): Promise<string>;
@@ -39,7 +39,7 @@ interface Payload {
 /**
  * Captions generated from speech: one row with the state, and one job. Only the job specified in the row may finish it.
  */
-export function createGeneration(parts: GenerationParts): Generation {
+export function createGeneration(parts: GenerationDeps): Generation {
   const { jobs, table, clock, ids, log, settings, videos, folder, keep, drop, changed } = parts;
   const scratch = createScratch(folder);
   let worker: JobWorker | undefined;

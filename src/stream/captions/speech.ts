@@ -3,7 +3,7 @@ import { formatVtt, readCaptions } from "../../protocol/webvtt/index.ts";
 import type { Scratch } from "../scratch.ts";
 import { MediaRunError, runChild } from "../media/index.ts";
 import type { Video } from "../videos/index.ts";
-import type { CaptionsParts } from "./parts.ts";
+import type { CaptionsDeps } from "./deps.ts";
 
 /** Speech recognition failed permanently; a retry would not help. */
 export class NoCaptions extends Error {
@@ -23,7 +23,7 @@ const PATIENCE = 10;
  * that can be retried: mediaToolsMissing, encoderBusy, an abort.
  */
 export async function captionsOfSpeech(
-  { objects, tools, settings, scratch }: Pick<CaptionsParts, "objects" | "tools" | "settings"> & { scratch: Scratch },
+  { objects, tools, settings, scratch }: Pick<CaptionsDeps, "objects" | "tools" | "settings"> & { scratch: Scratch },
   video: Video,
   language: string,
   signal: AbortSignal,

@@ -2,15 +2,15 @@ import { isStoreError, type ObjectStore } from "../../store/index.ts";
 import type { Clock, Log } from "../../kernel/index.ts";
 import { streamErrors } from "../errors.ts";
 import type { MediaModel } from "../model.ts";
-import { type RequestedVideo, draftOf, type UploadsParts } from "../uploads/index.ts";
+import { type RequestedVideo, draftOf, type UploadsDeps } from "../uploads/index.ts";
 import { notReady, type Video, type Videos } from "../videos/index.ts";
 
-interface ClipsParts {
+interface ClipsDeps {
   videos: Pick<Videos, "get" | "create" | "delete" | "uploaded">;
   objects: Pick<ObjectStore, "copy" | "open">;
   clock: Clock;
   log: Log;
-  findWatermark?: UploadsParts["findWatermark"];
+  findWatermark?: UploadsDeps["findWatermark"];
 }
 
 /** A part of a video as a separate video: uses the same bytes, encoded from the start of the clip. */
@@ -28,7 +28,7 @@ type RequestedClip = Omit<RequestedVideo, "maxDurationSeconds" | "uploadExpiry">
   end: number;
 };
 
-export function createClips({ videos, objects, clock, log, findWatermark }: ClipsParts): Clips {
+export function createClips({ videos, objects, clock, log, findWatermark }: ClipsDeps): Clips {
   return {
     async create(account, { from, start, end, ...asked }) {
       const source = await videos.get(account, from);

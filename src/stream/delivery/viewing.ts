@@ -8,7 +8,7 @@ import type { Viewing } from "./route.ts";
 import { sendBytes, type Sendable } from "./send-bytes.ts";
 import { type Exchange, sendText } from "./send-text.ts";
 
-interface ViewingParts {
+interface ViewingDeps {
   video: Video;
   id: string;
   base: string;
@@ -36,7 +36,7 @@ export function createViewing({
   request,
   response,
   memory,
-}: ViewingParts): Viewing {
+}: ViewingDeps): Viewing {
   let parsed: URLSearchParams | undefined;
   let signal: AbortSignal | undefined;
   return {

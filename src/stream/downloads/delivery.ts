@@ -6,7 +6,7 @@ import type { DownloadsTable } from "./downloads-table.ts";
 import { downloadKey } from "./make.ts";
 import { DOWNLOAD_TYPES, downloadName, mediaType, type DownloadType } from "./types.ts";
 
-interface DownloadRoutesParts {
+interface DownloadRoutesDeps {
   table: Pick<DownloadsTable, "find">;
   objects: Pick<ObjectStore, "open">;
 }
@@ -14,7 +14,7 @@ interface DownloadRoutesParts {
 const FILENAME = /^[A-Za-z0-9_-]{1,120}$/;
 
 /** `/{id}/downloads/default.mp4`, `audio.m4a`, and `original`: `access` decides whether they may be downloaded. */
-export function downloadRoutes({ table, objects }: DownloadRoutesParts): DeliveryRoute[] {
+export function downloadRoutes({ table, objects }: DownloadRoutesDeps): DeliveryRoute[] {
   async function send(viewing: Viewing, type: DownloadType): Promise<void> {
     const { video } = viewing;
     refuseFailed(video);

@@ -11,7 +11,7 @@ import { bufferBytes } from "../passthrough/segment-bytes.ts";
 import type { SegmentBytes } from "../playback/port.ts";
 import type { Video } from "../videos/video.ts";
 import { openVideos, testModel, videosTestMigrations } from "../videos/videos.testing.ts";
-import { createDownloads, type Downloads, type DownloadsParts } from "./downloads.ts";
+import { createDownloads, type Downloads, type DownloadsDeps } from "./downloads.ts";
 import { assertClean } from "./downloads.testing.ts";
 import { downloadsMigrations } from "./downloads-table.ts";
 import { downloadKey } from "./make.ts";
@@ -35,7 +35,7 @@ export function downloadsConformance(engine: TestEngine): void {
   function closing(t: TestContext) {
     const open: Downloads[] = [];
     t.after(async () => void (await Promise.all(open.map((one) => one.close()))));
-    return (parts: DownloadsParts) => {
+    return (parts: DownloadsDeps) => {
       const downloads = createDownloads(parts);
       open.push(downloads);
       return downloads;
@@ -44,7 +44,7 @@ export function downloadsConformance(engine: TestEngine): void {
 
   async function setUp(
     t: TestContext,
-    { passes = true, assemble }: { passes?: boolean } & Pick<DownloadsParts, "assemble"> = {},
+    { passes = true, assemble }: { passes?: boolean } & Pick<DownloadsDeps, "assemble"> = {},
   ) {
     const create = closing(t);
     const database = await engine.open(t, [...videosTestMigrations, ...downloadsMigrations]);

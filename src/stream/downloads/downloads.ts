@@ -11,7 +11,7 @@ import { createDownloadsTable, type DownloadRow } from "./downloads-table.ts";
 import { ATTEMPTS, createMaker, downloadKey, type DownloadJob } from "./make.ts";
 import type { Download, DownloadType } from "./types.ts";
 
-export interface DownloadsParts {
+export interface DownloadsDeps {
   db: Db;
   objects: ObjectStore;
   jobs: Jobs;
@@ -56,7 +56,7 @@ const RECOVER_MS = 60_000;
 const SILENT_MS = 60_000;
 const RECOVERED_AT_ONCE = 200;
 
-export function createDownloads(parts: DownloadsParts): Downloads {
+export function createDownloads(parts: DownloadsDeps): Downloads {
   const { db, objects, jobs, videos, assemble, clock, ids, log, backoff } = parts;
   const table = createDownloadsTable(db);
   let worker: JobWorker | undefined;

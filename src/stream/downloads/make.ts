@@ -9,7 +9,7 @@ import { muxFile } from "./mux.ts";
 import { chooseRenditions, type RenditionSource } from "./rendition-source.ts";
 import { downloadName, type DownloadType } from "./types.ts";
 
-interface MakeParts {
+interface MakeDeps {
   objects: ObjectStore;
   videos: Pick<Videos, "find">;
   segments: Pick<Segments, "get">;
@@ -38,7 +38,7 @@ export const downloadKey = (uid: string, type: DownloadType, build: string): str
   `stream/${uid}/downloads/${build}-${downloadName[type]}`;
 
 /** Runs the job `stream.download`: builds the file and reports its progress. */
-export function createMaker(parts: MakeParts) {
+export function createMaker(parts: MakeDeps) {
   const { objects, videos, table, clock, log } = parts;
 
   return async ({ payload, attempt }: Job, { signal }: JobContext): Promise<void> => {

@@ -3,7 +3,7 @@ import type { MediaModel } from "../model.ts";
 import { createAdtsReader } from "../../protocol/aac/index.ts";
 import { audioSegment, storedFrames } from "./audio-fragments.ts";
 import { AUDIO_BITRATE, AUDIO_FRAME, AUDIO_RATE, audioFrames } from "./audio-grid.ts";
-import { type RunParts, SourceGone } from "./video-run.ts";
+import { type RunDeps, SourceGone } from "./video-run.ts";
 
 interface AudioRun {
   model: MediaModel;
@@ -29,7 +29,7 @@ const PREROLL = 1;
  * Encodes the AAC frames [first, …) of the segments so that they join those of other runs seamlessly. Rejects with
  * MediaRunError, SourceGone, or the error of the callback.
  */
-export async function runAudio({ tools, objects }: Pick<RunParts, "tools" | "objects">, run: AudioRun): Promise<void> {
+export async function runAudio({ tools, objects }: Pick<RunDeps, "tools" | "objects">, run: AudioRun): Promise<void> {
   const { model, source, segments, urgency, signal, awaited, onSegment } = run;
   const path = await objects.file(source.key);
   if (path === undefined) throw new SourceGone(`${source.key} is not there`);

@@ -11,9 +11,9 @@ import type { MediaTools } from "../media/port.ts";
 import type { MediaModel, VideoRendition } from "../model.ts";
 import { testVideo } from "../videos/videos.testing.ts";
 import type { Video } from "../videos/video.ts";
-import { createSegments, type SegmentsParts } from "./segments.ts";
+import { createSegments, type SegmentsDeps } from "./segments.ts";
 
-interface EncoderWorldOptions extends Partial<Omit<SegmentsParts, "tools">> {
+interface EncoderWorldOptions extends Partial<Omit<SegmentsDeps, "tools">> {
   /** Wraps the real tools. */
   around?: (tools: MediaTools) => MediaTools;
 }
@@ -31,7 +31,7 @@ export async function openEncoder(t: TestContext, { around = (tools) => tools, .
       return real.ffmpeg(run);
     },
   });
-  const parts: SegmentsParts = {
+  const parts: SegmentsDeps = {
     tools,
     objects,
     clock: systemClock,

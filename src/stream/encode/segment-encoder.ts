@@ -4,11 +4,11 @@ import type { Video } from "../videos/index.ts";
 import { audioInit } from "./audio-fragments.ts";
 import { runAudio } from "./audio-run.ts";
 import { type SegmentStore, VideoGone } from "./segment-store.ts";
-import { runVideo, type RunParts } from "./video-run.ts";
+import { runVideo, type RunDeps } from "./video-run.ts";
 import type { Wanted } from "./video-graph.ts";
 import type { Run } from "./segment-requests.ts";
 
-interface SegmentEncoderDeps extends RunParts {
+interface SegmentEncoderDeps extends RunDeps {
   store: SegmentStore;
   audio?: AudioSources;
 }

@@ -13,7 +13,7 @@ import { type AudioSources, segmentKey, type Segments } from "./port.ts";
 import { createScratch } from "../scratch.ts";
 import { isAwaited, nextBatch, type Run, type Waiter, type SegmentRequest } from "./segment-requests.ts";
 
-export interface SegmentsParts {
+export interface SegmentsDeps {
   tools: MediaTools;
   objects: ObjectStore;
   clock: Clock;
@@ -40,7 +40,7 @@ const MAX_AHEAD = 100;
 const TRIES = 2;
 const SHUTTING_DOWN = "the server is shutting down";
 
-export function createSegments(parts: SegmentsParts): SegmentsModule {
+export function createSegments(parts: SegmentsDeps): SegmentsModule {
   const { objects, log, audio, mostWaiting = 1000 } = parts;
   const concurrency = parts.concurrency || Math.max(2, availableParallelism());
   const scratch = createScratch(parts.scratch ?? join(tmpdir(), "reelpost-encode"));

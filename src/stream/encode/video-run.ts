@@ -10,7 +10,7 @@ import { createPieceReader } from "../../protocol/mp4/index.ts";
 import { framesOf, videoGraph, type Wanted } from "./video-graph.ts";
 import { videoOptions } from "./video-options.ts";
 
-export interface RunParts {
+export interface RunDeps {
   tools: MediaTools;
   objects: ObjectStore;
   clock: Clock;
@@ -49,7 +49,7 @@ const ROUNDING = 1 / 3;
  * Encodes everything in `wanted` in one ffmpeg process. Rejects with MediaRunError, Mp4Error, SourceGone, or the error
  * of a callback.
  */
-export async function runVideo(parts: RunParts, run: VideoRun): Promise<void> {
+export async function runVideo(parts: RunDeps, run: VideoRun): Promise<void> {
   const left = new Map(run.wanted.map(({ rendition, segments }) => [rendition, [...segments]]));
   const { fps } = run.model.segments;
   const first = Math.min(...run.wanted.map(({ segments }) => segments[0] ?? 0));
@@ -86,7 +86,7 @@ interface Beginning {
 }
 
 async function runOnce(
-  parts: RunParts,
+  parts: RunDeps,
   run: VideoRun,
   wanted: readonly Wanted[],
   { from, exact }: Beginning,

@@ -3,7 +3,7 @@ import type { TestContext } from "node:test";
 import { silentLog } from "../../kernel/index.ts";
 import { type SettingsInput, settingsSchema } from "../../kernel/settings.ts";
 import { discover } from "./capabilities.ts";
-import { createMediaTools, type MediaToolsParts } from "./tools.ts";
+import { createMediaTools, type MediaToolsDeps } from "./tools.ts";
 
 export const streamSettings = (given: NonNullable<SettingsInput["stream"]> = {}) =>
   settingsSchema.parse({ stream: given }).stream;
@@ -19,7 +19,7 @@ const findOnce: typeof discover = (settings, options) =>
 export function openTools(
   t: TestContext,
   given: NonNullable<SettingsInput["stream"]> = {},
-  parts: Partial<MediaToolsParts> = {},
+  parts: Partial<MediaToolsDeps> = {},
 ) {
   const own = given.ffmpeg !== undefined || given.ffprobe !== undefined;
   const tools = createMediaTools({

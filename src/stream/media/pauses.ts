@@ -10,7 +10,7 @@ interface Pauses {
   enter(group: number, urgency: NonNullable<MediaRun["urgency"]>, awaited?: AbortSignal): () => void;
 }
 
-interface PausesParts {
+interface PausesDeps {
   /** Milliseconds. */
   now?: () => number;
   signal?: (group: number, signal: "SIGSTOP" | "SIGCONT") => void;
@@ -31,7 +31,7 @@ export function createPauses({
   now = () => performance.now(),
   signal = toGroup,
   hasBegun: mayStop = hasBegun,
-}: PausesParts = {}): Pauses {
+}: PausesDeps = {}): Pauses {
   const patient = new Set<number>();
   let waiting = 0;
   let heldSince: number | undefined;

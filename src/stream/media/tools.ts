@@ -13,7 +13,7 @@ import { createPauses } from "./pauses.ts";
 import type { MediaResult, MediaRun, MediaTools } from "./port.ts";
 import { MediaRunError, type MediaRunReason } from "./run-error.ts";
 
-export interface MediaToolsParts {
+export interface MediaToolsDeps {
   settings: MediaSettings & Pick<Settings["stream"], "encoders" | "urgent_encoders">;
   log: Log;
   /** Whether other machines can reach this server. Default false. */
@@ -70,7 +70,7 @@ export function createMediaTools({
   processors = availableParallelism(),
   mostWaiting = 500,
   find = discover,
-}: MediaToolsParts): MediaTools & { load(): MediaLoad } {
+}: MediaToolsDeps): MediaTools & { load(): MediaLoad } {
   const closing = new AbortController();
   const lanes = createLanes({
     urgent: settings.urgent_encoders || Math.max(2, processors),

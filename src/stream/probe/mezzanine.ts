@@ -47,7 +47,7 @@ const MATROSKA_AUDIO = new Set([
   "wmav1",
 ]);
 
-interface MezzanineParts {
+interface MezzanineDeps {
   tools: MediaTools;
   objects: Pick<ObjectStore, "put" | "file" | "delete">;
   /** Folder for temporary files; they are as large as uploads. */
@@ -70,7 +70,7 @@ type MezzanineMode = "copy" | "encode";
  * `stream/<uid>/mezzanine.<container>`. Throws ProbeRefused.
  */
 export async function makeMezzanine(
-  { tools, objects, folder }: MezzanineParts,
+  { tools, objects, folder }: MezzanineDeps,
   uid: string,
   path: string,
   size: number,

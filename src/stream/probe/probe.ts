@@ -23,7 +23,7 @@ export interface Probe {
 
 export type ProbedVideo = Pick<Video, "uid" | "sourceKey" | "watermark" | "clip">;
 
-interface ProbeParts {
+interface ProbeDeps {
   tools: MediaTools;
   objects: Pick<ObjectStore, "open" | "file" | "put" | "delete">;
   settings: Pick<Settings["stream"], "ladder" | "codecs" | "passthrough" | "max_duration_seconds">;
@@ -48,7 +48,7 @@ interface Looked {
 const FAR_KEYFRAME_S = 45;
 const SHORT_ENOUGH_S = 90;
 
-export function createProbe({ tools, objects, settings, folder, watermark = ownWatermark }: ProbeParts): Probe {
+export function createProbe({ tools, objects, settings, folder, watermark = ownWatermark }: ProbeDeps): Probe {
   async function look(key: string, options: RunOptions): Promise<Looked> {
     const [source, path] = await Promise.all([objects.open(key), objects.file(key)]);
     if (source === undefined || path === undefined) throw new Fault(`the object ${key} is to be probed and not there`);

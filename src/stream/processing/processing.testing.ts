@@ -5,14 +5,14 @@ import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { randomIds, silentLog, systemClock } from "../../kernel/index.ts";
 import { createJobs, createLocalEvents, migrate, openFsObjects, openSqlite } from "../../store/index.ts";
-import { createSegments, type SegmentsParts } from "../encode/segments.ts";
+import { createSegments, type SegmentsDeps } from "../encode/segments.ts";
 import { openTools, streamSettings } from "../media/media.testing.ts";
 import type { MediaTools } from "../media/port.ts";
 import { createProbe } from "../probe/probe.ts";
 import type { Video } from "../videos/video.ts";
-import { createVideos, type VideosParts } from "../videos/videos.ts";
+import { createVideos, type VideosDeps } from "../videos/videos.ts";
 import { TEST_STREAM_SETTINGS, videosTestMigrations } from "../videos/videos.testing.ts";
-import { createProcessing, type ProcessingParts } from "./processing.ts";
+import { createProcessing, type ProcessingDeps } from "./processing.ts";
 
 const ACCOUNT = "a".repeat(32);
 
@@ -23,9 +23,9 @@ interface ProcessingWorldOptions {
    */
   folder?: string;
   around?: (tools: MediaTools) => MediaTools;
-  videos?: Partial<VideosParts>;
-  segments?: Partial<SegmentsParts>;
-  processing?: Partial<ProcessingParts>;
+  videos?: Partial<VideosDeps>;
+  segments?: Partial<SegmentsDeps>;
+  processing?: Partial<ProcessingDeps>;
   /** Default: all components are started. */
   start?: boolean;
 }

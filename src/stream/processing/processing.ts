@@ -9,7 +9,7 @@ import { exceedsLimit, PROCESS_JOB, SETTLED, type Video, type Videos } from "../
 import { allWork, chunkCount, chunkPriority, chunkSegments, chunkWork, createCheckpoints } from "./chunks.ts";
 import { judge } from "./failure.ts";
 
-export interface ProcessingParts {
+export interface ProcessingDeps {
   videos: Pick<Videos, "find" | "modelled" | "playable" | "progress" | "finished" | "failed">;
   probe: Probe;
   segments: Pick<SegmentsModule, "get" | "fill" | "fillInits">;
@@ -65,7 +65,7 @@ export function createProcessing({
   beginnings = Math.max(2, availableParallelism()),
   encoders = 0,
   leaseMs = LEASE_MS,
-}: ProcessingParts): Processing {
+}: ProcessingDeps): Processing {
   const encoderSlots = encoders || Math.max(1, Math.floor(availableParallelism() / 2));
   const checkpoints = createCheckpoints(objects);
   const workers: JobWorker[] = [];

@@ -12,7 +12,7 @@ interface ImageStore {
   get(uid: string, name: string, make: () => Promise<Buffer>): Promise<ObjectHandle>;
 }
 
-interface ImageStoreParts {
+interface ImageStoreDeps {
   objects: ObjectStore;
   /** Whether the video still exists. */
   exists: (uid: string) => Promise<boolean>;
@@ -45,7 +45,7 @@ export function createImageStore({
   log,
   mostKept = 500,
   mostOctets = 64 * 1024 * 1024,
-}: ImageStoreParts): ImageStore {
+}: ImageStoreDeps): ImageStore {
   const making = new Map<string, Promise<ObjectHandle>>();
   const counts = new Map<string, Promise<Count>>();
   const queue = createImageQueue();

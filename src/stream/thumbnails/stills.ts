@@ -6,7 +6,7 @@ import { insideFrom, pictureFilter, type PictureOptions } from "./picture.ts";
 import { sheetArgs, type Sheet } from "./sheet.ts";
 import type { ImageRequest } from "./image-request.ts";
 
-interface StillsParts {
+interface StillsDeps {
   tools: MediaTools;
   objects: Pick<ObjectStore, "file">;
 }
@@ -31,7 +31,7 @@ const MAX_OCTETS = 64 << 20;
  */
 const EARLIER_S = [0, 2, 30, Infinity];
 
-export function createStills({ tools, objects }: StillsParts): Stills {
+export function createStills({ tools, objects }: StillsDeps): Stills {
   async function draw(
     model: MediaModel,
     args: (inputs: {

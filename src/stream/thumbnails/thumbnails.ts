@@ -17,7 +17,7 @@ interface Thumbnails {
   poster(video: Video): Promise<ObjectHandle>;
 }
 
-interface ThumbnailsParts {
+interface ThumbnailsDeps {
   tools: MediaTools;
   objects: ObjectStore;
   videos: Pick<Videos, "find">;
@@ -35,7 +35,7 @@ const AUDIO_IMAGE = { width: 1280, height: 720 };
 type Pictured = MediaModel & { video: VideoTrack };
 
 /** Images of a video, rendered from its source on request, so available before anything is encoded. */
-export function createThumbnails({ tools, objects, videos, log, mostKept }: ThumbnailsParts): Thumbnails {
+export function createThumbnails({ tools, objects, videos, log, mostKept }: ThumbnailsDeps): Thumbnails {
   const stills = createStills({ tools, objects });
   const store = createImageStore({
     objects,

@@ -3,7 +3,7 @@ import { messageOf, UserError } from "../../kernel/index.ts";
 import { isStoreError, type Job, type JobContext, type JobWorker } from "../../store/index.ts";
 import { streamErrors } from "../errors.ts";
 import { VIDEO_CHANGED } from "../videos/index.ts";
-import type { CreationParts } from "./creation.ts";
+import type { CreationDeps } from "./creation.ts";
 import { draftOf } from "./drafts.ts";
 import { answered, askOrigin, describe, isFine, isForGood, startOf } from "./origin.ts";
 import type { Uploads } from "./port.ts";
@@ -40,7 +40,7 @@ class CutShort extends Error {}
 const MAX_CUT_SHORT = 3;
 
 /** Videos fetched from a URL: checked immediately, copied by a job that resumes where the previous attempt ended. */
-export function createCopies(parts: CreationParts): Copies {
+export function createCopies(parts: CreationDeps): Copies {
   const {
     clock,
     log,

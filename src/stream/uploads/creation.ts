@@ -1,14 +1,14 @@
 import type { UserError } from "../../kernel/index.ts";
 import { streamErrors } from "../errors.ts";
 import { draftOf, SOME_DAYS_MS, SOON_MS } from "./drafts.ts";
-import type { UploadsParts } from "./parts.ts";
+import type { UploadsDeps } from "./deps.ts";
 import type { RequestedVideo, TusCreation, Uploads } from "./port.ts";
 import type { Sources } from "./sources.ts";
 import { readTusMetadata } from "./tus-metadata.ts";
 import type { UploadLock } from "./upload-lock.ts";
 import { DEFERRED, hashOf, NOT_YET, type UploadRow, type UploadsTable } from "./uploads-table.ts";
 
-export interface CreationParts extends UploadsParts {
+export interface CreationDeps extends UploadsDeps {
   table: UploadsTable;
   sources: Sources;
   lock: UploadLock;
@@ -29,7 +29,7 @@ export interface Creations extends Pick<Uploads, "tus" | "direct"> {
 const GIB = 1024 ** 3;
 
 /** Creation of uploads that span several requests or are performed by other users. */
-export function createCreations(parts: CreationParts): Creations {
+export function createCreations(parts: CreationDeps): Creations {
   const { clock, ids, settings, videos, urls, table, sources, lock } = parts;
 
   /** The declared length, or DEFERRED. */
@@ -166,7 +166,7 @@ export function checkTusHeaders(headers: TusCreation["headers"]): void {
 export function checkSize(
   length: number,
   maxSizeBytes: number | null | undefined,
-  settings: Pick<UploadsParts["settings"], "upload_gb">,
+  settings: Pick<UploadsDeps["settings"], "upload_gb">,
 ): void {
   if (length === 0) throw streamErrors.notAVideo({ reason: "it is empty" });
   const limit = Math.min(maxSizeBytes ?? Infinity, uploadLimit(settings));
@@ -177,12 +177,12 @@ export function checkSize(
     });
 }
 
-export const uploadLimit = ({ upload_gb }: Pick<UploadsParts["settings"], "upload_gb">): number =>
+export const uploadLimit = ({ upload_gb }: Pick<UploadsDeps["settings"], "upload_gb">): number =>
   Math.floor(upload_gb * GIB);
 
 /** An upload without a token sets only the video's name, to the file name, and only if its owner has not set one. */
 export async function nameAfter(
-  { videos }: Pick<UploadsParts, "videos">,
+  { videos }: Pick<UploadsDeps, "videos">,
   { uid, account_id: account }: UploadRow,
   name: string | undefined,
 ): Promise<void> {
@@ -199,7 +199,7 @@ interface ByteLimit {
 /** Limit of an upload whose length has not been declared: the video's, and stream.upload_gb. */
 export function deferredLimit(
   maxSizeBytes: number | null | undefined,
-  settings: Pick<UploadsParts["settings"], "upload_gb">,
+  settings: Pick<UploadsDeps["settings"], "upload_gb">,
 ): ByteLimit {
   const bytes = Math.min(maxSizeBytes ?? Infinity, uploadLimit(settings));
   const rule =

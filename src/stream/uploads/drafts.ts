@@ -1,6 +1,6 @@
 import { streamErrors } from "../errors.ts";
 import type { VideoDraft } from "../videos/index.ts";
-import type { UploadsParts } from "./parts.ts";
+import type { UploadsDeps } from "./deps.ts";
 import type { RequestedVideo } from "./port.ts";
 
 const MINUTE = 60_000;
@@ -15,7 +15,7 @@ export const SOME_DAYS_MS = 7 * 24 * 60 * MINUTE;
  * Converts the parameters of a creation to those of a video. Throws badParameter, and the errors of `findWatermark`.
  */
 export async function draftOf(
-  { clock, findWatermark }: Pick<UploadsParts, "clock" | "findWatermark">,
+  { clock, findWatermark }: Pick<UploadsDeps, "clock" | "findWatermark">,
   account: string,
   { watermark, ...asked }: RequestedVideo,
   expiresIn?: number,

@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { UserError } from "../../kernel/index.ts";
 import { streamErrors } from "../errors.ts";
 import type { Video } from "../videos/index.ts";
-import { type CreationParts, nameAfter } from "./creation.ts";
+import { type CreationDeps, nameAfter } from "./creation.ts";
 import { draftOf, ONE_DAY_MS } from "./drafts.ts";
 import { readForm } from "./form.ts";
 import type { RequestedVideo, Uploads } from "./port.ts";
@@ -23,7 +23,7 @@ const MAX_NAME = 500;
  * Uploads in one request. The file is stored as an object before the video is announced; the data of a failed upload is
  * removed.
  */
-export function createForms(parts: CreationParts): Forms {
+export function createForms(parts: CreationDeps): Forms {
   const { objects, clock, ids, log, settings, videos, table, sources, lock } = parts;
   const maxBytes = settings.basic_upload_mb * MIB;
 

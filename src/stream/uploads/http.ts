@@ -4,7 +4,7 @@ import { isStoreError } from "../../store/index.ts";
 import { streamErrors } from "../errors.ts";
 import { mayReopen, type Video } from "../videos/index.ts";
 import { checkChunk } from "./chunk-rules.ts";
-import { checkTusHeaders, type CreationParts, type Creations, uploadLimit } from "./creation.ts";
+import { checkTusHeaders, type CreationDeps, type Creations, uploadLimit } from "./creation.ts";
 import type { Forms } from "./forms.ts";
 import type { ShownUpload } from "./port.ts";
 import { discardBody, receivedBody } from "./request-body.ts";
@@ -12,7 +12,7 @@ import { UPLOAD_DATA } from "./tus-protocol.ts";
 import { textOf, type Tus } from "./tus.ts";
 import { DEFERRED, isSecretOf, type UploadRow } from "./uploads-table.ts";
 
-interface UploadHttpParts extends CreationParts {
+interface UploadHttpDeps extends CreationDeps {
   creations: Creations;
   forms: Forms;
   tus: Tus;
@@ -24,7 +24,7 @@ type Handler = (request: IncomingMessage, response: ServerResponse) => Promise<v
 const ADDRESS = /^[^?]*\/upload\/([0-9a-f]{32})\/([A-Za-z0-9_-]{16,64})\/?(?:\?|$)/;
 const METHODS = "POST, HEAD, PATCH, DELETE, OPTIONS, GET";
 /** The checksum extension is not supported: requests with Upload-Checksum are rejected. */
-export const tusHeaders = (settings: Pick<UploadHttpParts["settings"], "upload_gb">): Record<string, string> => ({
+export const tusHeaders = (settings: Pick<UploadHttpDeps["settings"], "upload_gb">): Record<string, string> => ({
   "tus-resumable": "1.0.0",
   "tus-version": "1.0.0",
   "tus-extension": "creation,creation-with-upload,creation-defer-length,expiration,termination",
@@ -48,7 +48,7 @@ const DAY = 86_400_000;
 export const ARRIVING_MS = 3_600_000;
 
 /** Serves `/upload/<uid>/<secret>`. The URL is the credential; other credentials sent by a client are ignored. */
-export function createUploadHttp(parts: UploadHttpParts): Handler {
+export function createUploadHttp(parts: UploadHttpDeps): Handler {
   const { clock, log, settings, urls, videos, table, creations, forms, tus, page } = parts;
   const maxBytes = uploadLimit(settings);
 

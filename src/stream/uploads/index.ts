@@ -2,7 +2,7 @@ export { draftOf } from "./drafts.ts";
 export { readForm } from "./form.ts";
 export { carriesUpload } from "./http.ts";
 export { answered, askOrigin, isFine, isForGood } from "./origin.ts";
-export type { UploadsParts } from "./parts.ts";
+export type { UploadsDeps } from "./deps.ts";
 export type { RequestedVideo, Uploads } from "./port.ts";
 export { uploadsMigrations } from "./uploads-table.ts";
 export { createUploads } from "./uploads.ts";

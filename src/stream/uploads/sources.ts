@@ -2,7 +2,7 @@ import { buffer } from "node:stream/consumers";
 import { isStoreError, type PartialObject } from "../../store/index.ts";
 import { streamErrors } from "../errors.ts";
 import type { Video } from "../videos/index.ts";
-import type { UploadsParts } from "./parts.ts";
+import type { UploadsDeps } from "./deps.ts";
 import { HEAD_OCTETS, nonVideoReason, sniffed } from "./sniff.ts";
 import { DEFERRED, type UploadRow, type UploadsTable } from "./uploads-table.ts";
 import { UserError } from "../../kernel/index.ts";
@@ -46,7 +46,7 @@ const TOUCH_MS = 60_000;
 const MEZZANINES = ["mezzanine.mp4", "mezzanine.mkv"];
 
 export function createSources(
-  { objects, videos, clock, log }: Pick<UploadsParts, "objects" | "videos" | "clock" | "log">,
+  { objects, videos, clock, log }: Pick<UploadsDeps, "objects" | "videos" | "clock" | "log">,
   table: UploadsTable,
 ): Sources {
   const key = (uid: string, attempt?: string) => `stream/${uid}/source${attempt === undefined ? "" : `-${attempt}`}`;

@@ -3,7 +3,7 @@ import { UserError } from "../../kernel/index.ts";
 import { streamErrors } from "../errors.ts";
 import type { Video } from "../videos/index.ts";
 import { atMost, checkSize, deferredLimit } from "./creation.ts";
-import type { UploadsParts } from "./parts.ts";
+import type { UploadsDeps } from "./deps.ts";
 import { discardBody, receivedBody } from "./request-body.ts";
 import type { Sources } from "./sources.ts";
 import { checkContentLength, checkHeaderValues, checkPatchHeaders, readPatch } from "./tus-protocol.ts";
@@ -20,7 +20,7 @@ const TEXT = "text/plain;charset=UTF-8";
 /** Time for which a request may continue to store its data after another request has asked for the lock. */
 const RELEASE_MS = 500;
 
-interface TusParts extends Pick<UploadsParts, "videos" | "log" | "settings"> {
+interface TusDeps extends Pick<UploadsDeps, "videos" | "log" | "settings"> {
   table: UploadsTable;
   sources: Sources;
   lock: UploadLock;
@@ -36,7 +36,7 @@ export type Tus = (
   upload: { method: "HEAD" | "PATCH" | "DELETE"; video: Video },
 ) => Promise<void>;
 
-export function createTus({ table, sources, lock, videos, log, settings }: TusParts): Tus {
+export function createTus({ table, sources, lock, videos, log, settings }: TusDeps): Tus {
   /** Finds the upload and its offset. The caller must hold the lock. Throws uploadNotFound, notAVideo. */
   async function stored(uid: string): Promise<{ row: UploadRow & { length: number }; offset: number }> {
     const row = await table.find(uid);

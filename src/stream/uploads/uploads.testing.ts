@@ -16,7 +16,7 @@ import { createStreamUrls } from "../videos/urls.ts";
 import { createVideos } from "../videos/videos.ts";
 import { videosMigrations } from "../videos/videos-table.ts";
 import { carriesUpload } from "./http.ts";
-import type { UploadsParts } from "./parts.ts";
+import type { UploadsDeps } from "./deps.ts";
 import { createUploads } from "./uploads.ts";
 import { uploadsMigrations } from "./uploads-table.ts";
 
@@ -31,7 +31,7 @@ export interface UploadsWorldOptions {
   db?: Db;
   clock?: Clock;
   port?: number;
-  more?: Partial<UploadsParts>;
+  more?: Partial<UploadsDeps>;
 }
 
 /**

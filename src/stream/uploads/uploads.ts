@@ -1,9 +1,9 @@
 import { every, type Repetition } from "../../kernel/every.ts";
 import { createCopies } from "./copies.ts";
-import { createCreations, type CreationParts } from "./creation.ts";
+import { createCreations, type CreationDeps } from "./creation.ts";
 import { createForms } from "./forms.ts";
 import { ARRIVING_MS, createUploadHttp, tusHeaders } from "./http.ts";
-import type { UploadsParts } from "./parts.ts";
+import type { UploadsDeps } from "./deps.ts";
 import type { Uploads } from "./port.ts";
 import { createSources } from "./sources.ts";
 import { createUploadLock } from "./upload-lock.ts";
@@ -17,12 +17,12 @@ const QUIET_MS = 10 * 60_000;
 const SWEEP_MS = 10 * 60_000;
 
 /** All upload methods: forms, TUS, one-time URLs and copies from a URL. */
-export function createUploads(given: UploadsParts): Uploads {
+export function createUploads(given: UploadsDeps): Uploads {
   const { db, events, ids, clock, log, videos } = given;
   const table = createUploadsTable(db);
   const sources = createSources(given, table);
   const lock = createUploadLock({ events, process: ids.token(8) });
-  const parts: CreationParts = { ...given, table, sources, lock };
+  const parts: CreationDeps = { ...given, table, sources, lock };
   const creations = createCreations(parts);
   let repetition: Repetition | undefined;
   const forms = createForms(parts);

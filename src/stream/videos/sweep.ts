@@ -5,7 +5,7 @@ import type { SweepTable, Unfinished } from "./sweep-table.ts";
 import type { ErrorReason, Video } from "./video.ts";
 import { noteTouched } from "./videos-table.ts";
 
-interface SweepParts {
+interface SweepDeps {
   db: Db;
   table: SweepTable;
   jobs: Jobs;
@@ -39,18 +39,7 @@ const SOURCELESS_MS = HOUR;
 const ARRIVING_MS = 24 * HOUR;
 
 /** Background maintenance of videos. Every task is idempotent, and may run concurrently on several machines. */
-export function createSweep({
-  db,
-  table,
-  jobs,
-  clock,
-  log,
-  deletions,
-  enqueue,
-  tell,
-  fail,
-  remove,
-}: SweepParts): Sweep {
+export function createSweep({ db, table, jobs, clock, log, deletions, enqueue, tell, fail, remove }: SweepDeps): Sweep {
   const arriving: ((uid: string) => Promise<boolean>)[] = [];
 
   async function isArriving(uid: string): Promise<boolean> {

@@ -1,7 +1,7 @@
 import { customerCode } from "../customers/index.ts";
 import type { Video } from "./video.ts";
 
-interface StreamUrlsParts {
+interface StreamUrlsDeps {
   /** `customer-<code>.<deliveryDomain>`, with or without a port; if empty, videos are served under `base`. */
   deliveryDomain: string;
   /** Upload host, with optional port; if empty (default), uploads are served under `base`. */
@@ -35,7 +35,7 @@ interface VideoUrls {
   dash: string;
 }
 
-export function createStreamUrls({ deliveryDomain, uploadHost = "", base, prefix = "" }: StreamUrlsParts): StreamUrls {
+export function createStreamUrls({ deliveryDomain, uploadHost = "", base, prefix = "" }: StreamUrlsDeps): StreamUrls {
   const origin = (account: string) =>
     deliveryDomain === "" ? `${base()}${prefix}` : originOf(`customer-${customerCode(account)}.${deliveryDomain}`);
 

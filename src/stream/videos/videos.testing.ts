@@ -17,7 +17,7 @@ import {
 import type { MediaModel } from "../model.ts";
 import { newVideo } from "./new-video.ts";
 import type { Video } from "./video.ts";
-import { createVideos, type VideosParts } from "./videos.ts";
+import { createVideos, type VideosDeps } from "./videos.ts";
 import { videosMigrations } from "./videos-table.ts";
 
 /** Migrations for tests of domains built on videos: `engine.open(t, videosTestMigrations)` first. */
@@ -41,7 +41,7 @@ export async function openVideos(
     migrations = [],
     onSettled,
     ...more
-  }: Partial<VideosParts> & { migrations?: Migration[]; onSettled?: (video: Video) => Promise<void> } = {},
+  }: Partial<VideosDeps> & { migrations?: Migration[]; onSettled?: (video: Video) => Promise<void> } = {},
 ) {
   const folder = mkdtempSync(join(tmpdir(), "reelpost-videos-"));
   const db = database?.db ?? openSqlite({ path: join(folder, "test.db") });
@@ -50,7 +50,7 @@ export async function openVideos(
   const events = createLocalEvents({ log: silentLog });
   const objects = await openFsObjects({ folder });
   const jobs = createJobs({ db, clock, ids: randomIds, events, log: silentLog });
-  const parts: VideosParts = {
+  const parts: VideosDeps = {
     db,
     objects,
     jobs,

@@ -38,7 +38,7 @@ import {
   type VideoTables,
 } from "./videos-table.ts";
 
-export interface VideosParts {
+export interface VideosDeps {
   db: Db;
   objects: ObjectStore;
   jobs: Jobs;
@@ -85,7 +85,7 @@ const SWEEP_MS = 30_000;
 /** After this time, one of many queued videos may have been processed. */
 const RETRY_SECONDS = 10;
 
-export function createVideos(parts: VideosParts): VideosModule {
+export function createVideos(parts: VideosDeps): VideosModule {
   const { db, jobs, events, clock, ids, log, settings, mostPending = 10_000 } = parts;
   const tables = db.tables<VideoTables>();
   const known = createKnownVideos({ read: videoByUid(tables), events, clock });

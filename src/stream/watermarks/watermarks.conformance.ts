@@ -16,7 +16,7 @@ import { createMediaTools } from "../media/tools.ts";
 import { chunk, END, header, png, SIGNATURE } from "./png.testing.ts";
 import { MAX_WATERMARK_BYTES } from "./port.ts";
 import { streamWatermarksMigrations } from "./watermarks-table.ts";
-import { createWatermarks, type WatermarksParts } from "./watermarks.ts";
+import { createWatermarks, type WatermarksDeps } from "./watermarks.ts";
 
 const A = "a".repeat(32);
 const B = "b".repeat(32);
@@ -27,11 +27,11 @@ const kind =
   (name: string, text = /./) =>
   (err: unknown) =>
     err instanceof UserError && err.kind === name && text.test(err.message);
-const noTools: WatermarksParts["tools"] = {
+const noTools: WatermarksDeps["tools"] = {
   ffmpeg: async () => Promise.reject(streamErrors.mediaToolsMissing({ reason: "none in this test" })),
 };
 
-async function setUp(t: TestContext, engine: TestEngine, more: Partial<WatermarksParts> = {}) {
+async function setUp(t: TestContext, engine: TestEngine, more: Partial<WatermarksDeps> = {}) {
   const { db } = await engine.open(t, streamWatermarksMigrations);
   const folder = mkdtempSync(join(tmpdir(), "reelpost-watermarks-"));
   const objects = await openFsObjects({ folder });

@@ -9,7 +9,7 @@ import { readPng } from "./png.ts";
 import { MAX_WATERMARK_BYTES, type Watermarks, type WatermarkRequest } from "./port.ts";
 import { createWatermarksTable, type WatermarkRow } from "./watermarks-table.ts";
 
-export interface WatermarksParts {
+export interface WatermarksDeps {
   db: Db;
   objects: ObjectStore;
   /**
@@ -47,7 +47,7 @@ export function createWatermarks({
   ids,
   log,
   max = 1000,
-}: WatermarksParts): Watermarks {
+}: WatermarksDeps): Watermarks {
   const table = createWatermarksTable(db);
   let sweeping: Repetition | undefined;
 

@@ -12,7 +12,7 @@ import { createStreamUrls } from "../videos/urls.ts";
 import { refusal, testVideo } from "../videos/videos.testing.ts";
 import { ATTEMPTS, RETRY_MS } from "./attempt.ts";
 import type { WebhookDelivery } from "./types.ts";
-import { createWebhooks, type WebhooksParts } from "./webhooks.ts";
+import { createWebhooks, type WebhooksDeps } from "./webhooks.ts";
 import { webhooksMigrations } from "./webhooks-table.ts";
 
 const [A, B] = ["a".repeat(32), "b".repeat(32)];
@@ -59,7 +59,7 @@ async function listen(t: TestContext) {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`, received, state };
 }
 
-async function open(t: TestContext, engine: TestEngine, more: Partial<WebhooksParts> = {}) {
+async function open(t: TestContext, engine: TestEngine, more: Partial<WebhooksDeps> = {}) {
   // Hooks run in order of registration, and the worker must stop before its database closes: otherwise it would retry
   // writing the outcome of a running delivery, and its waits between retries would never end because the test clock has
   // stopped.

@@ -8,7 +8,7 @@ import { attempt, ATTEMPTS, isSuccess, retryDelay, webhookUrl } from "./attempt.
 import type { WebhookDelivery, WebhookEndpoint, Webhooks, WebhookTopic } from "./types.ts";
 import { createWebhooksTable, type EndpointRow } from "./webhooks-table.ts";
 
-export interface WebhooksParts {
+export interface WebhooksDeps {
   db: Db;
   jobs: Jobs;
   secrets: Pick<Secrets, "seal" | "open">;
@@ -50,7 +50,7 @@ export function createWebhooks({
   fetch,
   allowPrivate,
   liveExample,
-}: WebhooksParts): Webhooks {
+}: WebhooksDeps): Webhooks {
   const table = createWebhooksTable(db);
   let worker: JobWorker | undefined;
   let recovery: Repetition | undefined;

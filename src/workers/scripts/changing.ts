@@ -4,7 +4,7 @@ import { resolveBindings, sealBinding } from "./bindings.ts";
 import { checkBindings, checkCompatibilityDate, checkFlags, checkTexts } from "./checks.ts";
 import { findDeployments } from "./deployments-table.ts";
 import { readModules } from "./module-objects.ts";
-import type { Parts } from "./parts.ts";
+import type { Parts } from "./deps.ts";
 import type { Annotations, Upload } from "./port.ts";
 import type { ScriptsTables } from "./schema.ts";
 import type { Binding } from "./script.ts";

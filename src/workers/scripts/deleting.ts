@@ -1,6 +1,6 @@
 import { workerErrors } from "../errors.ts";
 import { deleteDeployment, findDeployments } from "./deployments-table.ts";
-import type { Parts } from "./parts.ts";
+import type { Parts } from "./deps.ts";
 import type { ScriptsTables } from "./schema.ts";
 import { deleteScript, findScript, updateScript, type ScriptRecord, type Tables } from "./scripts-table.ts";
 import { announce } from "./deploying.ts";

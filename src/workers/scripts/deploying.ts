@@ -2,7 +2,7 @@ import { workerErrors } from "../errors.ts";
 import { badUpload } from "./checks.ts";
 import { insertDeployment, pruneDeployments, type DeploymentRecord } from "./deployments-table.ts";
 import type { UploadLimits } from "./limits.ts";
-import type { Parts } from "./parts.ts";
+import type { Parts } from "./deps.ts";
 import type { Annotations, Author, Deployment } from "./port.ts";
 import type { ScriptsTables } from "./schema.ts";
 import { findScript, updateScript, type ScriptRecord, type Tables } from "./scripts-table.ts";

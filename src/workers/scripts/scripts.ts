@@ -22,7 +22,7 @@ import type { LiveVersions } from "./live-versions.ts";
 import { readModules } from "./module-objects.ts";
 import { createModuleSweep, type ModuleSweepOptions } from "./module-sweep.ts";
 import { addScript } from "./new-script.ts";
-import type { Parts } from "./parts.ts";
+import type { Parts } from "./deps.ts";
 import type { BindingTargets, Scripts } from "./port.ts";
 import { listSchedules, replaceSchedules } from "./schedules-table.ts";
 import type { ScriptsTables } from "./schema.ts";

@@ -1,6 +1,6 @@
 import { resolveBindings, type BindingSources } from "./bindings.ts";
 import { checkCompatibilityDate, checkFlags, checkModules } from "./checks.ts";
-import type { Parts } from "./parts.ts";
+import type { Parts } from "./deps.ts";
 import type { Annotations, Upload } from "./port.ts";
 import type { ScriptsTables } from "./schema.ts";
 import type { Base, Content } from "./version-builder.ts";

@@ -5,7 +5,7 @@ import { checkTargets } from "./bindings.ts";
 import { announce, writeDeployment } from "./deploying.ts";
 import type { DeploymentRecord } from "./deployments-table.ts";
 import { storeModules } from "./module-objects.ts";
-import type { Parts } from "./parts.ts";
+import type { Parts } from "./deps.ts";
 import type { Annotations, Author, ScriptSettings, UploadedModule, Version } from "./port.ts";
 import type { ScriptsTables } from "./schema.ts";
 import { addScript } from "./new-script.ts";

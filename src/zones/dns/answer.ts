@@ -13,7 +13,7 @@ import { findPlace, type Node, type NodeSet, recordSet } from "./nodes.ts";
 import type { ServedZone, ServedZones } from "./served.ts";
 import { anySet, apexNode, soaSet } from "./synthesised.ts";
 
-interface AnswerParts {
+interface AnswerDeps {
   zones: ServedZones;
   flatten: Flatten;
 }
@@ -30,7 +30,7 @@ const ADDRESS_TYPES = new Map([
 const MAX_CHAIN = 10;
 
 /** The answer to a query of class IN (RFC 1034 4.3.2). */
-export async function answerQuestion(parts: AnswerParts, name: string, type: number): Promise<Reply> {
+export async function answerQuestion(parts: AnswerDeps, name: string, type: number): Promise<Reply> {
   const zone = await zoneFor(parts.zones, name, type);
   if (zone === undefined) return bareReply(RCODE.refused);
   const chain: RecordSet[] = [];
@@ -57,7 +57,7 @@ async function zoneFor(zones: ServedZones, name: string, type: number): Promise<
 
 type Step = Reply | { alias: RecordSet; target: string };
 
-async function answerAt(parts: AnswerParts, zone: ServedZone, name: string, type: number): Promise<Step> {
+async function answerAt(parts: AnswerDeps, zone: ServedZone, name: string, type: number): Promise<Step> {
   const { zones, flatten } = parts;
   const place = await findPlace(zones, zone, name);
   if (place.kind === "absent") return negative(zone, RCODE.nxDomain);

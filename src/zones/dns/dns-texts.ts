@@ -4,7 +4,7 @@ import type { Zones } from "../create.ts";
 import { dnsErrors } from "./provider/errors.ts";
 import type { DnsChange, DnsProvider } from "./provider/port.ts";
 
-interface DnsTextsParts {
+interface DnsTextsDeps {
   zones: Pick<Zones, "byName">;
   /** Stores the records of the zones. */
   provider: DnsProvider;
@@ -18,7 +18,7 @@ const TTL_SECONDS = 60;
 const SETTLE_MS = { embedded: 1000, external: 5000 };
 
 /** TXT records for DNS-01, in the zones of accounts. */
-export function createDnsTexts({ zones, provider, clock, alone }: DnsTextsParts): DnsTexts {
+export function createDnsTexts({ zones, provider, clock, alone }: DnsTextsDeps): DnsTexts {
   const settleMs = provider.kind !== "embedded" ? SETTLE_MS.external : alone ? 0 : SETTLE_MS.embedded;
 
   async function apply(name: string, change: Pick<DnsChange, "add" | "remove">, signal?: AbortSignal) {

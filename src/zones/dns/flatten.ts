@@ -7,7 +7,7 @@ import type { ServedZones } from "./served.ts";
 /** Answers a CNAME with the addresses of its target; `none` builds the answer if the target has no addresses. */
 export type Flatten = (name: string, alias: NodeSet, type: AddressType, none: () => Reply) => Promise<Reply>;
 
-interface FlattenParts {
+interface FlattenDeps {
   zones: ServedZones;
   clock: Clock;
   /** Without it, the target of a CNAME at the apex must be a name on this server. */
@@ -16,7 +16,7 @@ interface FlattenParts {
 
 const MAX_CHAIN = 8;
 
-export function createFlatten({ zones, clock, lookUp }: FlattenParts): Flatten {
+export function createFlatten({ zones, clock, lookUp }: FlattenDeps): Flatten {
   const cache = lookUp && createAddressCache({ clock, lookUp });
 
   // An error instead of an empty answer: resolvers would cache the empty answer, and senders would assume that the

@@ -4,14 +4,14 @@ import { dataOf } from "../records/content.ts";
 import { createServedReads, isFlattened, type ServedRow } from "./served-table.ts";
 import type { ServedRecord, ServedZone, ServedZones } from "./served.ts";
 
-interface ServedZonesParts {
+interface ServedZonesDeps {
   db: Db;
   /** Version of a zone's records; see Records.version. */
   version(zone: string): number | undefined;
 }
 
 /** Zones in the database. Zones whose records are on another server ("partial") are not served. */
-export function createServedZones({ db, version }: ServedZonesParts): ServedZones {
+export function createServedZones({ db, version }: ServedZonesDeps): ServedZones {
   const reads = createServedReads(db);
   return {
     version,

@@ -5,7 +5,7 @@ import type { Log } from "../../kernel/index.ts";
 import type { Verdict } from "./rate-limit.ts";
 import type { Respond } from "./respond.ts";
 
-interface UdpParts {
+interface UdpDeps {
   respond: Respond;
   log: Log;
   limit: (address: string) => Verdict;
@@ -16,7 +16,7 @@ const MAX_PENDING = 1000;
 const TC = 0x02;
 
 /** Rejects if the port is in use. */
-export async function listenUdp({ respond, log, limit }: UdpParts, host: string, port: number): Promise<Socket> {
+export async function listenUdp({ respond, log, limit }: UdpDeps, host: string, port: number): Promise<Socket> {
   const socket = createSocket(isIPv6(host) ? "udp6" : "udp4");
   let pending = 0;
 

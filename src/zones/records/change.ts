@@ -19,7 +19,7 @@ import type { DnsRecord, RecordDraft, RecordRequest, RecordZone } from "./types.
 /** Published with the zone's id after every change to its records. */
 export const RECORDS_CHANGED = "zones.records";
 
-export interface RecordChangeParts {
+export interface RecordChangeDeps {
   db: Db;
   clock: Clock;
   ids: Ids;
@@ -54,7 +54,7 @@ export type ChangeRecords = <Result>(
 ) => Promise<Result>;
 
 /** Runs `work` in one transaction. */
-export function createRecordChanges({ db, clock, ids, versions, quota }: RecordChangeParts): ChangeRecords {
+export function createRecordChanges({ db, clock, ids, versions, quota }: RecordChangeDeps): ChangeRecords {
   // Changes to one zone update the same counter rows: concurrent transactions would conflict and be retried on PostgreSQL.
   const queue = createKeyedQueue();
 

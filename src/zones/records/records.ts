@@ -4,7 +4,7 @@ import { zoneErrors } from "../errors.ts";
 import type { ZoneTables } from "../tables.ts";
 import type { Zone } from "../types.ts";
 import { runBatch, type Batch, type BatchResult } from "./batch.ts";
-import { createRecordChanges, draftOf, patched, type RecordChangeParts } from "./change.ts";
+import { createRecordChanges, draftOf, patched, type RecordChangeDeps } from "./change.ts";
 import { allRecords, createRecordLister, type RecordQuery } from "./list-table.ts";
 import { createManagedRecords, type ManagedRecords } from "./managed.ts";
 import { recordById, recordCounts, sumOf } from "./records-table.ts";
@@ -39,7 +39,7 @@ export interface Records {
 /** Maximum number of records per import. */
 const MAX_IMPORT = 100_000;
 
-export function createRecords(parts: RecordChangeParts & { db: Db }): Records {
+export function createRecords(parts: RecordChangeDeps & { db: Db }): Records {
   const { db, clock, ids, quota } = parts;
   const tables = db.tables<ZoneTables>();
   const change = createRecordChanges(parts);

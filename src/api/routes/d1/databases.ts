@@ -6,7 +6,7 @@ import { pageQuery, pageRequest } from "../../paging.ts";
 const DATABASES = "/accounts/{account_id}/d1/database";
 export const ONE_DATABASE = `${DATABASES}/{database_id}`;
 
-export interface D1RouteParts {
+export interface D1RouteDeps {
   list: D1DatabaseList;
   /** Absent: another process has the files, and operations that need them are rejected. */
   databases?: D1Databases;
@@ -31,7 +31,7 @@ const TABLES =
   "select count(*) from sqlite_master where type = 'table' and substr(name, 1, 7) <> 'sqlite_' and lower(substr(name, 1, 4)) <> '_cf_'";
 
 /** The databases of an account. */
-export function databaseRoutes({ list, databases }: D1RouteParts): Route[] {
+export function databaseRoutes({ list, databases }: D1RouteDeps): Route[] {
   const read = { tag: "D1", permission: "D1 Read" } as const;
   const write = { tag: "D1", permission: "D1 Write" } as const;
 
@@ -169,7 +169,7 @@ export function databaseRoutes({ list, databases }: D1RouteParts): Route[] {
 
 /** Throws databaseNotFound, and `elsewhere` in a process without the files. */
 export async function openDatabase(
-  { list, databases }: D1RouteParts,
+  { list, databases }: D1RouteDeps,
   params: Record<string, string>,
 ): Promise<{ databases: D1Databases; id: string }> {
   const { id } = await list.get(params.account_id!, params.database_id!);

@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { d1Limits } from "../../../workers/index.ts";
 import { route, type Call, type Route } from "../../operation.ts";
-import { ONE_DATABASE, openDatabase, type D1RouteParts } from "./databases.ts";
+import { ONE_DATABASE, openDatabase, type D1RouteDeps } from "./databases.ts";
 
 // D1 validates the values itself and has its own messages.
 const statement = z.object({ sql: z.string(), params: z.array(z.unknown()).nullish() });
@@ -11,7 +11,7 @@ const body = z.union([z.object({ batch: z.array(statement).min(1) }), statement]
 const MAX_VALUES = 1_000_000;
 
 /** SQL over the API. All statements of a call run in one transaction, and each returns one result. */
-export function queryRoutes(parts: D1RouteParts): Route[] {
+export function queryRoutes(parts: D1RouteDeps): Route[] {
   const shared = {
     tag: "D1",
     permission: "D1 Write",

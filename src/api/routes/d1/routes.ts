@@ -1,10 +1,10 @@
 import { systemClock, type Clock } from "../../../kernel/index.ts";
 import { createD1Bookmarks } from "../../../workers/index.ts";
 import type { Route } from "../../operation.ts";
-import { databaseRoutes, type D1RouteParts } from "./databases.ts";
+import { databaseRoutes, type D1RouteDeps } from "./databases.ts";
 import { queryRoutes } from "./query.ts";
 import { timeTravelRoutes } from "./time-travel.ts";
-import { transferRoutes, type D1TransferParts } from "./transfers.ts";
+import { transferRoutes, type D1TransferDeps } from "./transfers.ts";
 
 export { createD1TransferHttp, D1_TRANSFERS } from "./transfer-http.ts";
 
@@ -12,7 +12,7 @@ export { createD1TransferHttp, D1_TRANSFERS } from "./transfer-http.ts";
 export const d1Routes = ({
   clock = systemClock,
   ...parts
-}: D1RouteParts & D1TransferParts & { clock?: Clock }): Route[] => [
+}: D1RouteDeps & D1TransferDeps & { clock?: Clock }): Route[] => [
   ...databaseRoutes(parts),
   ...queryRoutes(parts),
   ...transferRoutes(parts),

@@ -1,10 +1,10 @@
 import { z } from "@hono/zod-openapi";
 import { d1Errors, type D1Transfer, type D1Transfers } from "../../../workers/index.ts";
 import { answer, route, type Answer, type Call, type Route } from "../../operation.ts";
-import { ONE_DATABASE, type D1RouteParts } from "./databases.ts";
+import { ONE_DATABASE, type D1RouteDeps } from "./databases.ts";
 import { transferPath } from "./transfer-http.ts";
 
-export interface D1TransferParts extends Pick<D1RouteParts, "list"> {
+export interface D1TransferDeps extends Pick<D1RouteDeps, "list"> {
   transfers: D1Transfers;
   /** Origin of the upload and download URLs. Default: the origin of the request. */
   origin?(request: Request): string;
@@ -35,7 +35,7 @@ export function transferRoutes({
   list,
   transfers,
   origin = ({ url }) => new URL(url).origin,
-}: D1TransferParts): Route[] {
+}: D1TransferDeps): Route[] {
   const shared = { tag: "D1", permission: "D1 Write", method: "post", result } as const;
   const url = (request: Request, file: { token: string; filename: string }) => origin(request) + transferPath(file);
   const idOf = async (params: Record<string, string>) => (await list.get(params.account_id!, params.database_id!)).id;

@@ -9,7 +9,7 @@ export interface Datasets {
   zones: Record<string, Dataset>;
 }
 
-interface ViewerParts {
+interface ViewerDeps {
   datasets: Datasets;
   /** The account of a zone. */
   zoneAccount(zone: string): Promise<string | undefined>;
@@ -25,7 +25,7 @@ type Answer = Record<string, unknown>;
 export async function answerFields(
   fields: Field[],
   caller: Caller,
-  { datasets, zoneAccount, budget }: ViewerParts,
+  { datasets, zoneAccount, budget }: ViewerDeps,
 ): Promise<Answer> {
   let asked = 0;
 

@@ -5,7 +5,7 @@ import { keyRoutes } from "./keys.ts";
 import { namespaceRoutes } from "./namespaces.ts";
 import { valueRoutes } from "./values.ts";
 
-interface KvRouteParts {
+interface KvRouteDeps {
   namespaces: KvNamespaces;
   store: KvStore;
   bulk: KvBulk;
@@ -13,7 +13,7 @@ interface KvRouteParts {
 }
 
 /** Workers KV routes under /accounts/{account_id}/storage/kv. */
-export const kvRoutes = (parts: KvRouteParts): Route[] => [
+export const kvRoutes = (parts: KvRouteDeps): Route[] => [
   ...namespaceRoutes(parts),
   ...keyRoutes(parts),
   ...valueRoutes(parts),

@@ -21,13 +21,13 @@ const putResult = z.object({
   storage_class: z.enum(STORAGE_CLASSES),
 });
 
-export interface R2RouteParts {
+export interface R2RouteDeps {
   bucketList: R2BucketList;
   buckets: R2Buckets;
 }
 
 /** Reads and writes single objects as bytes. */
-export function objectRoutes({ bucketList, buckets }: R2RouteParts): Route[] {
+export function objectRoutes({ bucketList, buckets }: R2RouteDeps): Route[] {
   const shared = { tag: "R2 Bucket", path: `${ONE_BUCKET}/objects/{object_key+}` };
   const read = { ...shared, permission: "Workers R2 Storage Read" } as const;
   const write = { ...shared, permission: "Workers R2 Storage Write" } as const;

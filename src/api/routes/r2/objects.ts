@@ -4,7 +4,7 @@ import { r2Errors, type R2Buckets, type R2ListedObject } from "../../../workers/
 import { parseJson } from "../../body.ts";
 import { answer, route, type Route } from "../../operation.ts";
 import { bucketOf, ONE_BUCKET, STORAGE_CLASSES } from "./bucket.ts";
-import type { R2RouteParts } from "./object.ts";
+import type { R2RouteDeps } from "./object.ts";
 
 const objectSchema = z.object({
   key: z.string(),
@@ -42,7 +42,7 @@ const job = z.object({
 const deletedSchema = z.union([z.array(z.object({ key: z.string() })), job]);
 
 /** Lists and bulk deletes objects of a bucket. */
-export function objectListRoutes({ bucketList, buckets, clock }: R2RouteParts & { clock: Clock }): Route[] {
+export function objectListRoutes({ bucketList, buckets, clock }: R2RouteDeps & { clock: Clock }): Route[] {
   const shared = { tag: "R2 Bucket", path: `${ONE_BUCKET}/objects` };
   const emptying = new Set<string>();
 

@@ -37,7 +37,7 @@ interface BodyName {
   createdAt: number;
 }
 
-interface BodiesParts {
+interface BodiesDeps {
   objects: ObjectStore;
   /** Reads a body stored in the database. */
   small: (id: string) => Promise<Uint8Array | undefined>;
@@ -53,7 +53,7 @@ const AT_ONCE = 500;
  */
 export const SMALL_BODY_BYTES = 64 * 1024;
 
-export function createBodies({ objects, small, maxBytes }: BodiesParts): Bodies {
+export function createBodies({ objects, small, maxBytes }: BodiesDeps): Bodies {
   const smallest = Math.min(SMALL_BODY_BYTES, maxBytes);
 
   async function take(message: BodyName, raw: Readable | Uint8Array) {

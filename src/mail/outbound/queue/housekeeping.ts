@@ -5,7 +5,7 @@ import type { QueueTable } from "./queue-table.ts";
 import type { RecipientRow } from "./migrations.ts";
 import { TELLING_MS, type Settle } from "./settle.ts";
 
-interface HousekeepingParts {
+interface HousekeepingDeps {
   table: ClaimsTable;
   queue: QueueTable;
   bodies: Bodies;
@@ -38,7 +38,7 @@ export function createHousekeeping({
   rowsMs,
   recovered,
   forgetPauses,
-}: HousekeepingParts): { run(): Promise<void> } {
+}: HousekeepingDeps): { run(): Promise<void> } {
   const tasks: { everyMs: number; next: number; run: () => Promise<void> }[] = [
     { everyMs: leaseMs / 2, next: 0, run: async () => recovered(await table.recover(clock.now())) },
     { everyMs: MINUTE, next: 0, run: expire },

@@ -80,7 +80,7 @@ export interface Queue {
   cancel(id: string): Promise<string[]>;
 }
 
-interface QueueParts {
+interface QueueDeps {
   table: QueueTable;
   bodies: Bodies;
   clock: Pick<Clock, "now">;
@@ -104,7 +104,7 @@ interface QueueParts {
 
 const MAX_PAGE = 1000;
 
-export function createQueue(parts: QueueParts): Queue {
+export function createQueue(parts: QueueDeps): Queue {
   const { table, bodies, clock, ids, trace, announce } = parts;
   /** Ordered by arrival, so that concurrent rows are neighbours in every index and a commit writes fewer pages. */
   const nextId = (now: number) => now.toString(16).padStart(12, "0") + ids.hex().slice(12);

@@ -9,7 +9,7 @@ import { keepLeases, type Held } from "./leases.ts";
 import type { MessageRow, RecipientRow } from "./migrations.ts";
 import type { Settle } from "./settle.ts";
 
-interface RunnerParts {
+interface RunnerDeps {
   table: ClaimsTable;
   /** Deliveries start after this promise resolves. */
   ready?: Promise<void>;
@@ -43,7 +43,7 @@ const PAGES_AT_ONCE = 10;
 const MAX_CANDIDATES = 5000;
 
 /** Delivers queued messages. Any number of runners share a queue. */
-export function startRunner(parts: RunnerParts): Runner {
+export function startRunner(parts: RunnerDeps): Runner {
   const { table, bodies, carrier, settle, housekeeping, clock, ids, log, leaseMs, pollMs } = parts;
   const stopping = new AbortController();
   const over = new AbortController();

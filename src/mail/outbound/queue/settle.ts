@@ -28,7 +28,7 @@ export interface FailedRecipient {
   orcpt?: string;
 }
 
-interface SettleParts {
+interface SettleDeps {
   table: ClaimsTable;
   queue: QueueTable;
   bodies: Bodies;
@@ -50,7 +50,7 @@ const FINISHED_AT_ONCE = 200;
 export type Settle = ReturnType<typeof createSettle>;
 
 /** Stores the results of recipients and triggers the follow-up work. */
-export function createSettle({ table, queue, bodies, clock, log, trace, backoff, keepMs, onFailed }: SettleParts) {
+export function createSettle({ table, queue, bodies, clock, log, trace, backoff, keepMs, onFailed }: SettleDeps) {
   const finishing = new Set<Promise<void>>();
 
   function say(

@@ -4,7 +4,7 @@ import type { LiveAddresses } from "../../access/index.ts";
 import { newVideo, type Video, type VideoCatalog, type Videos } from "../../videos/index.ts";
 import type { LiveInput, LiveInputDirectory } from "../inputs/port.ts";
 
-interface LiveAddressesParts {
+interface LiveAddressesDeps {
   inputs: Pick<LiveInputDirectory, "find">;
   videos: Pick<Videos, "find" | "get">;
   catalog: Pick<VideoCatalog, "list">;
@@ -31,7 +31,7 @@ const RUNNING_MS = 10_000;
 const MAX_KNOWN = 10_000;
 
 /** Resolves the uid of an input to the video that viewers expect. */
-export function createLiveAddresses({ inputs, videos, catalog, clock }: LiveAddressesParts): LiveAddressesModule {
+export function createLiveAddresses({ inputs, videos, catalog, clock }: LiveAddressesDeps): LiveAddressesModule {
   const running = new Map<string, { uid: string; until: number }>();
   const lasts = createRecent<{ uid: string | undefined }>({
     read: async (uid) => ({ uid: await lastOf(uid) }),

@@ -2,7 +2,7 @@ import type { Access, Viewer } from "../../access/index.ts";
 import { createOwnHosts } from "../../customers/index.ts";
 import { streamErrors } from "../../errors.ts";
 
-interface OnAirAccessParts {
+interface OnAirAccessDeps {
   /** From `LiveAddressesModule.onAir`: never the fallback of an input that is not live. */
   access: Access;
   /**
@@ -20,7 +20,7 @@ interface OnAirAccessParts {
 export function createOnAirAccess({
   access,
   domain,
-}: OnAirAccessParts): (id: string, viewer: Viewer, host?: string) => Promise<string> {
+}: OnAirAccessDeps): (id: string, viewer: Viewer, host?: string) => Promise<string> {
   const ownHost = createOwnHosts(domain);
   return async (id, viewer, host) => {
     const { uid, account, liveInput, state } = await access.check(id, "play", viewer);

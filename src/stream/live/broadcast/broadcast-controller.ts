@@ -9,7 +9,7 @@ import type { BroadcastRow } from "./leases.ts";
 import { isVideoThere } from "./recording-video.ts";
 import { stateAfter } from "./note.ts";
 import { makeRuns, openVideo, type OpenVideo } from "./open-video.ts";
-import type { BroadcastParts } from "./parts.ts";
+import type { BroadcastDeps } from "./deps.ts";
 
 /**
  * Controls the broadcasts of one input: its consecutive sessions and the videos that record them. Calls are processed
@@ -57,7 +57,7 @@ const rulesOf = ({ requireSignedURLs, allowedOrigins }: LiveRecording) => ({ req
 export function createBroadcastController(
   uid: string,
   owner: string,
-  parts: BroadcastParts,
+  parts: BroadcastDeps,
   onIdle: () => void,
 ): BroadcastController {
   const { leases, inputs, status, videos, recordings, runs, clock, ids, log } = parts;

@@ -9,7 +9,7 @@ import type { LiveTracks } from "../packets.ts";
 import type { LiveSession } from "../session.ts";
 import { createBroadcasts, type Broadcasts } from "./broadcasts.ts";
 import type { BroadcastLeases, BroadcastRow } from "./leases.ts";
-import type { BroadcastParts } from "./parts.ts";
+import type { BroadcastDeps } from "./deps.ts";
 
 export const INPUT = "1".repeat(32);
 const TRACKS: LiveTracks = { audio: { codec: "aac", config: Buffer.of(0x11, 0x90), sampleRate: 48_000, channels: 2 } };
@@ -211,7 +211,7 @@ export function createWorld() {
     };
 
     const sessionOf = (id: string) => process.sessions.find((session) => session.id === id);
-    const parts: BroadcastParts = {
+    const parts: BroadcastDeps = {
       leases: guarded(leases),
       clock: {
         now: clock.now,

@@ -2,7 +2,7 @@ import { messageOf } from "../../../kernel/index.ts";
 import type { LiveRun, LiveEncoder, LiveEncoding, RunSink } from "../fragments.ts";
 import type { LiveSession } from "../session.ts";
 import { describeTracks } from "./note.ts";
-import type { BroadcastParts, OpenPackage, OpenRecording } from "./parts.ts";
+import type { BroadcastDeps, OpenPackage, OpenRecording } from "./deps.ts";
 
 /** A video that is being packaged and stored by this process. */
 export interface OpenVideo {
@@ -13,7 +13,7 @@ export interface OpenVideo {
   close(options: { ended: boolean }): Promise<void>;
 }
 
-type Parts = Pick<BroadcastParts, "recordings" | "packages" | "videos" | "status" | "clock" | "log">;
+type Parts = Pick<BroadcastDeps, "recordings" | "packages" | "videos" | "status" | "clock" | "log">;
 
 const TOLD_AGAIN_MS = 5000;
 const TOLD_TRIES = 100;

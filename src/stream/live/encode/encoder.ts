@@ -11,7 +11,7 @@ import { createPictureFragments, PICTURE_TICKS, ticksOf, TRACK } from "./picture
 import { AUDIO, AUDIO_RATE, type Plan } from "./plan.ts";
 import { createSoundFragments } from "./sound-fragments.ts";
 
-interface EncoderParts {
+interface EncoderDeps {
   tools: Pick<MediaTools, "live">;
   plan: Plan;
   tracks: LiveTracks;
@@ -66,7 +66,7 @@ export function createEncoder({
   onVideo,
   onLost,
   now,
-}: EncoderParts): Encoder {
+}: EncoderDeps): Encoder {
   const { rungs, audio } = plan.encode;
   const input = createEncoderInput(
     {

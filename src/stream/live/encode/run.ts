@@ -8,7 +8,7 @@ import { createPictureFragments, PICTURE_TICKS, ticksOf, TRACK } from "./picture
 import { AUDIO, type Plan, SOURCE } from "./plan.ts";
 import { createSoundFragments } from "./sound-fragments.ts";
 
-interface RunParts {
+interface RunDeps {
   tools: Pick<MediaTools, "live">;
   log: Log;
   /** Milliseconds. */
@@ -29,7 +29,7 @@ export interface Run {
   end(): Promise<void> | undefined;
 }
 
-export function createRun({ tools, log, now, plan, tracks, partMs, first, sink: given, onLost }: RunParts): Run {
+export function createRun({ tools, log, now, plan, tracks, partMs, first, sink: given, onLost }: RunDeps): Run {
   const sink = guarded(given, log);
   const delay = first.kind === "video" ? first.pts - first.dts : 0;
   let ended = false;

@@ -2,7 +2,7 @@ import { createManualClock, randomIds, silentLog } from "../../../kernel/index.t
 import type { LiveErrorCode, LiveInput, LiveInputDirectory, LiveState, LiveStatusLog } from "../inputs/port.ts";
 import type { LiveTracks, MediaPacket } from "../packets.ts";
 import type { LiveSession, LiveSubscriber } from "../session.ts";
-import { createHub, type HubParts } from "./hub.ts";
+import { createHub, type HubDeps } from "./hub.ts";
 
 function testInput(more: Partial<LiveInput> = {}): LiveInput {
   return {
@@ -96,7 +96,7 @@ function createStatus() {
 }
 
 /** A hub with a manual clock. */
-export function openHub(parts: Partial<HubParts> = {}) {
+export function openHub(parts: Partial<HubDeps> = {}) {
   const clock = createManualClock(1_700_000_000_000);
   const inputs = createInputs();
   const { status, states, errors } = createStatus();

@@ -5,7 +5,7 @@ import type { PublishClaim, Publishing, RefusedPublishers } from "../publish.ts"
 import type { LiveSession, LiveSessions } from "../session.ts";
 import { createPublication, type OpenPublication } from "./publication.ts";
 
-export interface HubParts {
+export interface HubDeps {
   inputs: Pick<LiveInputDirectory, "find" | "byPublishKey" | "bySrtStreamId" | "onChange">;
   status: LiveStatusLog;
   clock: Clock;
@@ -36,7 +36,7 @@ const MAX_REMEMBERED = 1000;
 const WRONG_PASSPHRASE = streamErrors.livePassphraseWrong().kind;
 
 /** Accepts publishers by their keys, one per input, and distributes their packets. */
-export function createHub({ inputs, status, clock, log, most = 1000 }: HubParts): Hub {
+export function createHub({ inputs, status, clock, log, most = 1000 }: HubDeps): Hub {
   /** Keyed by uid of the input. */
   const open = new Map<string, OpenPublication>();
   const listeners = new Set<(session: LiveSession) => void>();

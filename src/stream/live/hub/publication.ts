@@ -10,7 +10,7 @@ import { createMeter } from "./meter.ts";
 import { createTimes } from "./times.ts";
 import { refusedTracks, sameTracks } from "./tracks.ts";
 
-interface PublicationParts {
+interface PublicationDeps {
   input: LiveInput;
   claim: PublishClaim;
   status: LiveStatusLog;
@@ -64,7 +64,7 @@ export function createPublication({
   onSession,
   onRefused,
   onEnd,
-}: PublicationParts): OpenPublication {
+}: PublicationDeps): OpenPublication {
   const id = randomIds.hex();
   const log = serverLog.child({ input: given.uid, session: id, protocol: claim.protocol });
   const told = new AbortController();

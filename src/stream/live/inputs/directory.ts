@@ -32,7 +32,7 @@ export const ownedOf = (row: InputRow, secrets: Pick<Secrets, "open">): OwnedLiv
   statusAt: row.status_at,
 });
 
-interface DirectoryParts {
+interface DirectoryDeps {
   table: Pick<InputsTable, "find" | "uidByKey">;
   secrets: Pick<Secrets, "open">;
   events: Events;
@@ -49,7 +49,7 @@ export interface Directory extends LiveInputDirectory {
 }
 
 /** Caches frequent lookups of ingest and playback in memory. */
-export function createDirectory({ table, secrets, events, clock }: DirectoryParts): Directory {
+export function createDirectory({ table, secrets, events, clock }: DirectoryDeps): Directory {
   const known = createRecent<Known>({
     async read(uid) {
       const row = await table.find(uid);

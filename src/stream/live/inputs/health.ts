@@ -4,7 +4,7 @@ import type { Db } from "../../../store/index.ts";
 import type { LiveHealth, LiveSessions } from "../session.ts";
 import { createHealthTable } from "./health-table.ts";
 
-interface LiveHealthNotesParts {
+interface LiveHealthNotesDeps {
   db: Db;
   /** Sessions of this process; absent if it accepts no publishers. */
   sessions?: Pick<LiveSessions, "all" | "of">;
@@ -28,7 +28,7 @@ const FORGET_MS = 60_000;
 /** Rows per statement. */
 const BATCH = 500;
 
-export function createLiveHealthNotes({ db, sessions, clock, log }: LiveHealthNotesParts): LiveHealthNotes {
+export function createLiveHealthNotes({ db, sessions, clock, log }: LiveHealthNotesDeps): LiveHealthNotes {
   const table = createHealthTable(db);
   let publishing: Repetition | undefined;
   let told = false;

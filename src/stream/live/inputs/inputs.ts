@@ -10,7 +10,7 @@ import type { InputRow } from "./live-table.ts";
 import type { LiveRecording } from "./port.ts";
 import type { LiveInputs } from "./types.ts";
 
-export interface InputsParts {
+export interface InputsDeps {
   table: InputsTable;
   history: Pick<StatusTable, "history">;
   directory: Pick<Directory, "changed">;
@@ -36,7 +36,7 @@ export function createOwnedInputs({
   ids,
   minDeletionDays,
   guard,
-}: InputsParts): LiveInputs {
+}: InputsDeps): LiveInputs {
   const rules = { minDeletionDays };
 
   function keysOf(uid: string): Pick<InputRow, "publish_hash" | "playback_hash" | "keys"> {

@@ -5,7 +5,7 @@ import type { VideoCatalog } from "../../videos/index.ts";
 import { createBroadcasts, type LiveBroadcasts } from "./broadcasts.ts";
 import { createDirectory } from "./directory.ts";
 import { createInputsTable } from "./inputs-table.ts";
-import { createOwnedInputs, type InputsParts } from "./inputs.ts";
+import { createOwnedInputs, type InputsDeps } from "./inputs.ts";
 import { createOutputs } from "./outputs.ts";
 import { createOutputsTable } from "./outputs-table.ts";
 import type { LiveInputDirectory, LiveStatusLog } from "./port.ts";
@@ -13,7 +13,7 @@ import { createStatusLog, type StatusLog } from "./status.ts";
 import { createStatusTable } from "./status-table.ts";
 import type { LiveInputs, OwnedLiveOutputs } from "./types.ts";
 
-interface LiveInputsParts {
+interface LiveInputsDeps {
   db: Db;
   events: Events;
   secrets: Pick<Secrets, "seal" | "open">;
@@ -23,7 +23,7 @@ interface LiveInputsParts {
   /** Recordings of the inputs. */
   catalog: Pick<VideoCatalog, "list">;
   /** Applies an input's access rules to its live videos. */
-  guard: InputsParts["guard"];
+  guard: InputsDeps["guard"];
   settings: { min_deletion_days: number; allow_private: boolean };
 }
 
@@ -55,7 +55,7 @@ export function createLiveInputs({
   catalog,
   guard,
   settings,
-}: LiveInputsParts): LiveInputsModule {
+}: LiveInputsDeps): LiveInputsModule {
   const table = createInputsTable(db);
   const history = createStatusTable(db);
   const directory = createDirectory({ table, secrets, events, clock });

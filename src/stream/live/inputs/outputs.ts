@@ -8,7 +8,7 @@ import type { LiveOutput, LiveOutputStatus } from "./port.ts";
 import type { OutputRow } from "./live-table.ts";
 import type { OwnedLiveOutputs } from "./types.ts";
 
-interface OutputsParts {
+interface OutputsDeps {
   table: OutputsTable;
   inputs: Pick<InputsTable, "find">;
   secrets: Pick<Secrets, "seal" | "open">;
@@ -34,7 +34,7 @@ export function createOutputs({
   clock,
   ids,
   allowPrivate,
-}: OutputsParts): OwnedLiveOutputs {
+}: OutputsDeps): OwnedLiveOutputs {
   const fromRow = ({ uid, input_uid: input, target, enabled, created_at: created, status }: OutputRow): LiveOutput => ({
     uid,
     input,

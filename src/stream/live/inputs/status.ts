@@ -3,7 +3,7 @@ import type { LiveState, LiveStatusLog } from "./port.ts";
 import type { StatusTable } from "./status-table.ts";
 import type { LiveEvent } from "./types.ts";
 
-interface StatusParts {
+interface StatusDeps {
   table: StatusTable;
   clock: Pick<Clock, "now">;
   log: Log;
@@ -26,7 +26,7 @@ const LONGEST = 500;
 const BUSY_MS = 60_000;
 const BATCH = 500;
 
-export function createStatusLog({ table, clock, log }: StatusParts): StatusLog {
+export function createStatusLog({ table, clock, log }: StatusDeps): StatusLog {
   const listeners: ((event: LiveEvent) => Promise<void>)[] = [];
 
   async function tell(event: LiveEvent | undefined): Promise<void> {

@@ -3,7 +3,7 @@ import type { LiveInputDirectory } from "../inputs/port.ts";
 import type { LiveEvent } from "../inputs/types.ts";
 import { notificationOf } from "./body.ts";
 
-interface LiveNotificationsParts {
+interface LiveNotificationsDeps {
   webhooks: Pick<Webhooks, "liveEvent">;
   inputs: Pick<LiveInputDirectory, "find">;
 }
@@ -13,7 +13,7 @@ interface LiveNotificationsParts {
  * receives it once.
  */
 export const createLiveNotifications =
-  ({ webhooks, inputs }: LiveNotificationsParts) =>
+  ({ webhooks, inputs }: LiveNotificationsDeps) =>
   async (event: LiveEvent): Promise<void> => {
     const input = await inputs.find(event.input);
     // The input has been deleted since: no notification is needed.

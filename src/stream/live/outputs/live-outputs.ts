@@ -10,7 +10,7 @@ import { pushRtmp } from "./rtmp-push.ts";
 import { pushSrt } from "./srt-push.ts";
 import { readTarget } from "./target.ts";
 
-export interface LiveOutputsRunnerParts {
+export interface LiveOutputsRunnerDeps {
   outputs: LiveOutputs;
   sessions: Pick<LiveSessions, "all" | "onSession">;
   tools: Pick<MediaTools, "live">;
@@ -54,7 +54,7 @@ interface Live {
 }
 
 /** Restreams every broadcast published in this process to the enabled outputs of its input, and retries on failure. */
-export function createLiveOutputsRunner(parts: LiveOutputsRunnerParts): LiveOutputsRunner {
+export function createLiveOutputsRunner(parts: LiveOutputsRunnerDeps): LiveOutputsRunner {
   const { outputs, sessions, clock, log, most = 500 } = parts;
   const lives = new Set<Live>();
   const working = new Set<Promise<void>>();

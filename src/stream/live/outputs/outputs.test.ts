@@ -22,7 +22,7 @@ import { until } from "../ingest/fake-sessions.testing.ts";
 import { startRtmpServer } from "../ingest/rtmp/server.ts";
 import type { LiveOutput, LiveOutputs, LiveOutputStatus } from "../inputs/port.ts";
 import { addressesOf } from "./addresses.ts";
-import { createLiveOutputsRunner, type LiveOutputsRunnerParts } from "./live-outputs.ts";
+import { createLiveOutputsRunner, type LiveOutputsRunnerDeps } from "./live-outputs.ts";
 
 const pair = makeSelfSigned({ names: ["localhost", "target.example"], clock: systemClock });
 
@@ -85,7 +85,7 @@ interface World {
   end(): void;
 }
 
-async function world(t: TestContext, parts: Partial<LiveOutputsRunnerParts> = {}): Promise<World> {
+async function world(t: TestContext, parts: Partial<LiveOutputsRunnerDeps> = {}): Promise<World> {
   const ingest = createFakeIngest();
   const { uid } = ingest.add("key", "watch");
   const outputs = createOutputs(uid);
@@ -309,7 +309,7 @@ describe("a broadcast is restreamed", needsFfmpeg, () => {
 
 test("changed tracks start another ffmpeg, while the first one writes the remaining packets", async (t) => {
   const runs: { written: Buffer[]; ended: boolean; args: string[] }[] = [];
-  const live: LiveOutputsRunnerParts["tools"]["live"] = ({ args }) => {
+  const live: LiveOutputsRunnerDeps["tools"]["live"] = ({ args }) => {
     const run = { written: [] as Buffer[], ended: false, args };
     runs.push(run);
     const done = Promise.withResolvers<{ output: Buffer; stderr: string }>();

@@ -31,7 +31,7 @@ export interface Broadcast extends LivePackage {
   onChange(listener: () => void): () => void;
 }
 
-interface BroadcastParts extends OpenPackage {
+interface BroadcastDeps extends OpenPackage {
   video: string;
   segmentSeconds: number;
   partSeconds: number;
@@ -49,7 +49,7 @@ export function createBroadcast({
   segmentSeconds,
   partSeconds,
   onEnd,
-}: BroadcastParts): Broadcast {
+}: BroadcastDeps): Broadcast {
   const timeline: LiveTimeline = {
     video,
     runs: [...(before?.runs ?? [])],

@@ -3,7 +3,7 @@ import type { LiveSegment } from "../timeline.ts";
 import type { CutSegment } from "./port.ts";
 import { createTrack, type Cut, type Track, type TrackSegment } from "./track.ts";
 
-interface CutterParts {
+interface CutterDeps {
   run: Pick<LiveRun, "id" | "started" | "renditions">;
   /** Number of its first segment. */
   first: number;
@@ -35,7 +35,7 @@ const MAX_BEHIND_S = 15;
 const SAME = 0.002;
 
 /** Cuts a run into segments: at key frames of its first rendition, and at the same times in all others. */
-export function createCutter({ run, first, segmentSeconds, partSeconds, onChange, onSegment }: CutterParts): Cutter {
+export function createCutter({ run, first, segmentSeconds, partSeconds, onChange, onSegment }: CutterDeps): Cutter {
   const cuts: Cut[] = [];
   const tracks = new Map<string, Track>();
   const held = new Map<string, LiveFragment[]>();

@@ -12,7 +12,7 @@ import { broadcastMark, checkMark, suffixOf } from "./marks.ts";
 import { checkRendition, type LiveSource } from "./sources.ts";
 import { waitFor } from "./waiting.ts";
 
-interface LiveManifestsParts {
+interface LiveManifestsDeps {
   dvrSeconds: number;
   captions: TextTracks | undefined;
   prefersLowLatency(video: Video): Promise<boolean>;
@@ -39,7 +39,7 @@ type LiveManifests = Record<
   (viewing: Viewing, source: LiveSource) => Promise<void>
 >;
 
-export function createLiveManifests({ dvrSeconds, captions, prefersLowLatency }: LiveManifestsParts): LiveManifests {
+export function createLiveManifests({ dvrSeconds, captions, prefersLowLatency }: LiveManifestsDeps): LiveManifests {
   /** A playlist of a low-latency broadcast is written once for all viewers waiting for the same one. */
   const written = new WeakMap<object, { version: number; texts: Map<string, WrittenPlaylist> }>();
 

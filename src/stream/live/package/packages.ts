@@ -1,7 +1,7 @@
 import { type Broadcast, createBroadcast } from "./broadcast.ts";
 import type { LivePackages, OpenPackage } from "./port.ts";
 
-interface LivePackagesParts {
+interface LivePackagesDeps {
   settings: { segment_seconds: number; part_ms: number };
 }
 
@@ -16,7 +16,7 @@ const LINGER_MS = 60_000;
 
 export function createLivePackages({
   settings: { segment_seconds: segmentSeconds, part_ms: partMs },
-}: LivePackagesParts): LivePackagesModule {
+}: LivePackagesDeps): LivePackagesModule {
   const open = new Map<string, Broadcast>();
   const lingering = new Set<NodeJS.Timeout>();
 

@@ -11,7 +11,7 @@ export interface StoredPiece extends Pick<Sendable, "size" | "read"> {
   version?: string;
 }
 
-interface LivePiecesParts {
+interface LivePiecesDeps {
   packages: { of(video: string): Broadcast | undefined };
   stored(video: string, rendition: string, what: number | { run: string }): Promise<StoredPiece | undefined>;
   hot: HotSegments;
@@ -21,7 +21,7 @@ interface LivePiecesParts {
 const PART_MS = 5000;
 
 /** Segments, parts and init segments: from memory while a broadcast is live, later from storage. */
-export function createLivePieces({ packages, stored, hot }: LivePiecesParts): (viewing: Viewing) => Promise<void> {
+export function createLivePieces({ packages, stored, hot }: LivePiecesDeps): (viewing: Viewing) => Promise<void> {
   return async (viewing) => {
     const {
       video: { uid },

@@ -10,7 +10,7 @@ import { createLivePieces, type StoredPiece } from "./pieces.ts";
 import { createLiveSources } from "./sources.ts";
 import { createLiveLength } from "./watched.ts";
 
-interface LivePlaybackParts {
+interface LivePlaybackDeps {
   packages: Pick<LivePackagesModule, "of">;
   /**
    * Stored timeline of a recording, or of a broadcast in another process. Called for every playlist of broadcasts that
@@ -56,7 +56,7 @@ export function createLivePlayback({
   prefersLowLatency = async () => false,
   isRecorded = async () => true,
   hotBytes = 32 * 1024 * 1024,
-}: LivePlaybackParts): LivePlayback {
+}: LivePlaybackDeps): LivePlayback {
   const sources = createLiveSources({ packages, timelineOf });
   const manifests = createLiveManifests({ dvrSeconds: settings.dvr_minutes * 60, captions, prefersLowLatency });
   const pieces = createLivePieces({ packages, stored, hot: createHotSegments({ bytes: hotBytes }) });

@@ -14,7 +14,7 @@ export interface LiveSource extends Source, Pick<PlaylistSettings, "targetDurati
   renditions: readonly LiveRendition[];
 }
 
-interface LiveSourcesParts {
+interface LiveSourcesDeps {
   packages: { of(video: string): Broadcast | undefined };
   /** Timeline of a recording, or of a broadcast in another process. Undefined: nothing is stored for the video. */
   timelineOf(video: string): Promise<LiveTimeline | undefined>;
@@ -28,7 +28,7 @@ export interface LiveSources {
   of(video: Pick<Video, "uid" | "liveInput">): Promise<LiveSource | undefined>;
 }
 
-export function createLiveSources({ packages, timelineOf }: LiveSourcesParts): LiveSources {
+export function createLiveSources({ packages, timelineOf }: LiveSourcesDeps): LiveSources {
   const recordings = new Map<string, LiveSource>();
 
   async function stored(uid: string): Promise<LiveSource | undefined> {

@@ -12,7 +12,7 @@ import type { Video } from "../../videos/index.ts";
 import type { LiveTimeline } from "../timeline.ts";
 import { durationOf, type Moment, momentOf, segmentsFrom } from "./moment.ts";
 
-interface LivePicturesParts {
+interface LivePicturesDeps {
   tools: MediaTools;
   timelineOf(video: string): Promise<LiveTimeline | undefined>;
   /** A segment, or the init segment of a run. */
@@ -52,7 +52,7 @@ export function createLivePictures({
   isRecorded = async () => true,
   folder,
   clock,
-}: LivePicturesParts): LivePictures {
+}: LivePicturesDeps): LivePictures {
   const scratch = createScratch(folder);
   const stills = createStills({ tools, objects: { file: async (path) => path } });
   const queue = createImageQueue();

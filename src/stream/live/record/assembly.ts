@@ -15,7 +15,7 @@ import { moviePartsOf } from "./movie-parts.ts";
 import { headersOf, joinMovie, type MoviePart, type MovieParts } from "./movie.ts";
 import type { Recordings } from "./port.ts";
 
-interface AssemblyParts {
+interface AssemblyDeps {
   jobs: Jobs;
   objects: Pick<ObjectStore, "put" | "delete">;
   videos: Pick<LiveVideos, "find" | "assembled">;
@@ -56,7 +56,7 @@ export function createAssembly({
   folder,
   log,
   backoff,
-}: AssemblyParts): Assembly {
+}: AssemblyDeps): Assembly {
   let worker: JobWorker | undefined;
   const listeners: ((video: string) => Promise<void>)[] = [];
 

@@ -12,7 +12,7 @@ export interface CombinedFile {
   fps: number;
 }
 
-interface CombineParts {
+interface CombineDeps {
   tools: Pick<MediaTools, "ffmpeg">;
   /** Folder of the output. */
   folder: string;
@@ -36,7 +36,7 @@ const HOUR_MS = 3_600_000;
  * Concatenates files whose codecs, sizes or sampling rates differ into one, transcoded without visible loss. Missing
  * video is black, missing audio is silent. Resolves with the path.
  */
-export async function combineFiles(files: readonly CombinedFile[], parts: CombineParts): Promise<string> {
+export async function combineFiles(files: readonly CombinedFile[], parts: CombineDeps): Promise<string> {
   const { atOnce = AT_ONCE } = parts;
   let left = [...files];
   for (let round = 0; ; round++) {
@@ -51,7 +51,7 @@ export async function combineFiles(files: readonly CombinedFile[], parts: Combin
 async function combineSome(
   files: readonly CombinedFile[],
   name: string,
-  { tools, folder, picture: size, signal }: CombineParts,
+  { tools, folder, picture: size, signal }: CombineDeps,
 ): Promise<CombinedFile> {
   const path = join(folder, name);
   const picture = size && { ...size, fps: usualRate(Math.max(...files.map(({ fps }) => fps))) };

@@ -9,7 +9,7 @@ import type { LiveFragment, LiveRendition, LiveRun } from "../fragments.ts";
 import type { LiveSegment } from "../timeline.ts";
 import type { CutSegment } from "./port.ts";
 import { recordMigrations } from "./record-table.ts";
-import { createRecordings, type RecordingsParts } from "./recordings.ts";
+import { createRecordings, type RecordingsDeps } from "./recordings.ts";
 
 export const VIDEO = "c".repeat(32);
 export const TEST_RENDITIONS: LiveRendition[] = [
@@ -41,7 +41,7 @@ export async function openRecordings(
     db,
     around = (objects) => objects,
     ...more
-  }: Partial<Omit<RecordingsParts, "db">> & { db?: Db; around?: (objects: ObjectStore) => ObjectStore } = {},
+  }: Partial<Omit<RecordingsDeps, "db">> & { db?: Db; around?: (objects: ObjectStore) => ObjectStore } = {},
 ) {
   const folder = mkdtempSync(join(tmpdir(), "reelpost-record-"));
   const own = db ?? openSqlite({ path: join(folder, "test.db") });
@@ -52,7 +52,7 @@ export async function openRecordings(
     if (db === undefined) await own.close();
     rmSync(folder, { recursive: true, force: true });
   });
-  const parts: RecordingsParts = { db: own, clock, log: silentLog, ...more, objects: around(objects) };
+  const parts: RecordingsDeps = { db: own, clock, log: silentLog, ...more, objects: around(objects) };
   return { recordings: createRecordings(parts), parts, clock, objects, db: own };
 }
 

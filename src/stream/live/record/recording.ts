@@ -7,7 +7,7 @@ import { createPending } from "./pending.ts";
 import type { CutSegment, Recording } from "./port.ts";
 import type { RecordTable } from "./record-table.ts";
 
-interface RecordingParts {
+interface RecordingDeps {
   video: string;
   timeline: LiveTimeline;
   table: RecordTable;
@@ -32,7 +32,7 @@ const CLOSING_MS = 20_000;
  * a minute loses no data. The remaining data is discarded only if `mostWaiting` octets are queued or the recording is
  * closed in the meantime.
  */
-export function createRecording(parts: RecordingParts): Recording {
+export function createRecording(parts: RecordingDeps): Recording {
   const { video, timeline, table, journal, objects, clock, log, pageMs, mostWaiting } = parts;
   const pending = createPending();
   const givenUp = new AbortController();

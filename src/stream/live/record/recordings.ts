@@ -8,7 +8,7 @@ import { createRecording } from "./recording.ts";
 import { recoverOpen } from "./recovery.ts";
 import { summaryOf } from "./summary.ts";
 
-export interface RecordingsParts {
+export interface RecordingsDeps {
   db: Db;
   objects: ObjectStore;
   clock: Clock;
@@ -35,7 +35,7 @@ export function createRecordings({
   pageMs = 500,
   mostWaiting = MAX_WAITING,
   remembered = 100,
-}: RecordingsParts): Recordings {
+}: RecordingsDeps): Recordings {
   const table = createRecordTable(db);
   const journal = createJournal(objects);
   /** By video, least recently used first: timelines are only ever extended. */

@@ -6,7 +6,7 @@ import { cutFragments, type CutFragments } from "./cut.ts";
 import type { Journal } from "./journal.ts";
 import type { RecordTable } from "./record-table.ts";
 
-interface RecoveryParts {
+interface RecoveryDeps {
   table: RecordTable;
   journal: Journal;
   objects: Pick<ObjectStore, "put">;
@@ -36,7 +36,7 @@ const EXACT = 0.002;
 /** Converts unfinished data from a killed process into segments. Idempotent, and safe to interrupt at any point. */
 export async function recoverOpen(
   video: string,
-  { table, journal, objects, segmentSeconds, log }: RecoveryParts,
+  { table, journal, objects, segmentSeconds, log }: RecoveryDeps,
 ): Promise<void> {
   const pages = await journal.read(video);
   if (pages.length === 0) return;

@@ -7,7 +7,7 @@ import { createPresent } from "./present.ts";
 import { distinct, lowest, readSketch, writeSketch } from "./sketch.ts";
 import { createViewersTable } from "./viewers-table.ts";
 
-interface LiveViewersParts {
+interface LiveViewersDeps {
   db: Db;
   clock: Clock;
   ids: Pick<Ids, "hex">;
@@ -40,7 +40,7 @@ const TOLD_MS = 25_000;
 const READ_MS = 5000;
 const MAX_READ = 1000;
 
-export function createLiveViewers({ db, clock, ids, log }: LiveViewersParts): LiveViewers {
+export function createLiveViewers({ db, clock, ids, log }: LiveViewersDeps): LiveViewers {
   const table = createViewersTable(db);
   const process = ids.hex();
   const present = createPresent({ now: () => clock.now() });

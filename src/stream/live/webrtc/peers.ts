@@ -19,7 +19,7 @@ import type { Settings } from "../../../kernel/settings.ts";
 import { streamErrors } from "../../errors.ts";
 import type { Offer, OfferedCodec } from "./offers.ts";
 
-interface PeersParts {
+interface PeersDeps {
   settings: Pick<Settings["live"], "host" | "webrtc_addresses" | "webrtc_ports" | "connections">;
   /** Milliseconds of any monotonic clock. */
   now?: () => number;
@@ -63,7 +63,7 @@ const MAX_WAITING = 100;
  * WebRTC connections, on this machine's IP addresses or the configured ones. Uses ICE-lite (RFC 8445, 2.5): the server
  * sends nothing to an address that has not sent first.
  */
-export function createPeers({ settings, now = () => performance.now() }: PeersParts): Peers {
+export function createPeers({ settings, now = () => performance.now() }: PeersDeps): Peers {
   const peers = new Set<Peer>();
   const counts = { publish: 0, play: 0 };
   const waiting = new Set<Peer>();

@@ -34,7 +34,7 @@ const SOUND_WAIT_MS = 60;
 /** In samples at 48,000 Hz: the delay of libopus at 20 ms. */
 const PRE_SKIP = 312;
 
-interface PublisherParts {
+interface PublisherDeps {
   peer: Peer;
   offer: Pick<Offer, "video" | "audio">;
   publication: Publication;
@@ -50,7 +50,7 @@ export function receivePublisher({
   publication,
   onError,
   now = () => performance.now(),
-}: PublisherParts): void {
+}: PublisherDeps): void {
   const clocks = createPublisherClocks();
   const gate = createTracksGate({
     video: offer.video !== undefined,

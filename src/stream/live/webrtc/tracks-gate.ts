@@ -10,7 +10,7 @@ export interface TracksGate {
   tick(): void;
 }
 
-interface TracksGateParts {
+interface TracksGateDeps {
   /** Negotiated tracks; they may not arrive. */
   video: boolean;
   audio: boolean;
@@ -26,7 +26,7 @@ const WAIT_FOR_PICTURES_MS = 4000;
 const MAX_WAITING = 500;
 
 /** Starts one run with both tracks, instead of one run with the first track and another with both. */
-export function createTracksGate({ video, audio, publication, now }: TracksGateParts): TracksGate {
+export function createTracksGate({ video, audio, publication, now }: TracksGateDeps): TracksGate {
   const tracks: LiveTracks = {};
   let waiting: MediaPacket[] | undefined = [];
   let since: number | undefined;

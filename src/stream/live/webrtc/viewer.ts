@@ -17,7 +17,7 @@ import type { FeedCodecs } from "./codecs.ts";
 import type { Feed, Unit } from "./feed.ts";
 import type { Peer } from "./peers.ts";
 
-interface ViewerParts {
+interface ViewerDeps {
   peer: Peer;
   feed: Feed;
   now?: () => number;
@@ -64,7 +64,7 @@ export function giveTracks(connection: RTCPeerConnection, { video, audio }: Feed
 }
 
 /** Sends a feed to one viewer, until either one ends. Starts when the connection has been established. */
-export function showTo({ peer, feed, now = () => performance.now() }: ViewerParts): void {
+export function showTo({ peer, feed, now = () => performance.now() }: ViewerDeps): void {
   const transport = peer.connection.dtlsTransports[0]!;
   const tracks = new Map(
     peer.connection.getSenders().map((sender) => [sender.kind, createOutgoing(sender, peer.connection.cname)]),

@@ -10,7 +10,7 @@ import { streamErrors } from "../../errors.ts";
 import { createMediaTools } from "../../media/tools.ts";
 import { createTranscoder } from "./transcoder.ts";
 import { PAGE_SCRIPT } from "./page.testing.ts";
-import type { LiveWebrtc, LiveWebrtcParts } from "./webrtc.ts";
+import type { LiveWebrtc, LiveWebrtcDeps } from "./webrtc.ts";
 import {
   createSmallHub,
   publishAtPace,
@@ -43,7 +43,7 @@ describe("a browser", { skip: withoutChromium(), concurrency: 4 }, () => {
   async function open(
     t: { after(end: () => Promise<void>): void },
     hub: SmallHub,
-    parts: Partial<LiveWebrtcParts> = {},
+    parts: Partial<LiveWebrtcDeps> = {},
   ): Promise<{ page: Page; origin: string; webrtc: LiveWebrtc }> {
     const server = await startWebrtc(hub, parts);
     t.after(server.close);

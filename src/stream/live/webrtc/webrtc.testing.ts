@@ -11,7 +11,7 @@ import type { LiveInput } from "../inputs/port.ts";
 import type { LiveTracks, MediaPacket } from "../packets.ts";
 import type { Publication, PublishClaim, Publishing } from "../publish.ts";
 import type { LiveHealth, LiveSession, LiveSessions, LiveSubscriber } from "../session.ts";
-import { createLiveWebrtc, type LiveWebrtc, type LiveWebrtcParts } from "./webrtc.ts";
+import { createLiveWebrtc, type LiveWebrtc, type LiveWebrtcDeps } from "./webrtc.ts";
 
 const someInput = (change: Partial<LiveInput> = {}): LiveInput => ({
   uid: "c".repeat(32),
@@ -247,7 +247,7 @@ const PAGE = `<!doctype html><link rel="icon" href="data:,"><video autoplay mute
 /** A server with WebRTC, and an empty page on the same origin. */
 export async function startWebrtc(
   hub: SmallHub,
-  more: Partial<LiveWebrtcParts> = {},
+  more: Partial<LiveWebrtcDeps> = {},
 ): Promise<{ origin: string; webrtc: LiveWebrtc; close(): Promise<void> }> {
   const webrtc = createLiveWebrtc({
     publishing: hub,

@@ -15,7 +15,7 @@ import { readOffer, withStartBitrate } from "./offers.ts";
 import type { Peer, Peers } from "./peers.ts";
 import { createReauthorization } from "./reauthorize.ts";
 
-export interface LiveWebrtcParts {
+export interface LiveWebrtcDeps {
   publishing: Publishing;
   sessions: LiveSessions;
   /**
@@ -77,7 +77,7 @@ interface Asked {
   response: ServerResponse;
 }
 
-export function createLiveWebrtc(parts: LiveWebrtcParts): LiveWebrtc {
+export function createLiveWebrtc(parts: LiveWebrtcDeps): LiveWebrtc {
   const {
     publishing,
     sessions,

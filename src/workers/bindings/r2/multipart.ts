@@ -10,7 +10,7 @@ import { r2Object, storedMetadata } from "./rows.ts";
 import type { PartRow, UploadRow } from "./schema.ts";
 import type { UploadTable } from "./upload-table.ts";
 
-interface MultipartParts {
+interface MultipartDeps {
   store: ObjectStore;
   uploads: UploadTable;
   removal: Removal;
@@ -25,7 +25,7 @@ interface MultipartParts {
  * the same size, the first part of a range is found by division. Joining the parts into one file would read and write
  * every byte again while a worker waits.
  */
-export function createMultipart({ store, uploads, removal, clock, ids, limits }: MultipartParts) {
+export function createMultipart({ store, uploads, removal, clock, ids, limits }: MultipartDeps) {
   async function create(bucket: string, key: string, options: Metadata = {}): Promise<UploadRef> {
     checkKey(key, limits);
     checkMetadata(options, limits);

@@ -15,7 +15,7 @@ import type { ObjectRow } from "./schema.ts";
 /** How often a get restarts because the object was replaced between reading its row and its bytes. */
 const ATTEMPTS = 10;
 
-interface ObjectParts {
+interface ObjectDeps {
   store: ObjectStore;
   table: ObjectTable;
   contents: ReturnType<typeof createContents>;
@@ -26,7 +26,7 @@ interface ObjectParts {
 }
 
 /** Single objects of a bucket. */
-export function createObjects({ store, table, contents, removal, clock, ids, limits }: ObjectParts) {
+export function createObjects({ store, table, contents, removal, clock, ids, limits }: ObjectDeps) {
   async function head(bucket: string, key: string): Promise<R2Object | undefined> {
     checkKey(key, limits);
     const row = await table.find(bucket, key);

@@ -27,7 +27,7 @@ export interface Swept {
 
 const BATCH = 500;
 
-interface SweepParts {
+interface SweepDeps {
   store: ObjectStore;
   uploads: UploadTable;
   removed: RemovedTable;
@@ -40,7 +40,7 @@ interface SweepParts {
  * Cleans up after crashes. Rows are authoritative: a blob without a row is garbage, but a row is never removed because
  * its bytes are missing.
  */
-export function createSweep({ store, uploads, removed, removal, clock, limits }: SweepParts) {
+export function createSweep({ store, uploads, removed, removal, clock, limits }: SweepDeps) {
   let after: string | undefined;
 
   async function sweep({

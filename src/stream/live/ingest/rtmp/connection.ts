@@ -16,12 +16,12 @@ import { LAG_LIMIT } from "../../session.ts";
 import { createAnswers, keyOf } from "./commands.ts";
 import { admitPlayer, type PlayerPorts, playTo } from "./player.ts";
 
-export interface ConnectionParts extends PlayerPorts {
+export interface ConnectionDeps extends PlayerPorts {
   publishing: Publishing;
   log: Log;
 }
 
-interface ConnectionOptions extends ConnectionParts {
+interface ConnectionOptions extends ConnectionDeps {
   socket: Socket;
   protocol: "rtmp" | "rtmps";
   address: string;

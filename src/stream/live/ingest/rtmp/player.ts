@@ -6,12 +6,12 @@ import type { LiveInput, LiveInputDirectory } from "../../inputs/port.ts";
 import type { LiveSession, LiveSessions } from "../../session.ts";
 import { type Answers, STREAM } from "./commands.ts";
 
-interface PlayerParts {
+interface PlayerDeps {
   inputs: Pick<LiveInputDirectory, "byPlaybackKey" | "onChange">;
   sessions: Pick<LiveSessions, "of">;
 }
 
-export interface PlayerPorts extends PlayerParts {
+export interface PlayerPorts extends PlayerDeps {
   /** Counts viewers until the returned function is called. Absent: viewers are not counted. */
   viewers?: { join(input: string, session: string): () => void };
 }
@@ -22,7 +22,7 @@ interface Admitted {
 }
 
 /** Rejects with UserError: liveKeyUnknown, liveInputDisabled, liveNotPublished. */
-export async function admitPlayer({ inputs, sessions }: PlayerParts, key: string): Promise<Admitted> {
+export async function admitPlayer({ inputs, sessions }: PlayerDeps, key: string): Promise<Admitted> {
   const input = await inputs.byPlaybackKey(key);
   if (input === undefined) throw streamErrors.liveKeyUnknown();
   if (!input.enabled) throw streamErrors.liveInputDisabled();

@@ -4,11 +4,11 @@ import { messageOf, UserError } from "../../../../kernel/index.ts";
 import { plainAddress } from "../../../../kernel/networks.ts";
 import type { TlsSource } from "../../../../kernel/tls-source.ts";
 import { streamErrors } from "../../../errors.ts";
-import { type Connection, type ConnectionParts, createConnection, noPlace } from "./connection.ts";
+import { type Connection, type ConnectionDeps, createConnection, noPlace } from "./connection.ts";
 import { createPendingConnections } from "./pending-connections.ts";
 import { readIntoOneBuffer } from "./one-buffer.ts";
 
-interface RtmpServerParts extends ConnectionParts {
+interface RtmpServerDeps extends ConnectionDeps {
   host: string;
   /** Port for plain RTMP; absent: disabled. 0: the system chooses a free port. */
   port?: number;
@@ -42,7 +42,7 @@ export interface RtmpServer {
 const DEFAULTS: RtmpLimits = { admissionMs: 10_000, idleMs: 30_000, waiting: 1000, waitingPerNetwork: 250 };
 
 /** Listens for publishers and players. Rejects with UserError liveListenFailed if a port is unavailable. */
-export async function startRtmpServer(parts: RtmpServerParts): Promise<RtmpServer> {
+export async function startRtmpServer(parts: RtmpServerDeps): Promise<RtmpServer> {
   const { host, port, secure, connections: most, limits: given } = parts;
   const limits = { ...DEFAULTS, ...given };
   const pending = createPendingConnections({ most: limits.waiting, perNetwork: limits.waitingPerNetwork });

@@ -6,7 +6,7 @@ import type { LiveSession, LiveSessions } from "../../session.ts";
 import type { Caller } from "./caller.ts";
 import { createTsPlayer } from "./ts-player.ts";
 
-export interface PlayerParts {
+export interface PlayerDeps {
   sessions: Pick<LiveSessions, "of">;
   inputs: Pick<LiveInputDirectory, "bySrtStreamId" | "onChange">;
   /** Counts viewers until the returned function is called. */
@@ -17,7 +17,7 @@ export interface PlayerParts {
 const DATAGRAM = 7 * 188;
 
 /** Rejects with UserError: liveInputDisabled, liveNotPublished. */
-export function admitPlayer(parts: PlayerParts, caller: Caller): Promise<(connection: SrtConnection) => SrtHandlers> {
+export function admitPlayer(parts: PlayerDeps, caller: Caller): Promise<(connection: SrtConnection) => SrtHandlers> {
   if (!caller.input.enabled) return Promise.reject(streamErrors.liveInputDisabled());
   const session = parts.sessions.of(caller.input.uid);
   if (session === undefined) return Promise.reject(streamErrors.liveNotPublished());
@@ -29,7 +29,7 @@ export function admitPlayer(parts: PlayerParts, caller: Caller): Promise<(connec
  * revoked.
  */
 function play(
-  { inputs, viewers }: PlayerParts,
+  { inputs, viewers }: PlayerDeps,
   { input, streamId, passphrase }: Caller,
   session: LiveSession,
   connection: SrtConnection,

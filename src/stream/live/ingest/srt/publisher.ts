@@ -4,14 +4,14 @@ import type { Publishing } from "../../publish.ts";
 import type { Caller } from "./caller.ts";
 import { createTsPublisher } from "./ts-publisher.ts";
 
-interface PublisherParts {
+interface PublisherDeps {
   publishing: Publishing;
   log: Log;
 }
 
 /** Rejects with the errors of `publish`. */
 export async function admitPublisher(
-  { publishing, log }: PublisherParts,
+  { publishing, log }: PublisherDeps,
   { streamId, passphrase, address }: Caller,
 ): Promise<(connection: SrtConnection) => SrtHandlers> {
   const publication = await publishing.publish({ protocol: "srt", credential: streamId, passphrase, address });

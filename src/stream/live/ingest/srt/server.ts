@@ -3,10 +3,10 @@ import { plainAddress } from "../../../../kernel/networks.ts";
 import { listenSrt, type SrtDoor, type SrtRejection } from "../../../../protocol/srt/index.ts";
 import { streamErrors } from "../../../errors.ts";
 import type { Publishing, RefusedPublishers } from "../../publish.ts";
-import { admitPlayer, type PlayerParts } from "./player.ts";
+import { admitPlayer, type PlayerDeps } from "./player.ts";
 import { admitPublisher } from "./publisher.ts";
 
-export interface SrtServerParts extends PlayerParts {
+export interface SrtServerDeps extends PlayerDeps {
   host: string;
   /** UDP port. 0: the system chooses a free port. */
   port: number;
@@ -39,7 +39,7 @@ const REJECTIONS: Record<string, SrtRejection> = {
  * Listens for SRT publishers and players, distinguished by their stream ids. Rejects with UserError liveListenFailed if
  * the port is unavailable.
  */
-export async function startSrtServer(parts: SrtServerParts): Promise<SrtServer> {
+export async function startSrtServer(parts: SrtServerDeps): Promise<SrtServer> {
   const { host, port, connections, inputs, log } = parts;
 
   function refused(err: unknown, address: string): SrtRejection {

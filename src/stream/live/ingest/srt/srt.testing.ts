@@ -8,7 +8,7 @@ import type { LiveInput, LiveInputDirectory } from "../../inputs/port.ts";
 import type { Publishing, RefusedPublishers } from "../../publish.ts";
 import type { LiveSessions } from "../../session.ts";
 import { createFakeSessions, type Published, someInput } from "../fake-sessions.testing.ts";
-import { type SrtServerParts, startSrtServer } from "./server.ts";
+import { type SrtServerDeps, startSrtServer } from "./server.ts";
 
 interface FakeIngest extends Publishing, RefusedPublishers {
   /** Input uid and error kind of each refusal. */
@@ -67,7 +67,7 @@ export function createFakeIngest(): FakeIngest {
   };
 }
 
-export async function openSrt(t: TestContext, parts: Partial<SrtServerParts> = {}) {
+export async function openSrt(t: TestContext, parts: Partial<SrtServerDeps> = {}) {
   const ingest = createFakeIngest();
   /** Input of each viewer, by session. */
   const viewers = new Map<string, string>();

@@ -7,7 +7,7 @@ import type { DkimKeys } from "../dkim-keys/index.ts";
 import type { NeededRecord, RoutingHosts } from "./needed.ts";
 
 /** Dependencies shared by the routing modules. */
-export interface RoutingParts {
+export interface RoutingDeps {
   db: Db;
   clock: Pick<Clock, "now">;
   ids: Pick<Ids, "hex">;

@@ -7,7 +7,7 @@ import type { LiveSegment, LiveTimeline } from "../timeline.ts";
 import type { BroadcastLeases } from "./leases.ts";
 
 /** Collaborators of a broadcast controller. */
-export interface BroadcastParts {
+export interface BroadcastDeps {
   leases: BroadcastLeases;
   sessions: Pick<LiveSessions, "onSession" | "all">;
   /** Disconnects the publisher of a session. */

@@ -5,7 +5,7 @@ import type { Db, Events, Jobs, ObjectStore } from "../../store/index.ts";
 import type { StreamUrls, Videos, WatermarkProfile } from "../videos/index.ts";
 import type { UploadPages } from "./port.ts";
 
-export interface UploadsParts {
+export interface UploadsDeps {
   db: Db;
   objects: ObjectStore;
   jobs: Jobs;

@@ -4,7 +4,7 @@ import type { Db, Events, Jobs, ObjectStore } from "../../store/index.ts";
 import type { MediaTools } from "../media/index.ts";
 import type { Videos } from "../videos/index.ts";
 
-export interface CaptionsParts {
+export interface CaptionsDeps {
   db: Db;
   objects: ObjectStore;
   events: Events;
